@@ -1,0 +1,35 @@
+"""Rewrites BigSim bgTrace logs with new SEB durations; a map of the package, lowest layer first.
+
+- `errors`: one root error, and the place in a log that an error names
+- `format`: the binary format, declared once with construct, and what is derived from it
+- `kernels`: compiled loops over bytes and times: walk, brackets, remapping, the rewrite of a block
+- `logs`: a log set on disk: summary, timeline files, blocks, columns
+- `models`: duration models: timings in, seconds out; they know arrays only
+- `rewriting`: the pipeline: params and timings, blocks, output folder, report
+- `tools`: the other jobs: info, dump, convert, synth
+- `cli`: the command line
+
+`tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rewritelog.logs.logset import LogSet, open_logs
+
+__all__ = ["LogSet", "open_logs"]
+
+__version__ = "0.1.0"
+
+_HOMES = {"LogSet": "rewritelog.logs.logset", "open_logs": "rewritelog.logs.logset"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used, so that `import rewritelog` is quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rewritelog' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
+
+    return getattr(import_module(_HOMES[name]), name)

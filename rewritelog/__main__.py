@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m rewritelog`."""
+
+from rewritelog.cli import main
+
+main()

@@ -1,0 +1,193 @@
+"""`rewritelog rewrite`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rewritelog.cli.model_options import split_pairs, with_model_options
+from rewritelog.errors import OutputError, UsageError
+from rewritelog.rewriting.options import RecvPolicy, RewriteOptions
+
+if TYPE_CHECKING:
+    from rewritelog.rewriting.report import Report
+    from rewritelog.rewriting.run import Progress
+
+_TERMINATED = 128 + signal.SIGTERM
+
+
+@with_model_options
+def rewrite_command(
+    logs: Annotated[Path, typer.Argument(help="The log folder, or its bgTrace file.")],
+    out: Annotated[
+        Path | None, typer.Argument(help="The folder to write; it must not exist or be empty.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="constant, least-squares, sampled, or the name of a plug-in.")
+    ] = "constant",
+    timings: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of timing lines to fit to, plain or gzip; repeatable."),
+    ] = None,
+    params: Annotated[
+        Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
+    ] = None,
+    clock_hz: Annotated[
+        float | None, typer.Option(help="Clock of the timing lines whose times are in cycles.")
+    ] = None,
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE, an option of a plug-in model; repeatable."),
+    ] = None,
+    dilation: Annotated[
+        float | None,
+        typer.Option(help="Factor on durations that no model covers [default: 1]."),
+    ] = None,
+    speedup: Annotated[
+        float | None, typer.Option(help="The same said the other way: 2 is --dilation 0.5.")
+    ] = None,
+    dilation_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=F, the dilation of SEBs of that name (* matches anything); repeatable, "
+            "the last match wins."
+        ),
+    ] = None,
+    recv: Annotated[
+        RecvPolicy,
+        typer.Option(
+            help="A message's recvTime: shift it with sendTime, or keep it unless sendTime "
+            "passes it."
+        ),
+    ] = "shift",
+    copy_params: Annotated[
+        bool, typer.Option("--copy-params", help="Copy the param.P files to OUT too.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report and write nothing.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report to this file as JSON too.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a malformed timing or param line.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress bar and no report on stdout.")
+    ] = False,
+    *,
+    model_options: dict[str, Any],
+) -> None:
+    """Rewrite a log set with new SEB durations, so that a simulator predicts the target.
+
+    Without a model every duration is multiplied by the dilation. A fitted model predicts the
+    bracketed parts of SEBs from their parameters, and the rest is dilated.
+    """
+    if (out is None) != dry_run:
+        raise UsageError("OUT is needed" if out is None else "--dry-run takes no OUT")
+    for name, value in split_pairs(model_option or [], "--model-option"):
+        if name in model_options:
+            raise UsageError(f"the model option {name!r} is given twice")
+        model_options[name] = value
+    options = RewriteOptions(
+        model=model,
+        model_options=model_options,
+        timings=tuple(timings or ()),
+        params=params,
+        clock_hz=clock_hz,
+        strict=strict,
+        dilation=_dilation(dilation, speedup),
+        dilation_for=_dilations_for(dilation_for or []),
+        recv=recv,
+        copy_params=copy_params,
+        force=force,
+        jobs=jobs,
+    )
+    _run(logs, out, options, report, quiet=quiet)
+
+
+def _run(
+    logs: Path, out: Path | None, options: RewriteOptions, report: Path | None, *, quiet: bool
+) -> None:
+    from rewritelog.rewriting.run import rewrite  # noqa: PLC0415 - numba is slow to import
+
+    if report is not None:
+        _check_report(report, logs, options)
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
+    with _progress(quiet=quiet) as progress:
+        account = rewrite(logs, out, options, progress)
+    if not quiet:
+        typer.echo(account.text())
+    if report is not None:
+        _write_report(report, account)
+
+
+def _dilation(dilation: float | None, speedup: float | None) -> float:
+    if dilation is not None and speedup is not None:
+        raise UsageError("--dilation and --speedup say the same: give one of them")
+    if speedup is not None:
+        from rewritelog.rewriting.options import check_factor  # noqa: PLC0415
+
+        check_factor("the speedup", speedup)
+        return 1 / speedup
+    return 1.0 if dilation is None else dilation
+
+
+def _dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
+    factors = []
+    for name, text in split_pairs(pairs, "--dilation-for"):
+        try:
+            factors.append((name, float(text)))
+        except ValueError as error:
+            raise UsageError(f"--dilation-for {name}={text}: {text!r} is no number") from error
+    return tuple(factors)
+
+
+def _check_report(report: Path, logs: Path, options: RewriteOptions) -> None:
+    """Refuse to write the report over an input."""
+    folders = [
+        logs if logs.is_dir() else logs.parent,
+        *([options.params] if options.params else []),
+    ]
+    inputs = {path.resolve() for path in options.timings}
+    taken = report.resolve() in inputs or any(
+        report.resolve().parent == folder.resolve() and report.exists() for folder in folders
+    )
+    if taken:
+        raise OutputError(f"{report}: the report would replace an input")
+    if report.is_dir():
+        raise OutputError(f"{report}: is a folder")
+
+
+def _write_report(report: Path, account: Report) -> None:
+    try:
+        text = json.dumps(account.to_json(), indent=2, allow_nan=False) + "\n"
+        report.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{report}: cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Progress | None]:
+    """Yield what shows a bar on stderr, or None where that is no terminal or not wanted."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm  # noqa: PLC0415
+
+    with tqdm(unit="B", unit_scale=True, desc="rewriting", leave=False) as bar:
+
+        def advance(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done)
+
+        yield advance

@@ -1,0 +1,61 @@
+"""The errors of rewritelog: one root, which the command line catches once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class RewriteLogError(Exception):
+    """Something is wrong with the input, the options or the system, and the message says what."""
+
+
+class UsageError(RewriteLogError):
+    """The caller asked for something that cannot be meant (exit code 2 on the command line)."""
+
+
+class ModelError(RewriteLogError):
+    """A model cannot be found, cannot be fitted or gives values that cannot be used."""
+
+
+class TimingError(RewriteLogError):
+    """Timing lines or param records cannot be used; the message names file, line and text."""
+
+
+class OutputError(RewriteLogError):
+    """The output cannot be written where it was asked for."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a log set something is: every part that is known."""
+
+    file: Path | None = None
+    offset_bytes: int | None = None
+    pe: int | None = None
+    seb: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        """Spell the place as an error message names it, as in `bgTrace0, byte 20, PE 3, SEB 7`."""
+        named = (
+            (str(self.file) if self.file is not None else None),
+            (f"byte {self.offset_bytes}" if self.offset_bytes is not None else None),
+            (f"PE {self.pe}" if self.pe is not None else None),
+            (f"SEB {self.seb}" if self.seb is not None else None),
+            (f"field {self.field}" if self.field is not None else None),
+        )
+        return ", ".join(part for part in named if part is not None)
+
+
+class DamagedLogError(RewriteLogError):
+    """A log breaks its own format; `place` says where."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Place, str]]:
+        """Pickle by what it was made of, so that it crosses process borders whole."""
+        return (type(self), (self.place, self.problem))

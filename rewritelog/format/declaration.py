@@ -1,0 +1,182 @@
+"""The bgTrace format, declared once: the only place that knows the order and width of fields.
+
+Everything faster (numpy dtypes, kernel constants) is computed from these structs in `layout`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+import construct as c
+
+ByteOrder: TypeAlias = Literal["little", "big"]
+
+LOG_VERSIONS = range(7)
+"""The log versions that were ever written; 4 and 5 have one layout."""
+
+MAGIC = bytes.fromhex("10eabdf9")
+
+NAME_BYTES = 20
+
+
+@dataclass(frozen=True)
+class Primitives:
+    """The primitive types of one byte order."""
+
+    i1: Any
+    i2: Any
+    u2: Any
+    i4: Any
+    u4: Any
+    f8: Any
+
+
+PRIMITIVES: dict[ByteOrder, Primitives] = {
+    "little": Primitives(c.Int8sl, c.Int16sl, c.Int16ul, c.Int32sl, c.Int32ul, c.Float64l),
+    "big": Primitives(c.Int8sb, c.Int16sb, c.Int16ub, c.Int32sb, c.Int32ub, c.Float64b),
+}
+
+_SIZES_AFTER_LONG = (
+    "integer_format" / c.Byte,
+    "float_size" / c.Byte,
+    "double_size" / c.Byte,
+    "float_format" / c.Byte,
+    "bool_size" / c.Byte,
+    "pointer_size" / c.Byte,
+)
+
+_SIZES_TO_LONG = (
+    "char_size" / c.Byte,
+    "short_size" / c.Byte,
+    "int_size" / c.Byte,
+    "long_size" / c.Byte,
+)
+
+MachineHeader = c.Struct(
+    "magic" / c.Bytes(len(MAGIC)),
+    "header_version" / c.Byte,
+    "sizes"
+    / c.Switch(
+        c.this.header_version,
+        {
+            0: c.Struct(*_SIZES_TO_LONG, *_SIZES_AFTER_LONG, "padding" / c.Bytes(1)),
+            1: c.Struct(*_SIZES_TO_LONG, "int128_size" / c.Byte, *_SIZES_AFTER_LONG),
+        },
+        default=c.Error,
+    ),
+)
+"""The 16 bytes that every binary file starts with; they name the byte order of the rest."""
+
+MACHINE_HEADER_BYTES = 16
+
+
+@cache
+def summary_struct(order: ByteOrder) -> c.Struct:
+    """Return the struct of `bgTrace`, whose last two fields may be absent."""
+    i4 = PRIMITIVES[order].i4
+    return c.Struct(
+        "machine" / MachineHeader,
+        "total_pes" / i4,
+        "x" / i4,
+        "y" / i4,
+        "z" / i4,
+        "num_cth" / i4,
+        "num_wth" / i4,
+        "stack_size" / i4,
+        "timing_method" / i4,
+        "files" / i4,
+        "log_version" / c.Optional(i4),
+        "thread_entry_point" / c.Optional(i4),
+        c.Terminated,
+    )
+
+
+@cache
+def timeline_file_struct(order: ByteOrder) -> c.Struct:
+    """Return the struct of the head of a `bgTraceN`: how many timelines, and where they start."""
+    types = PRIMITIVES[order]
+    return c.Struct(
+        "machine" / MachineHeader,
+        "count" / types.i4,
+        "offsets" / c.Array(c.this.count, types.u4),
+    )
+
+
+@cache
+def message_struct(log_version: int, order: ByteOrder) -> c.Struct:
+    """Return the struct of a message of one log version."""
+    t = PRIMITIVES[order]
+    fields = [
+        "msg_id" / t.i4,
+        "dst_node" / t.i4,
+        "send_time" / t.f8,
+        "recv_time" / t.f8,
+        "tid" / t.i2,
+        "size" / t.i4,
+    ]
+    if log_version >= 1:
+        fields.append("group" / t.i4)
+    return c.Struct(*fields)
+
+
+@cache
+def event_struct(order: ByteOrder) -> c.Struct:
+    """Return the struct of an event; the type tells what follows its time."""
+    t = PRIMITIVES[order]
+    text = c.Prefixed(t.i4, c.GreedyBytes)
+    return c.Struct(
+        "type" / t.i1,
+        "r_time" / t.f8,
+        "data" / c.Switch(c.this.type, {1: t.i4, 2: text, 3: text}, default=c.Error),
+    )
+
+
+@cache
+def seb_head_struct(log_version: int, order: ByteOrder) -> c.Struct:
+    """Return the struct of the fixed part of a SEB: all that stands before its messages."""
+    t = PRIMITIVES[order]
+    fields = ["ep" / t.i4, "seqno" / t.i4, "src_pe" / t.i4, "msg_id" / t.i4]
+    if log_version >= 6:
+        fields += ["mpi_op" / t.u2, "mpi_size" / t.u4]
+    if log_version >= 4:
+        fields += ["charm_ep" / t.i2]
+    fields += [
+        name / t.f8
+        for name in ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
+    ]
+    fields += ["flag" / t.i1, "name" / c.Bytes(NAME_BYTES)]
+    if log_version >= 2:
+        fields += ["obj_id" / c.Array(4 if log_version >= 3 else 3, t.i4)]
+    return c.Struct(*fields)
+
+
+@cache
+def seb_struct(log_version: int, order: ByteOrder) -> c.Struct:
+    """Return the struct of a whole SEB."""
+    i4 = PRIMITIVES[order].i4
+    return c.Struct(
+        *seb_head_struct(log_version, order).subcons,
+        "messages" / c.PrefixedArray(i4, message_struct(log_version, order)),
+        "events" / c.PrefixedArray(i4, event_struct(order)),
+        "backward" / c.PrefixedArray(i4, i4),
+        "forward" / c.PrefixedArray(i4, i4),
+    )
+
+
+@cache
+def timeline_struct(log_version: int, order: ByteOrder) -> c.Struct:
+    """Return the struct of the timeline of one PE."""
+    i4 = PRIMITIVES[order].i4
+    return c.Struct("sebs" / c.PrefixedArray(i4, seb_struct(log_version, order)))
+
+
+MISSING: dict[str, Any] = {
+    "mpi_op": 0,
+    "mpi_size": 0,
+    "charm_ep": -1,
+    "obj_id": (-1, -1, -1, -1),
+    "group": 1,
+}
+"""What a field reads as in a log version that lacks it, and what a conversion upward writes."""

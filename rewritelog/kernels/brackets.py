@@ -1,0 +1,90 @@
+"""The brackets of one SEB: marks read from its events, paired, and turned into regions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.format.layout import KernelLayout
+from rewritelog.kernels.raw import Bytes, load_f8, load_i4
+from rewritelog.kernels.remap import OLD, Floats
+from tracebigsim._compiled import inner
+
+START_TEXT = np.frombuffer(b"startTraceBigSim", dtype=np.uint8)
+END_TEXT = np.frombuffer(b"endTraceBigSim", dtype=np.uint8)
+
+NO_MARK, START_MARK, END_MARK = 0, 1, 2
+
+IRREGULAR = -1
+"""The marks of a SEB are unmatched, reversed or outside of it: no bracket is certain."""
+
+_ROUNDING = 4.0 * np.finfo(np.float64).eps
+
+
+@inner
+def begins_with(buf: Bytes, at: int, length: int, text: Bytes) -> bool:
+    """Return whether the `length` bytes at `at` begin with `text`."""
+    if length < len(text):
+        return False
+    for k in range(len(text)):
+        if buf[at + k] != text[k]:
+            return False
+    return True
+
+
+@inner
+def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
+    """Return whether the event at `at` is a bracket's start mark, its end mark, or none."""
+    if buf[at] == 1:
+        return NO_MARK
+    length = load_i4(buf, at + lay.event_head, lay.swap)
+    text = at + lay.event_head + lay.count_bytes
+    if begins_with(buf, text, length, START_TEXT):
+        return START_MARK
+    if begins_with(buf, text, length, END_TEXT):
+        return END_MARK
+    return NO_MARK
+
+
+@inner
+def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
+    """Return where the event after the one at `at` begins; the walk has checked both."""
+    if buf[at] == 1:
+        return at + lay.event_head + lay.event_index
+    text = at + lay.event_head + lay.count_bytes
+    return text + load_i4(buf, at + lay.event_head, lay.swap)
+
+
+@inner
+def slack(start: float, end: float) -> float:
+    """Return how far past a SEB's duration, in seconds, the rounding of its times can reach."""
+    return _ROUNDING * max(abs(start), abs(end))
+
+
+@inner
+def find_brackets(
+    buf: Bytes, events: int, lay: KernelLayout, duration: float, reach: float, table: Floats
+) -> int:
+    """Fill in the bounds of the regions from the marks; return the number of brackets.
+
+    The old bounds become 0, each bracket's start and end, and `duration`; the table has a column
+    for each event and two more. Return `IRREGULAR` where the marks do not pair up in order inside
+    the SEB.
+    """
+    count = load_i4(buf, events, lay.swap)
+    place = events + lay.count_bytes
+    bounds = 1
+    table[OLD, 0] = 0.0
+    for _ in range(count):
+        mark = mark_at(buf, place, lay)
+        if mark != NO_MARK:
+            time = load_f8(buf, place + lay.event_time, lay.swap)
+            expected = START_MARK if bounds % 2 == 1 else END_MARK
+            if mark != expected or not table[OLD, bounds - 1] <= time <= duration + reach:
+                return IRREGULAR
+            table[OLD, bounds] = min(time, duration)
+            bounds += 1
+        place = after_event(buf, place, lay)
+    if bounds % 2 == 0:
+        return IRREGULAR
+    table[OLD, bounds] = duration
+    return bounds // 2

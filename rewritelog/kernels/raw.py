@@ -1,0 +1,100 @@
+"""Loads and stores of unaligned numbers in either byte order, at the speed of one instruction.
+
+Each function is plain Python, for reading and for runs without compilation; the compiled form
+beside it does the same on the array's memory, and like it checks nothing: callers check bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+
+def load_i4(buf: Bytes, at: int, swap: bool) -> int:
+    """Return the 32-bit integer at `at`; `swap` where the bytes are in foreign order."""
+    value = buf[at : at + 4].view(np.int32)[0]
+    return int(value.byteswap()) if swap else int(value)
+
+
+def load_f8(buf: Bytes, at: int, swap: bool) -> float:
+    """Return the 64-bit float at `at`; `swap` where the bytes are in foreign order."""
+    value = buf[at : at + 8].view(np.float64)[0]
+    return float(value.byteswap()) if swap else float(value)
+
+
+def store_f8(buf: Bytes, at: int, value: float, swap: bool) -> None:
+    """Write a 64-bit float at `at`; `swap` where the bytes are in foreign order."""
+    number = np.float64(value)
+    buf[at : at + 8].view(np.float64)[0] = number.byteswap() if swap else number
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any, word: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), word.as_pointer())
+
+
+def _loader(word: ir.IntType, result: Any, real: ir.Type | None) -> Any:
+    @intrinsic
+    def load(_typing: Any, buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address = _address(context, builder, signature.args[0], args[0], args[1], word)
+            raw = builder.load(address)
+            raw.align = 1
+            value = builder.select(args[2], builder.bswap(raw), raw)
+            if real is not None:
+                return builder.bitcast(value, real)
+            return builder.sext(value, ir.IntType(64))
+
+        return result(buf, types.int64, types.boolean), codegen
+
+    return load
+
+
+def _store_f8_code(_typing: Any, buf: Any, at: Any, value: Any, swap: Any) -> Any:  # noqa: ARG001
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        address = _address(context, builder, signature.args[0], args[0], args[1], word)
+        raw = builder.bitcast(args[2], word)
+        builder.store(builder.select(args[3], builder.bswap(raw), raw), address).align = 1
+        return context.get_dummy_value()
+
+    return types.void(buf, types.int64, types.float64, types.boolean), codegen
+
+
+_store_f8: Any = intrinsic(_store_f8_code)
+_load_i4 = _loader(ir.IntType(32), types.int64, None)
+_load_f8 = _loader(ir.IntType(64), types.float64, ir.DoubleType())
+
+
+# numba wants a compiled form's arguments annotated just as those of the function that gives it.
+
+
+@overload(load_i4)
+def _compile_load_i4(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+    def compiled(buf: Any, at: Any, swap: Any) -> Any:
+        return _load_i4(buf, at, swap)
+
+    return compiled
+
+
+@overload(load_f8)
+def _compile_load_f8(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+    def compiled(buf: Any, at: Any, swap: Any) -> Any:
+        return _load_f8(buf, at, swap)
+
+    return compiled
+
+
+@overload(store_f8)
+def _compile_store_f8(buf: Any, at: Any, value: Any, swap: Any) -> Any:  # noqa: ARG001
+    def compiled(buf: Any, at: Any, value: Any, swap: Any) -> Any:
+        _store_f8(buf, at, value, swap)
+
+    return compiled

@@ -1,0 +1,107 @@
+"""The remapping of times: old regions of a SEB onto new ones, in seconds since the SEB's start.
+
+The regions of a SEB are a table of three rows, a column for each bound: `OLD` and `NEW` hold the
+bounds, rising, from 0 to the SEB's duration; `GIVEN` holds the new length of the region that
+begins there where a model gave one, and NaN where the region is dilated.
+All of it is monotone under rounding: an order of times in is the same order of times out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracebigsim._compiled import inner, kernel
+
+Floats = NDArray[np.float64]
+
+OLD, NEW, GIVEN = 0, 1, 2
+
+
+@inner
+def set_new_bounds(table: Floats, count: int, factor: float) -> bool:
+    """Fill in the new bounds of `count` regions; return whether any changes its length."""
+    changed = False
+    table[NEW, 0] = 0.0
+    for k in range(count):
+        length = table[OLD, k + 1] - table[OLD, k]
+        target = length * factor if np.isnan(table[GIVEN, k]) else table[GIVEN, k]
+        changed |= target != length
+        table[NEW, k + 1] = table[NEW, k] + target
+    return changed
+
+
+@inner
+def region_of(time: float, table: Floats, count: int) -> int:
+    """Return the region that a time from 0 to the duration lies in.
+
+    A region's lower end belongs to it; a region of zero length holds the one time that it has.
+    """
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if table[OLD, middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low if table[OLD, low] == time else low - 1
+
+
+@inner
+def map_time(time: float, table: Floats, count: int, factor: float) -> float:
+    """Return where a time since the SEB's start goes: linear within its region.
+
+    The SEB's end goes to its end; a time outside the SEB keeps its distance to the nearer end; a
+    time in a region that neither moves nor changes its length stays as it is to the last bit.
+    """
+    if time < 0.0:
+        return time
+    if time >= table[OLD, count]:
+        return table[NEW, count] + (time - table[OLD, count])
+    k = region_of(time, table, count)
+    low, high = table[NEW, k], table[NEW, k + 1]
+    if table[OLD, k] == low and table[OLD, k + 1] == high:
+        return time
+    inside = time - table[OLD, k]
+    if inside == 0.0:
+        return low
+    if np.isnan(table[GIVEN, k]):
+        return min(low + inside * factor, high)
+    return min(low + inside / (table[OLD, k + 1] - table[OLD, k]) * table[GIVEN, k], high)
+
+
+@inner
+def map_moment(
+    moment: float,
+    start: float,
+    end: float,
+    new_end: float,
+    table: Floats,
+    count: int,
+    factor: float,
+) -> float:
+    """Return where an absolute time goes, for a SEB from `start` to `end`; all in seconds."""
+    if moment < start:
+        return moment
+    if moment >= end:
+        return new_end + (moment - end)
+    since = min(moment - start, table[OLD, count])
+    moved = map_time(since, table, count, factor)
+    return moment if moved == since else min(start + moved, new_end)
+
+
+@kernel
+def remap(times: Floats, bounds: Floats, given: Floats, factor: float) -> Floats:
+    """Return the new times of one SEB's times, all in seconds since its start.
+
+    Shapes: `times` (n,), `bounds` (regions + 1,), `given` (regions,), NaN where none is given.
+    """
+    count = len(given)
+    table = np.empty((3, count + 1))
+    table[OLD] = bounds
+    table[GIVEN, :count] = given
+    moved = times.copy()
+    if set_new_bounds(table, count, factor):
+        for k in range(len(times)):
+            moved[k] = map_time(times[k], table, count, factor)
+    return moved

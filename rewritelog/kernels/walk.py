@@ -1,0 +1,301 @@
+"""The walk over timelines: where each SEB, message and event stands, every count checked.
+
+A walk stops at the first thing that cannot be: the kernel leaves a code and the byte offset in
+`fault`, and `FAULTS` says what they mean.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.format.layout import KernelLayout
+from rewritelog.kernels.raw import Bytes, load_i4
+from tracebigsim._compiled import inner, kernel
+
+Ints = NDArray[np.int64]
+
+
+class FaultKind(NamedTuple):
+    """What is wrong with a log: the field, and a sentence in which `{}` is the field's value."""
+
+    field: str
+    problem: str
+    cut: bool = False
+    """True where more bytes could still mend it: the end of a buffer may cut a SEB anywhere."""
+
+
+OK = 0
+SEB_CUT = 1
+MESSAGE_COUNT_NEGATIVE = 2
+MESSAGES_CUT = 3
+EVENT_COUNT_NEGATIVE = 4
+EVENTS_CUT = 5
+EVENT_TYPE = 6
+TEXT_NEGATIVE = 7
+TEXT_CUT = 8
+BACKWARD_NEGATIVE = 9
+BACKWARD_CUT = 10
+FORWARD_NEGATIVE = 11
+FORWARD_CUT = 12
+SEB_COUNT_NEGATIVE = 13
+SEB_COUNT_TOO_LARGE = 14
+BYTES_LEFT_OVER = 15
+TIME_NOT_FINITE = 16
+SEND_NOT_FINITE = 17
+DURATION_OVERFLOW = 18
+
+FAULTS = {
+    SEB_CUT: FaultKind("ep", "the SEB is cut off", cut=True),
+    MESSAGE_COUNT_NEGATIVE: FaultKind("number of messages", "{} messages cannot be"),
+    MESSAGES_CUT: FaultKind("number of messages", "{} messages do not fit here", cut=True),
+    EVENT_COUNT_NEGATIVE: FaultKind("number of events", "{} events cannot be"),
+    EVENTS_CUT: FaultKind("number of events", "{} events do not fit here", cut=True),
+    EVENT_TYPE: FaultKind("event type", "an event of type {}; only 1, 2 and 3 exist"),
+    TEXT_NEGATIVE: FaultKind("event text length", "a text of {} bytes cannot be"),
+    TEXT_CUT: FaultKind("event text length", "a text of {} bytes does not fit here", cut=True),
+    BACKWARD_NEGATIVE: FaultKind(
+        "number of backward dependencies", "{} backward dependencies cannot be"
+    ),
+    BACKWARD_CUT: FaultKind(
+        "number of backward dependencies", "{} backward dependencies do not fit here", cut=True
+    ),
+    FORWARD_NEGATIVE: FaultKind(
+        "number of forward dependencies", "{} forward dependencies cannot be"
+    ),
+    FORWARD_CUT: FaultKind(
+        "number of forward dependencies", "{} forward dependencies do not fit here", cut=True
+    ),
+    SEB_COUNT_NEGATIVE: FaultKind("count", "{} SEBs cannot be"),
+    SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline's bytes"),
+    BYTES_LEFT_OVER: FaultKind("count", "the timeline ends {} bytes before the next one begins"),
+    TIME_NOT_FINITE: FaultKind("startTime, endTime", "a time is not a finite number"),
+    SEND_NOT_FINITE: FaultKind("sendTime", "a time is not a finite number"),
+    DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
+}
+
+FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB = range(5)
+FAULT_SIZE = 5
+"""A fault is five integers: its code, byte offset in the buffer, value, piece and SEB index."""
+
+
+class Pieces(NamedTuple):
+    """Runs of whole SEBs of one timeline each; arrays of one length."""
+
+    starts: Ints
+    """Byte offset in the buffer of the first SEB."""
+    ends: Ints
+    """Byte offset in the buffer where the last SEB ends."""
+    counts: Ints
+    """Number of SEBs."""
+    firsts: Ints
+    """Index of the first SEB in its timeline."""
+
+
+@inner
+def blame(fault: Ints, code: int, at: int, value: int) -> int:
+    """Note a fault and return −1, which no position can be."""
+    fault[FAULT_CODE] = code
+    fault[FAULT_AT] = at
+    fault[FAULT_VALUE] = value
+    return -1
+
+
+@inner
+def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -> int:
+    """Return where the events that are counted at `at` end, or −1."""
+    count = load_i4(buf, at, lay.swap)
+    if count < 0:
+        return blame(fault, EVENT_COUNT_NEGATIVE, at, count)
+    place = at + lay.count_bytes
+    for _ in range(count):
+        if place + lay.event_head + lay.count_bytes > end:
+            return blame(fault, EVENTS_CUT, at, count)
+        kind = buf[place]
+        if kind == 1:
+            place += lay.event_head + lay.event_index
+        elif kind in (2, 3):
+            length = load_i4(buf, place + lay.event_head, lay.swap)
+            if length < 0:
+                return blame(fault, TEXT_NEGATIVE, place + lay.event_head, length)
+            if length > end - place - lay.event_head - lay.count_bytes:
+                return blame(fault, TEXT_CUT, place + lay.event_head, length)
+            place += lay.event_head + lay.count_bytes + length
+        else:
+            return blame(fault, EVENT_TYPE, place, kind)
+    return place
+
+
+@inner
+def skip_list(
+    buf: Bytes, at: int, end: int, size: int, lay: KernelLayout, fault: Ints, codes: int
+) -> int:
+    """Return where the list of `size`-byte items that is counted at `at` ends, or −1.
+
+    `codes` is the fault code for a negative count, and the next one that for a list cut off.
+    """
+    if at + lay.count_bytes > end:
+        return blame(fault, SEB_CUT, at, 0)
+    count = load_i4(buf, at, lay.swap)
+    if count < 0:
+        return blame(fault, codes, at, count)
+    if count * size > end - at - lay.count_bytes:
+        return blame(fault, codes + 1, at, count)
+    return at + lay.count_bytes + count * size
+
+
+@inner
+def seb_parts(
+    buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints
+) -> tuple[int, int, int]:
+    """Return where the events, the dependencies and the next SEB begin, for the SEB at `at`.
+
+    The last is −1 where the SEB is damaged or goes on beyond `end`; `fault` says why.
+    """
+    if at + lay.seb_head + lay.count_bytes > end:
+        return 0, 0, blame(fault, SEB_CUT, at, 0)
+    events = skip_list(buf, at + lay.seb_head, end, lay.message, lay, fault, MESSAGE_COUNT_NEGATIVE)
+    if events < 0:
+        return 0, 0, -1
+    if events + lay.count_bytes > end:
+        return 0, 0, blame(fault, SEB_CUT, at, 0)
+    backward = skip_events(buf, events, end, lay, fault)
+    if backward < 0:
+        return 0, 0, -1
+    forward = skip_list(buf, backward, end, lay.dependency, lay, fault, BACKWARD_NEGATIVE)
+    if forward < 0:
+        return 0, 0, -1
+    return (
+        events,
+        backward,
+        skip_list(buf, forward, end, lay.dependency, lay, fault, FORWARD_NEGATIVE),
+    )
+
+
+@kernel
+def advance(
+    buf: Bytes, at: int, end: int, most: int, lay: KernelLayout, fault: Ints
+) -> tuple[int, int]:
+    """Walk up to `most` SEBs from `at`; return how many are whole before `end`, and where they end.
+
+    `fault` says why the walk stopped early; its SEB is relative to the first one walked.
+    """
+    for index in range(most):
+        _, _, following = seb_parts(buf, at, end, lay, fault)
+        if following < 0:
+            fault[FAULT_SEB] = index
+            return index, at
+        at = following
+    return most, at
+
+
+@kernel
+def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout, fault: Ints) -> Ints:
+    """Return the number of SEBs that each timeline claims, checked against its bytes.
+
+    Shapes: `starts` and `ends`, (timelines,), where each timeline's count stands and it ends.
+    """
+    counts = np.zeros(len(starts), dtype=np.int64)
+    smallest = lay.seb_head + 4 * lay.count_bytes
+    for piece in range(len(starts)):
+        fault[FAULT_PIECE] = piece
+        room = ends[piece] - starts[piece] - lay.count_bytes
+        if room < 0:
+            blame(fault, SEB_COUNT_TOO_LARGE, starts[piece], 0)
+            return counts
+        count = load_i4(buf, starts[piece], lay.swap)
+        if count < 0:
+            blame(fault, SEB_COUNT_NEGATIVE, starts[piece], count)
+            return counts
+        if count * smallest > room:
+            blame(fault, SEB_COUNT_TOO_LARGE, starts[piece], count)
+            return counts
+        counts[piece] = count
+    return counts
+
+
+@kernel
+def tally(
+    buf: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: KernelLayout, fault: Ints
+) -> Ints:
+    """Return for each piece the numbers of messages, events and dependencies, shape (pieces, 4).
+
+    The pieces begin at a SEB and end where the last of their `counts` SEBs does.
+    """
+    totals = np.zeros((len(starts), 4), dtype=np.int64)
+    for piece in range(len(starts)):
+        at = starts[piece]
+        for seb in range(counts[piece]):
+            events, backward, following = seb_parts(buf, at, ends[piece], lay, fault)
+            if following < 0:
+                fault[FAULT_PIECE] = piece
+                fault[FAULT_SEB] = seb
+                return totals
+            links = load_i4(buf, backward, lay.swap)
+            totals[piece, 0] += load_i4(buf, at + lay.seb_head, lay.swap)
+            totals[piece, 1] += load_i4(buf, events, lay.swap)
+            totals[piece, 2] += links
+            totals[piece, 3] += load_i4(
+                buf, backward + lay.count_bytes + links * lay.dependency, lay.swap
+            )
+            at = following
+        if at != ends[piece]:
+            blame(fault, BYTES_LEFT_OVER, at, ends[piece] - at)
+            fault[FAULT_PIECE] = piece
+            fault[FAULT_SEB] = counts[piece]
+            return totals
+    return totals
+
+
+@kernel
+def locate(
+    buf: Bytes,
+    at: int,
+    end: int,
+    count: int,
+    lay: KernelLayout,
+    fault: Ints,
+    sebs: Ints,
+    messages: Ints,
+    events: Ints,
+    backward: Ints,
+    forward: Ints,
+) -> None:
+    """Fill in what the `count` SEBs from `at` hold, the first of them being index 0.
+
+    `sebs` (SEBs, 5): offset, and the numbers of messages, events, backward and forward
+    dependencies; `messages` and `events` (…, 3): SEB, index in the SEB, offset; `backward` and
+    `forward` (…, 2): SEB, and the SEB it depends on or that depends on it. `tally` gave the sizes.
+    """
+    m = e = b = f = 0
+    for seb in range(count):
+        events_at, backward_at, following = seb_parts(buf, at, end, lay, fault)
+        sebs[seb, 0] = at
+        sebs[seb, 1] = load_i4(buf, at + lay.seb_head, lay.swap)
+        for k in range(sebs[seb, 1]):
+            messages[m, 0], messages[m, 1] = seb, k
+            messages[m, 2] = at + lay.seb_head + lay.count_bytes + k * lay.message
+            m += 1
+        sebs[seb, 2] = load_i4(buf, events_at, lay.swap)
+        place = events_at + lay.count_bytes
+        for k in range(sebs[seb, 2]):
+            events[e, 0], events[e, 1], events[e, 2] = seb, k, place
+            e += 1
+            place += lay.event_head + lay.count_bytes
+            if buf[place - lay.event_head - lay.count_bytes] != 1:
+                place += load_i4(buf, place - lay.count_bytes, lay.swap)
+        sebs[seb, 3] = load_i4(buf, backward_at, lay.swap)
+        place = backward_at + lay.count_bytes
+        for k in range(sebs[seb, 3]):
+            backward[b, 0] = seb
+            backward[b, 1] = load_i4(buf, place + k * lay.dependency, lay.swap)
+            b += 1
+        place += sebs[seb, 3] * lay.dependency
+        sebs[seb, 4] = load_i4(buf, place, lay.swap)
+        for k in range(sebs[seb, 4]):
+            forward[f, 0] = seb
+            forward[f, 1] = load_i4(buf, place + lay.count_bytes + k * lay.dependency, lay.swap)
+            f += 1
+        at = following

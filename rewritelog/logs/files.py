@@ -1,0 +1,71 @@
+"""The owner of bytes on disk: opens, checks and reads the files of a log set."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.errors import DamagedLogError, Place, RewriteLogError
+
+Bytes = NDArray[np.uint8]
+
+
+class InputFile:
+    """A regular file opened for reading; reads from many threads do not disturb one another."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file; raise `RewriteLogError` where it cannot be read or is no regular file."""
+        self.path = path
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise RewriteLogError(f"{path}: cannot be read: {error.strerror}") from error
+        found = os.fstat(self._fd)
+        self.size_bytes = found.st_size
+        if not stat.S_ISREG(found.st_mode):
+            os.close(self._fd)
+            raise RewriteLogError(f"{path}: not a regular file")
+
+    def read_into(self, buffer: Bytes, offset: int) -> None:
+        """Fill the buffer with the bytes from `offset`; raise where the file has not as many."""
+        view = buffer.data
+        done = 0
+        while done < len(view):
+            try:
+                got = os.preadv(self._fd, [view[done:]], offset + done)
+            except OSError as error:
+                raise RewriteLogError(f"{self.path}: cannot be read: {error.strerror}") from error
+            if got == 0:
+                place = Place(self.path, offset + done)
+                raise DamagedLogError(place, f"the file ends {len(view) - done} bytes too early")
+            done += got
+
+    def read(self, offset: int, length: int) -> Bytes:
+        """Return `length` bytes from `offset`; raise where the file has not as many."""
+        if length > self.size_bytes - offset:
+            missing = length - max(0, self.size_bytes - offset)
+            place = Place(self.path, self.size_bytes)
+            raise DamagedLogError(place, f"the file ends {missing} bytes too early")
+        buffer = np.empty(length, dtype=np.uint8)
+        self.read_into(buffer, offset)
+        return buffer
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def __enter__(self) -> InputFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,113 @@
+"""A log set as a whole: the summary and all its timeline files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.format import Layout, layout
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_block, plan_blocks
+from rewritelog.logs.files import InputFile
+from rewritelog.logs.summary import Summary, read_summary
+from rewritelog.logs.tables import Table, Tables, join_tables, tables_of
+from rewritelog.logs.timelines import TimelineFile, read_timeline_file
+
+SUMMARY_NAME = "bgTrace"
+
+
+@dataclass(frozen=True)
+class LogSet:
+    """One emulation's logs: where they are and what their heads say; the timelines stay on disk."""
+
+    folder: Path
+    summary: Summary
+    files: tuple[TimelineFile, ...]
+
+    @property
+    def summary_path(self) -> Path:
+        """Where the summary file is."""
+        return self.folder / SUMMARY_NAME
+
+    @property
+    def pes(self) -> range:
+        """The emulated PEs."""
+        return range(self.summary.total_pes)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the timeline files together."""
+        return sum(file.size_bytes for file in self.files)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout of the timelines' records."""
+        return layout(self.summary.log_version, self.summary.order)
+
+    def place(self, pe: int) -> tuple[TimelineFile, int]:
+        """Return the file that holds the timeline of a PE, and which one of it that is."""
+        if pe not in self.pes:
+            raise UsageError(f"PE {pe} is not in the log: it has PEs 0 to {self.pes[-1]}")
+        node, worker = divmod(pe, self.summary.num_wth)
+        index = node % self.summary.files
+        slot = node // self.summary.files * self.summary.num_wth + worker
+        return self.files[index], slot
+
+    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
+        """Yield all blocks with their bytes; each is overwritten by the next."""
+        for file in self.files:
+            yield from self._load(file, plan_blocks(file, self.layout, block_bytes))
+
+    def _load(self, file: TimelineFile, blocks: Iterable[Block]) -> Iterator[LoadedBlock]:
+        buffer = Buffer()
+        with InputFile(file.path) as source:
+            for block in blocks:
+                yield load_block(source, file, block, self.layout, buffer.take(block.size_bytes))
+
+    def timeline(self, pe: int) -> Tables:
+        """Return everything that the timeline of a PE holds."""
+        file, slot = self.place(pe)
+        begin, end = (int(n) for n in file.borders[slot : slot + 2])
+        block = Block(file.index, begin, end, slot, 1)
+        return join_tables([tables_of(loaded, self.layout) for loaded in self._load(file, [block])])
+
+    def sebs(self, pes: Iterable[int] | None = None) -> Table:
+        """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""
+        return self._table("sebs", pes)
+
+    def messages(self, pes: Iterable[int] | None = None) -> Table:
+        """Return the messages of some PEs, or of all of them, a row each (see `MESSAGE_ROW`)."""
+        return self._table("messages", pes)
+
+    def events(self, pes: Iterable[int] | None = None) -> Table:
+        """Return the events of some PEs, or of all of them, a row each (see `EVENT_ROW`)."""
+        return self._table("events", pes)
+
+    def _table(self, name: str, pes: Iterable[int] | None) -> Table:
+        chosen = self.pes if pes is None else pes
+        return np.concatenate([getattr(self.timeline(pe), name) for pe in chosen])
+
+
+def open_logs(path: str | Path) -> LogSet:
+    """Open a log set, given its folder or its `bgTrace` file.
+
+    Raise `DamagedLogError` where the summary or a timeline file's head is damaged, and
+    `RewriteLogError` where something is missing or cannot be read.
+    """
+    given = Path(path)
+    folder = given if given.is_dir() else given.parent
+    if not given.is_dir() and given.name != SUMMARY_NAME:
+        problem = "is no log folder and no bgTrace file" if given.exists() else "does not exist"
+        raise RewriteLogError(f"{given}: {problem}")
+    if not (folder / SUMMARY_NAME).exists():
+        raise RewriteLogError(f"{folder}: no log set here: there is no file {SUMMARY_NAME}")
+    summary = read_summary(folder / SUMMARY_NAME)
+    files = tuple(
+        read_timeline_file(folder / f"{SUMMARY_NAME}{index}", index, summary)
+        for index in range(summary.files)
+    )
+    return LogSet(folder, summary, files)

@@ -1,0 +1,32 @@
+"""The model that covers nothing, so that every region is dilated by the constant factor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.models.base import FittedModel, Floats, Model, Timings
+from rewritelog.models.options import NoOptions
+
+
+class FittedConstant(FittedModel):
+    """Covers no event."""
+
+    def predict(self, event: str, params: Floats) -> Floats:  # noqa: ARG002 - none is covered
+        """Return NaN for every row."""
+        return np.full(len(params), np.nan)
+
+    def summary(self) -> tuple[str, ...]:
+        """Return the one thing there is to say."""
+        return ("no model: every region is scaled by the dilation factor",)
+
+
+class Constant(Model[NoOptions]):
+    """Scale everything by the dilation factor; timings are not looked at."""
+
+    Options = NoOptions
+    needs_timings = False
+    uses_params = False
+
+    def fit(self, timings: Timings) -> FittedConstant:  # noqa: ARG002 - not looked at
+        """Return the fitted model that covers nothing."""
+        return FittedConstant()

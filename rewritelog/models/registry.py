@@ -1,0 +1,170 @@
+"""Models by name: built-in ones and outsiders' come through one entry-point group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from rewritelog.errors import ModelError, RewriteLogError, UsageError
+from rewritelog.models.base import Model
+
+GROUP = "rewritelog.models"
+"""The entry-point group in which a distribution names its models."""
+
+TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
+TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A name in the group, with every distribution's entry for it."""
+
+    name: str
+    entries: tuple[EntryPoint, ...]
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Return who declares the name, each as `distribution version (module:class)`."""
+        return tuple(f"{_distribution(entry)} ({entry.value})" for entry in self.entries)
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """One option of a model: all that a flag, a saved report or the docs need."""
+
+    name: str
+    kind: Any
+    """bool, int, float, str or a Literal of strings."""
+    default: Any
+    help: str
+
+
+def known_models() -> dict[str, KnownModel]:
+    """Return all models by name, sorted; none is imported."""
+    entries: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=GROUP):
+        entries.setdefault(entry.name, []).append(entry)
+    return {name: KnownModel(name, tuple(entries[name])) for name in sorted(entries)}
+
+
+def model_class(name: str) -> type[Model[Any]]:
+    """Import and return the class of the model of that name.
+
+    Raise `UsageError` for an unknown name, and `ModelError` where two distributions claim it, its
+    import fails or it is no model.
+    """
+    known = known_models()
+    if name not in known:
+        names = ", ".join(known) or "none (is rewritelog installed?)"
+        raise UsageError(f"unknown model {name!r}; known models: {names}")
+    if len(known[name].entries) > 1:
+        origins = " and ".join(known[name].origins)
+        raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
+    try:
+        found = known[name].entries[0].load()
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ModelError(f"model {name!r} of {known[name].origins[0]} fails: {what}") from error
+    if not (isinstance(found, type) and issubclass(found, Model)):
+        origin = known[name].origins[0]
+        raise ModelError(f"model {name!r} of {origin} is not a subclass of Model")
+    return found
+
+
+def load_model(name: str, options: Mapping[str, object]) -> Model[Any]:
+    """Return the model of that name, made with the options; text is converted to their types.
+
+    Raise `UsageError` for an unknown model, an unknown option or a value that cannot be meant, and
+    `ModelError` for a plug-in that does not keep the contract.
+    """
+    cls = model_class(name)
+    made = make_options(name, cls, options)
+    try:
+        return cls(made)
+    except RewriteLogError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ModelError(f"model {name!r} cannot be made: {what}") from error
+
+
+def describe_options(name: str, cls: type[Model[Any]]) -> tuple[OptionInfo, ...]:
+    """Return the options of a model class; raise `ModelError` where they are not as required."""
+    declared = getattr(cls, "Options", None)
+    if not (isinstance(declared, type) and is_dataclass(declared)):
+        raise ModelError(f"model {name!r}: {cls.__qualname__}.Options is not a dataclass")
+    hints = get_type_hints(declared)
+    described = []
+    for field in fields(declared):
+        if field.default is MISSING:
+            raise ModelError(f"model {name!r}: option {field.name} has no default")
+        kind = hints[field.name]
+        if kind not in (bool, int, float, str) and get_origin(kind) is not Literal:
+            raise ModelError(f"model {name!r}: option {field.name} has an unusable type, {kind}")
+        text = str(field.metadata.get("help", ""))
+        described.append(OptionInfo(field.name, kind, field.default, text))
+    return tuple(described)
+
+
+def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object]) -> Any:
+    """Return the model's options with these values; `-` in a name is `_`."""
+    known = {info.name: info for info in describe_options(name, cls)}
+    converted: dict[str, object] = {}
+    for spelled, value in values.items():
+        key = spelled.replace("-", "_")
+        if key not in known:
+            names = ", ".join(known) or "none"
+            raise UsageError(f"model {name!r} has no option {spelled!r}; its options: {names}")
+        if key in converted:
+            raise UsageError(f"model {name!r}: option {key!r} is given twice")
+        try:
+            converted[key] = convert(value, known[key].kind)
+        except ValueError as error:
+            raise UsageError(f"model {name!r}, option {key!r}: {error}") from error
+    try:
+        return cls.Options(**converted)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"model {name!r}: {error}") from error
+
+
+def convert(value: object, kind: Any) -> object:
+    """Return the value as the option's type has it; raise `ValueError` where that cannot be."""
+    if get_origin(kind) is Literal:
+        if value in get_args(kind):
+            return value
+        raise ValueError(f"{value!r} is none of {', '.join(map(str, get_args(kind)))}")
+    if kind is bool:
+        return _truth(value)
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is not str and isinstance(value, int | float | str) and not isinstance(value, bool):
+        return _number(value, kind)
+    raise ValueError(f"{value!r} is not of type {kind.__name__}")
+
+
+def _truth(value: object) -> bool:
+    """Return a bool or its spelling as one."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in TRUTHS:
+        return TRUTHS[value.strip().lower()]
+    raise ValueError(f"{value!r} is neither true nor false")
+
+
+def _number(value: float | str, kind: type[int] | type[float]) -> int | float:
+    """Return an int or float; a float that is whole may stand for an int, NaN for nothing."""
+    whole = not isinstance(value, float) or value.is_integer()
+    if kind is float or whole:
+        with suppress(ValueError, OverflowError):
+            number = kind(value)
+            if number == number:  # noqa: PLR0124 - NaN is no option's value
+                return number
+    raise ValueError(f"{value!r} is not of type {kind.__name__}")
+
+
+def _distribution(entry: EntryPoint) -> str:
+    """Return the distribution that declares the entry, with its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "unknown"

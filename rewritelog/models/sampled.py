@@ -1,0 +1,178 @@
+"""The least-squares model on a random sample of the timing lines, checked on those left out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import UsageError
+from rewritelog.models.base import (
+    EventTimings,
+    FittedModel,
+    Flags,
+    Floats,
+    Model,
+    Prediction,
+    Timings,
+)
+from rewritelog.models.basis import terms_of
+from rewritelog.models.exact import mix
+from rewritelog.models.fit_report import finite, label
+from rewritelog.models.least_squares import FittedLeastSquares, Key, LeastSquares
+from rewritelog.models.options import SampledOptions
+
+SAMPLES_PER_TERM = 2
+"""Each event keeps at least so many lines for each term of the basis, as far as it has them."""
+
+LARGE_ERROR = 0.1
+"""An error of the sum of the times left out beyond this share is warned of."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The error of one event's fit on the timing lines that it has not seen."""
+
+    lines: int
+    """All timing lines of the event."""
+    drawn: int
+    left_out: int
+    """Lines left out that have a prediction."""
+    mean_relative_error: float | None
+    """Mean of |predicted − measured| / measured over measured times above 0; None without any."""
+    sum_error: float | None
+    """Σ predicted / Σ measured − 1, None where nothing was left out or measured."""
+
+
+def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags:
+    """Return which `count` of the rows are drawn: the same on every machine, numpy and run.
+
+    Each row has a number of its own in the splitmix64 sequence that starts at a digest of seed,
+    event and number of parameters; the rows with the smallest numbers are drawn. No two rows have
+    the same number, since splitmix64's steps are one to one.
+    """
+    if count >= rows:
+        return np.ones(rows, dtype=np.bool_)
+    text = f"{seed} {parameters} {event}".encode(errors="surrogatepass")
+    start = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    steps = np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = mix(steps + np.uint64(start))
+    drawn: Flags = numbers <= np.partition(numbers, count - 1)[count - 1]
+    return drawn
+
+
+@dataclass(frozen=True)
+class FittedSampled(FittedModel):
+    """The fit to the lines drawn, with its error on the others."""
+
+    options: SampledOptions
+    fitted: FittedLeastSquares
+    left_out: Mapping[Key, LeftOut]
+
+    def predict(self, event: str, params: Floats) -> Floats:
+        """Return the seconds of each row, as the fit to the lines drawn has them."""
+        return self.fitted.predict(event, params)
+
+    def judge(self, event: str, params: Floats) -> Prediction:
+        """Return the seconds of each row; exact matches are with the lines drawn only."""
+        return self.fitted.judge(event, params)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the fits in full, each with its error on the lines left out."""
+        events = []
+        for key in self.fitted.fits:
+            error = self.left_out[key]
+            checked = {
+                "lines": error.lines,
+                "drawn": error.drawn,
+                "left_out": error.left_out,
+                "mean_relative_error": finite(error.mean_relative_error),
+                "sum_error": finite(error.sum_error),
+            }
+            events.append({**self.fitted.describe_event(key), "check": checked})
+        drawn = {"fraction": self.options.fraction, "seed": self.options.seed}
+        return {**self.fitted.describe(), **drawn, "events": events}
+
+    def summary(self) -> tuple[str, ...]:
+        """Return each fit in a few lines, then the errors on the lines left out."""
+        head = f"lines drawn: fraction {self.options.fraction:g}, seed {self.options.seed}"
+        errors = (
+            _spell(event, count, self.left_out[event, count]) for event, count in self.left_out
+        )
+        return (head, *self.fitted.summary(), *errors)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return the fits' weak points, and which errors on the lines left out are large."""
+        large = (
+            f"{event}: on the {error.left_out} timing lines left out the sum of the predictions is "
+            f"off by {error.sum_error:+.1%}; draw a larger fraction or fit to all lines"
+            for (event, _), error in self.left_out.items()
+            if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
+        )
+        return (*self.fitted.warnings(), *large)
+
+
+class Sampled(Model[SampledOptions]):
+    """Fit to a random share of each event's timing lines; the rest measures the error."""
+
+    Options = SampledOptions
+
+    def __init__(self, options: SampledOptions) -> None:
+        if not 0 < options.fraction <= 1:
+            raise UsageError(f"fraction must lie in (0, 1], not {options.fraction!r}")
+        super().__init__(options)
+
+    def fit(self, timings: Timings) -> FittedSampled:
+        """Return the fit to the lines drawn, checked on the lines left out."""
+        masks = [self._drawn(samples) for samples in timings]
+        pairs = list(zip(timings, masks, strict=True))
+        fitted = LeastSquares(self.options).fit([_part(samples, mask) for samples, mask in pairs])
+        left_out = {
+            (samples.event, samples.params.shape[1]): _check(fitted, samples, mask)
+            for samples, mask in pairs
+        }
+        return FittedSampled(self.options, fitted, left_out)
+
+    def _drawn(self, samples: EventTimings) -> Flags:
+        """Draw the event's lines: the share asked for, or what its terms need."""
+        rows, parameters = samples.params.shape
+        floor = SAMPLES_PER_TERM * len(terms_of(self.options.basis, parameters))
+        count = max(floor, round(self.options.fraction * rows))
+        return draw(samples.event, parameters, rows, count, self.options.seed)
+
+
+def _part(samples: EventTimings, mask: Flags) -> EventTimings:
+    """Return the samples that the mask selects, in their order."""
+    return replace(samples, params=samples.params[mask], seconds=samples.seconds[mask])
+
+
+def _check(fitted: FittedLeastSquares, samples: EventTimings, mask: Flags) -> LeftOut:
+    """Measure the error on the lines left out; predictions below zero count as zero."""
+    others = _part(samples, ~mask)
+    predicted = np.maximum(fitted.predict(others.event, others.params), 0)
+    known = np.isfinite(predicted) & np.isfinite(others.seconds)
+    predicted, measured = predicted[known], others.seconds[known]
+    positive = measured > 0
+    errors = np.abs(predicted[positive] - measured[positive]) / measured[positive]
+    total = float(measured.sum())
+    return LeftOut(
+        lines=len(mask),
+        drawn=int(mask.sum()),
+        left_out=len(measured),
+        mean_relative_error=float(errors.mean()) if len(errors) else None,
+        sum_error=float(predicted.sum()) / total - 1 if total > 0 else None,
+    )
+
+
+def _spell(event: str, parameters: int, error: LeftOut) -> str:
+    """Return the error of one event in a line."""
+    head = f"{label(event, parameters)}: {error.drawn} of {error.lines} lines drawn"
+    if error.mean_relative_error is None or error.sum_error is None:
+        return f"{head}; none is left out to measure the error with"
+    return (
+        f"{head}; on the {error.left_out} left out: mean relative error "
+        f"{error.mean_relative_error:.1%}, error of the sum {error.sum_error:+.2%}"
+    )

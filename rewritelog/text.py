@@ -1,0 +1,24 @@
+"""Text for people: names from a log made harmless for a terminal, numbers with their units."""
+
+from __future__ import annotations
+
+
+def printable(text: str | bytes) -> str:
+    """Return a name with everything that a terminal might obey spelled as an escape."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def bytes_text(size: float) -> str:
+    """Return a size in the decimal unit that suits it, as in `1.5 MB`."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if abs(size) < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def count_text(number: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun, as in `1 line` and `2,000 lines`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,1 @@
+"""The jobs beside the rewrite: info, dump, convert and synth."""

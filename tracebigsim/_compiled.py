@@ -1,0 +1,63 @@
+"""How every kernel of this project is compiled: cached on disk, and without holding the GIL.
+
+rewritelog's kernels use it too; it stands here because tracebigsim imports nothing of rewritelog.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class NoKernelCacheWarning(UserWarning):
+    """No folder for compiled kernels can be written, so each run compiles them anew."""
+
+
+_warned = False
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function over arrays; division by zero follows IEEE 754, as in numpy.
+
+    Where numba finds no folder that it can write a cache to, the kernel is compiled in memory and
+    one warning is given.
+    """
+    try:
+        return _njit(function, cache=True)
+    except RuntimeError as error:
+        if "cannot cache function" not in str(error):
+            raise
+    _warn_once()
+    return _njit(function, cache=False)
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only kernels call and that makes no array.
+
+    It counts no references to its arrays, whose owner the calling kernel is: counting them is
+    atomic, and cost nine tenths of the time of a walk over small SEBs.
+    """
+    return _njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, forceinline=True)
+
+
+def _njit(function: Function, **options: bool) -> Function:
+    compile_it: Any = numba.njit
+    compiled: Function = compile_it(nogil=True, error_model="numpy", **options)(function)
+    return compiled
+
+
+def _warn_once() -> None:
+    global _warned  # noqa: PLW0603 - one warning a process is the point
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "no writable folder for compiled kernels: every run compiles them anew; "
+            "set NUMBA_CACHE_DIR to a folder that can be written",
+            NoKernelCacheWarning,
+            stacklevel=4,
+        )

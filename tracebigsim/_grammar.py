@@ -1,0 +1,75 @@
+"""The words and limits of the grammar, shared by its reading and writing half; no numpy here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KEYWORD: Final = "TRACEBIGSIM"
+MAX_PARAMS: Final = 20
+MAX_LINE_BYTES: Final = 1 << 20
+"""A longer line is one fault, wherever it is met."""
+
+EVENT: Final = 0
+TIME: Final = 1
+CYCLES: Final = 2
+PAPI: Final = 3
+SEQNO: Final = 4
+PARAMS: Final = 5
+FIELDS: Final = ("event", "time", "time_in_cycles", "PAPI", "seqno", "params")
+"""The fields' names; a field's number is its index."""
+
+# What is wrong with a line. Codes below FULL_ROWS are faults, those from it on say that an output
+# array is full, so that the caller makes it longer and the line is read again.
+FINE: Final = 0
+GLUED: Final = 1
+TOO_LONG: Final = 2
+BAD_LEADING_NUMBER: Final = 3
+NO_EVENT: Final = 4
+EMPTY_NAME: Final = 5
+CONTROL_IN_NAME: Final = 6
+FIELD_IN_NAME: Final = 7
+NOT_A_FIELD: Final = 8
+DUPLICATE_FIELD: Final = 9
+NOT_CLOSED: Final = 10
+NOT_A_NUMBER: Final = 11
+NAN: Final = 12
+INFINITE: Final = 13
+TOO_MANY_PARAMS: Final = 14
+NO_TIME: Final = 15
+SEVERAL_TIMES: Final = 16
+TWO_TIMES: Final = 17
+NEGATIVE_TIME: Final = 18
+NOT_AN_INTEGER: Final = 19
+INTEGER_OVERFLOW: Final = 20
+NOT_ONE_SEQNO: Final = 21
+NO_TIME_NO_SEB: Final = 22
+FULL_ROWS: Final = 100
+FULL_PARAMS: Final = 101
+FULL_COUNTERS: Final = 102
+FULL_SLOW: Final = 103
+FULL_NAMES: Final = 104
+
+PROBLEMS: Final = {
+    GLUED: f"two {KEYWORD} in one line: lines of several processes were glued together",
+    TOO_LONG: f"the line is longer than {MAX_LINE_BYTES} bytes",
+    BAD_LEADING_NUMBER: "the leading number does not fit 64 bits",
+    NO_EVENT: "no event:{..} field",
+    EMPTY_NAME: "the event's name is empty",
+    CONTROL_IN_NAME: "a control character in the event's name",
+    FIELD_IN_NAME: "a field begins within the event's name: torn or glued lines",
+    NOT_A_FIELD: "neither a known field nor the line's end at {token}",
+    DUPLICATE_FIELD: "a second field of that name at {token}",
+    NOT_CLOSED: "a closing brace is missing: a torn line",
+    NOT_A_NUMBER: "not a number: {token}",
+    NAN: "not a finite number (NaN): {token}",
+    INFINITE: "not a finite number (infinite, or too large): {token}",
+    TOO_MANY_PARAMS: f"more than {MAX_PARAMS} parameters",
+    NO_TIME: "a time field without a number",
+    SEVERAL_TIMES: "more than one number in a time field, at {token}",
+    TWO_TIMES: "both time and time_in_cycles",
+    NEGATIVE_TIME: "a negative time: {token}",
+    NOT_AN_INTEGER: "not an integer: {token}",
+    INTEGER_OVERFLOW: "an integer that does not fit 64 bits: {token}",
+    NOT_ONE_SEQNO: "seqno holds one integer, not negative; at {token}",
+    NO_TIME_NO_SEB: "neither a time nor the number of a SEB",
+}

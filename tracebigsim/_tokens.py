@@ -1,0 +1,108 @@
+"""What the readers of lines share: a line's record, where its numbers go, and small tokens.
+
+Each reader writes what it found to `record` (an int64 array indexed by the names below) and to the
+free ends of the output arrays, and returns FINE, a fault, or a FULL code. Nothing is kept of a line
+that is not FINE: the ends move only when the whole line has been read.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracebigsim._compiled import inner
+from tracebigsim._grammar import FINE, FULL_PARAMS, FULL_SLOW, KEYWORD
+from tracebigsim._numbers import SLOW, read_number
+
+# Indices into a line's record.
+AT: Final = 0
+"""Where reading stopped: the fault's place."""
+SEB: Final = 1
+SEQUENCE: Final = 2
+NAME_START: Final = 3
+NAME_END: Final = 4
+UNIT: Final = 5
+PARAMS_END: Final = 6
+COUNTERS_END: Final = 7
+SLOW_END: Final = 8
+RECORD_LENGTH: Final = 9
+
+OF_TIME: Final = -1
+"""Place of a slow number that is the line's time; any other is an index into the params."""
+
+
+class Values(NamedTuple):
+    """Where the numbers of lines go; the record says how much of each is in use."""
+
+    time: NDArray[np.float64]
+    params: NDArray[np.float64]
+    counters: NDArray[np.int64]
+    slow: NDArray[np.int64]
+    """Rows of place, start and end in the text of a number to be read by `float`, and line row."""
+
+
+KEYWORD_BYTES: Final = tuple(KEYWORD.encode())
+
+
+@inner
+def skip_blanks(text: NDArray[np.uint8], at: int, end: int) -> int:
+    """Give the position of the first byte that is neither a space nor a tab."""
+    while at < end and (int(text[at]) == 32 or int(text[at]) == 9):
+        at += 1
+    return at
+
+
+@inner
+def line_ends(text: NDArray[np.uint8], at: int, end: int) -> bool:
+    """Whether the line ends here: at the text's end, or a newline with or without a CR."""
+    if at >= end or int(text[at]) == 10:
+        return True
+    return int(text[at]) == 13 and (at + 1 == end or int(text[at + 1]) == 10)
+
+
+@inner
+def is_keyword(text: NDArray[np.uint8], at: int, end: int) -> bool:
+    """Whether TRACEBIGSIM stands here."""
+    if end - at < len(KEYWORD_BYTES):
+        return False
+    for index in range(len(KEYWORD_BYTES)):  # noqa: SIM110 - a loop is what compiles
+        if int(text[at + index]) != KEYWORD_BYTES[index]:
+            return False
+    return True
+
+
+@inner
+def note_slow(
+    slow: NDArray[np.int64], record: NDArray[np.int64], place: int, start: int, end: int
+) -> int:
+    """Note a number that `float` shall read."""
+    row = record[SLOW_END]
+    if row == len(slow):
+        return FULL_SLOW
+    slow[row, 0] = place
+    slow[row, 1] = start
+    slow[row, 2] = end
+    record[SLOW_END] = row + 1
+    return FINE
+
+
+@inner
+def add_param(
+    text: NDArray[np.uint8], at: int, end: int, values: Values, record: NDArray[np.int64]
+) -> int:
+    """Read one parameter; -0 becomes 0."""
+    place = record[PARAMS_END]
+    record[AT] = at
+    code, after, value = read_number(text, at, end)
+    if code == SLOW:
+        code = note_slow(values.slow, record, place, at, after)
+    if code != FINE:
+        return code
+    if place == len(values.params):
+        return FULL_PARAMS
+    values.params[place] = value + 0.0
+    record[PARAMS_END] = place + 1
+    record[AT] = after
+    return FINE

@@ -1,0 +1,122 @@
+"""The writing half of the grammar: a record's line, which `scan` reads back as it was."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from tracebigsim._grammar import KEYWORD, MAX_LINE_BYTES, MAX_PARAMS
+from tracebigsim.errors import LineFormatError
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")
+_BRACE_PAIR: Final = re.compile(r"\{[^{}]*\}")
+_LARGEST: Final = 2**63 - 1
+_FIXED_BELOW: Final = 1e15
+"""Larger numbers would have digits before the point that a double does not hold."""
+
+
+def format_line(
+    event: str,
+    params: Iterable[float] = (),
+    *,
+    time_s: float | None = None,
+    time_cycles: float | None = None,
+    seb: int | None = None,
+    seqno: int | None = None,
+    counters: Iterable[int] = (),
+) -> str:
+    """Give the line of a record, newline included, in the form of the programs that print them.
+
+    With a time it is a timing line, without one a param line. Numbers read back as the same
+    doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: more than 20
+    parameters, a number that is not finite, a negative time, two times, an integer outside
+    [0, 2**63) (counters: of more than 63 bits), or an event's name that is empty, begins or ends
+    with a blank, has a control character, unpaired braces, a field or TRACEBIGSIM in it.
+    """
+    numbers = "".join(_number(param, "a parameter") + " " for param in _at_most_20(params))
+    parts = [f"{KEYWORD}: event:{{ {_checked_name(event)} }}"]
+    if seb is not None:
+        parts[0] = f"{_index(seb, 'the SEB')} {parts[0]}"
+    if seqno is not None:
+        parts.append(f"seqno: {{ {_index(seqno, 'seqno')} }}   ")
+    parts.extend(_time_field(time_s, time_cycles))
+    if counted := " ".join(str(_counter(counter)) for counter in counters):
+        parts.append(f"PAPI:{{ {counted} }}")
+    parts.append(f"params:{{ {numbers}}}")
+    line = " ".join(parts) + "\n"
+    if len(line.encode()) > MAX_LINE_BYTES:
+        raise LineFormatError(f"a line has at most {MAX_LINE_BYTES} bytes, not {len(line)}")
+    return line
+
+
+def _at_most_20(params: Iterable[float]) -> list[float]:
+    """List the parameters."""
+    listed = list(params)
+    if len(listed) > MAX_PARAMS:
+        raise LineFormatError(f"a line has at most {MAX_PARAMS} parameters, not {len(listed)}")
+    return listed
+
+
+def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str]:
+    """Write the time, with the two blanks that real lines have around it."""
+    if time_s is not None and time_cycles is not None:
+        raise LineFormatError("a line has a time in seconds or in cycles, not both")
+    for name, time in (("time", time_s), ("time_in_cycles", time_cycles)):
+        if time is not None:
+            if time < 0:
+                raise LineFormatError(f"a time is not negative: {time!r}")
+            yield f" {name}:{{ {_number(time, 'a time')} }} "
+
+
+def _number(value: float, what: str) -> str:
+    """Write a finite number as `%f` does where that holds all of it, else in full."""
+    number = float(value) + 0.0
+    if not math.isfinite(number):
+        raise LineFormatError(f"{what} is finite, not {number!r}")
+    fixed = f"{number:.6f}"
+    if abs(number) < _FIXED_BELOW and float(fixed) == number:
+        return fixed
+    return repr(number)
+
+
+def _index(value: int, what: str) -> int:
+    """Check a number of a SEB."""
+    if not 0 <= value <= _LARGEST:
+        raise LineFormatError(f"{what} lies in [0, 2**63), unlike {value}")
+    return int(value)
+
+
+def _counter(value: int) -> int:
+    """Check a performance counter."""
+    if not -_LARGEST <= value <= _LARGEST:
+        raise LineFormatError(f"a counter has at most 63 bits and a sign, unlike {value}")
+    return int(value)
+
+
+def _checked_name(event: str) -> str:
+    """Give an event's name if a line can hold it."""
+    problem = _name_problem(event)
+    if problem:
+        raise LineFormatError(f"not a name of an event, it {problem}: {event!r}")
+    return event
+
+
+def _name_problem(event: str) -> str:
+    """Say what is wrong with a name, or nothing."""
+    if not event or event != event.strip(" \t"):
+        return "is empty, or begins or ends with a blank"
+    if _CONTROL.search(event):
+        return "holds a control character"
+    if not event.isascii() and event != event.encode(errors="replace").decode():
+        return "is not valid Unicode"
+    if KEYWORD in event:
+        return f"holds {KEYWORD}"
+    if _FIELD_WITHIN.search(event):
+        return "holds what reads as a field"
+    rest, pairs = event, 1
+    while pairs:
+        rest, pairs = _BRACE_PAIR.subn("", rest)
+    return "has braces that do not pair up" if "{" in rest or "}" in rest else ""
