@@ -132,7 +132,7 @@ def _find_keyword(
     if at < end and 48 <= int(text[at]) <= 57:
         code, after, record[SEB] = read_integer(text, at, end)
         if code == INTEGER_OVERFLOW:
-            while 48 <= int(text[after]) <= 57:
+            while after < end and 48 <= int(text[after]) <= 57:
                 after += 1
         at = skip_blanks(text, after, end)
     if is_keyword(text, at, end) and _counts(text, at + len(KEYWORD_BYTES), end):

@@ -31,12 +31,15 @@ def format_line(
     """Give the line of a record, newline included, in the form of the programs that print them.
 
     With a time it is a timing line, without one a param line. Numbers read back as the same
-    doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: more than 20
-    parameters, a number that is not finite, a negative time, two times, an integer outside
-    [0, 2**63) (counters: of more than 63 bits), or an event's name that is empty, begins or ends
-    with a blank, has a control character, unpaired braces, a field or TRACEBIGSIM in it.
+    doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: neither a time
+    nor a SEB's number, two times, a negative time, more than 20 parameters, a number that is not
+    finite, an integer outside [0, 2**63) (counters: of more than 63 bits), or an event's name that
+    is empty, begins or ends with a blank, or has in it a control character, unpaired braces, a
+    field or TRACEBIGSIM.
     """
     numbers = "".join(_number(param, "a parameter") + " " for param in _at_most_20(params))
+    if time_s is None and time_cycles is None and seb is None and seqno is None:
+        raise LineFormatError("a record has neither a time nor the number of a SEB")
     parts = [f"{KEYWORD}: event:{{ {_checked_name(event)} }}"]
     if seb is not None:
         parts[0] = f"{_index(seb, 'the SEB')} {parts[0]}"

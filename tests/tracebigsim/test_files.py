@@ -1,0 +1,150 @@
+"""Files, plain and gzip, in chunks of every size, and what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracebigsim._grammar import MAX_LINE_BYTES
+from tracebigsim.errors import TraceBigSimError, TraceFileError
+from tracebigsim.files import read_text_chunks, scan_file
+from tracebigsim.lines import LineTable, scan
+
+TEXT = (
+    b"output\n\n7 TRACEBIGSIM: event:{ a } params:{ 1 2 }\r\nTRACEBIGSIM: event:{ b\n"
+    b"TRACEBIGSIM: event:{ b } time:{ 0.5 } PAPI:{ 3 }\nTRACEBIGSIM: event:{ a } time:{ 1 }"
+)
+
+
+def summary(tables: list[LineTable]) -> dict[str, object]:
+    """What does not depend on how the text was cut."""
+    return {
+        "events": [table.events[number] for table in tables for number in table.event],
+        "faults": [fault for table in tables for fault in table.faults],
+        "fault_count": sum(table.fault_count for table in tables),
+        **{
+            name: np.concatenate([getattr(table, name) for table in tables]).tobytes()
+            for name in ("line", "offset", "seb", "seqno", "time", "time_unit", "params")
+        },
+    }
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "timings.txt"
+    path.write_bytes(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("chunk_bytes", range(1, len(TEXT) + 2))
+def test_every_chunk_size_gives_the_same_records(file: Path, chunk_bytes: int) -> None:
+    assert summary(list(scan_file(file, chunk_bytes))) == summary([scan(TEXT)])
+    chunks = list(read_text_chunks(file, chunk_bytes))
+    assert b"".join(chunk.text.tobytes() for chunk in chunks) == TEXT
+    assert all(chunk.text[-1] == ord("\n") for chunk in chunks[:-1])
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 7, 1 << 20])
+@pytest.mark.parametrize("members", [1, 3])
+def test_gzip_is_told_by_its_first_bytes(tmp_path: Path, chunk_bytes: int, members: int) -> None:
+    path = tmp_path / "timings.txt"
+    path.write_bytes(gzip.compress(TEXT + b"\n") * members)
+    whole = scan((TEXT + b"\n") * members)
+    assert summary(list(scan_file(path, chunk_bytes))) == summary([whole])
+
+
+def test_a_plain_file_may_be_named_gz(tmp_path: Path) -> None:
+    path = tmp_path / "timings.gz"
+    path.write_bytes(TEXT)
+    assert summary(list(scan_file(path))) == summary([scan(TEXT)])
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\n"])
+def test_files_without_records(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(content)
+    assert sum(len(table) for table in scan_file(path)) == 0
+
+
+@pytest.mark.parametrize("excess", [0, 1, 2, 5000])
+@pytest.mark.parametrize("chunk_bytes", [4096, MAX_LINE_BYTES, MAX_LINE_BYTES + 1, 16 << 20])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_line_too_long_is_one_fault(
+    tmp_path: Path, excess: int, chunk_bytes: int, last: bool
+) -> None:
+    path = tmp_path / "long"
+    good = b"1 TRACEBIGSIM: event:{ a }\n"
+    long = b"y" * (MAX_LINE_BYTES + excess)
+    text = good + long if last else good + long + b"\n" + good * 2
+    path.write_bytes(text)
+    tables = list(scan_file(path, chunk_bytes))
+    assert summary(tables) == summary([scan(text)])
+    assert sum(table.fault_count for table in tables) == (excess > 0)
+    assert max(chunk.text.size for chunk in read_text_chunks(path, chunk_bytes)) <= (
+        chunk_bytes + MAX_LINE_BYTES + 1
+    )
+
+
+def test_a_chunk_is_not_empty(file: Path) -> None:
+    with pytest.raises(ValueError, match="at least 1 byte"):
+        list(read_text_chunks(file, 0))
+
+
+def assert_refused(path: Path | str, problem: str) -> None:
+    with pytest.raises(TraceFileError) as caught:
+        list(scan_file(path))
+    assert str(path) in str(caught.value)
+    assert problem in str(caught.value)
+    assert isinstance(caught.value, TraceBigSimError)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    assert_refused(tmp_path / "none", "No such file")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert_refused(tmp_path, "is a folder")
+
+
+def test_a_device() -> None:
+    assert_refused("/dev/null", "not a regular file")
+
+
+def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert_refused(tmp_path / "fifo", "not a regular file")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_an_unreadable_file(file: Path) -> None:
+    file.chmod(0)
+    assert_refused(file, "Permission denied")
+
+
+def test_cut_gzip_at_every_byte(tmp_path: Path) -> None:
+    packed = gzip.compress(TEXT)
+    path = tmp_path / "cut.gz"
+    for cut in range(2, len(packed)):
+        path.write_bytes(packed[:cut])
+        assert_refused(path, "gzip data")
+
+
+def test_corrupt_gzip(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(TEXT * 20))
+    path = tmp_path / "corrupt.gz"
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    assert_refused(path, "gzip data")
+    path.write_bytes(gzip.compress(TEXT) + b"garbage")
+    assert_refused(path, "corrupt gzip data")
+
+
+def test_no_column_is_forgotten_in_a_summary() -> None:
+    known = {"events", "event", "faults", "fault_count", "counters", "counter_start", "param_start"}
+    known |= {"line", "offset", "seb", "seqno", "time", "time_unit", "params"}
+    assert {column.name for column in fields(LineTable)} == known
