@@ -439,6 +439,7 @@ def patch_piece(
                 return seb, at, last, -1
         at = following
         seb += 1
+    fault[FAULT_SEB] = seb
     if at != end_at:
         return seb, at, last, blame(fault, BYTES_LEFT_OVER, at, end_at - at)
     return seb, at, last, 0

@@ -109,6 +109,8 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
     count = load_i4(buf, at, lay.swap)
     if count < 0:
         return blame(fault, EVENT_COUNT_NEGATIVE, at, count)
+    if count * (lay.event_head + lay.event_index) > end - at - lay.count_bytes:
+        return blame(fault, EVENTS_CUT, at, count)
     place = at + lay.count_bytes
     for _ in range(count):
         if place + lay.event_head + lay.count_bytes > end:

@@ -14,6 +14,7 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, byte_order
 
 _WRAP = 1 << 32
+_COUNT_BYTES = int(PRIMITIVES["little"].i4.sizeof())
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class TimelineFile:
     @property
     def head_bytes(self) -> int:
         """The size of what stands before the first timeline."""
-        return MACHINE_HEADER_BYTES + int(PRIMITIVES["little"].i4.sizeof()) * (1 + len(self.pes))
+        return MACHINE_HEADER_BYTES + _COUNT_BYTES * (1 + len(self.pes))
 
 
 def pes_of_file(summary: Summary, index: int) -> NDArray[np.int64]:
@@ -85,11 +86,16 @@ def true_borders(
         return np.array([first], dtype=np.int64)
     steps = np.diff(offsets) % _WRAP
     borders = np.concatenate([[first], first + np.cumsum(steps), [size_bytes]]).astype(np.int64)
-    stray = 0 if offsets[0] != first else int(np.argmax(np.append(np.diff(borders) < 4, True)))
-    if offsets[0] != first or stray < len(offsets):
-        where = Place(path, first - 4 * (len(offsets) - stray), int(pes[stray]), field="offset")
+    places = borders[:-1]
+    room_needed = _COUNT_BYTES * np.arange(len(offsets), 0, -1)
+    wrong = places + room_needed > size_bytes
+    wrong[1:] |= np.diff(places) < _COUNT_BYTES
+    wrong[0] |= offsets[0] != first
+    if wrong.any():
+        stray = int(np.argmax(wrong))
+        at = first - _COUNT_BYTES * (len(offsets) - stray)
         raise DamagedLogError(
-            where,
+            Place(path, at, int(pes[stray]), field="offset"),
             f"{offsets[stray]} is no place of a timeline: they stand one after the other from "
             f"byte {first} to the file's end at {size_bytes}",
         )

@@ -153,13 +153,19 @@ def _scan_files(source: ParamFolder, loaded: LoadedBlock) -> Iterator[_Scanned]:
 def _note_faults(
     scanned: _Scanned, notes: ParamNotes, loaded: LoadedBlock, *, strict: bool
 ) -> None:
-    """Note malformed lines, once for a timeline that is cut into many blocks."""
+    """Note malformed lines and those of no SEB, once for a timeline that is cut into blocks."""
     if loaded.block.cut is not None and loaded.block.cut.first_seb > 0:
         return
-    notes.faulty += scanned.table.fault_count
-    for fault in scanned.table.faults[: FAULTS_SHOWN - len(notes.faults)]:
+    table = scanned.table
+    notes.faulty += table.fault_count
+    for fault in table.faults[: FAULTS_SHOWN - len(notes.faults)]:
         path, line = scanned.where(fault.offset_bytes, fault.line)
         notes.faults.append(fault_text(path, line, fault.problem, fault.text))
+    nowhere = np.flatnonzero((table.seb < 0) & (table.seqno < 0))
+    notes.faulty += len(nowhere)
+    for row in nowhere[: FAULTS_SHOWN - len(notes.faults)]:
+        path, line = scanned.where(int(table.offset[row]), int(table.line[row]))
+        notes.faults.append(f"{path}:{line}: a timing line, without the number of a SEB")
     if strict and notes.faults:
         raise TimingError(notes.faults[0])
 
@@ -182,13 +188,7 @@ def _rows(scanned: _Scanned, loaded: LoadedBlock, notes: ParamNotes) -> _Rows:
     if loaded.block.cut is not None:
         cut = loaded.block.cut
         wanted = (seb >= cut.first_seb) & (cut.last | (seb < cut.first_seb + cut.sebs))
-    nowhere = seb < 0
-    if nowhere.any():
-        first = int(np.argmax(nowhere))
-        path, line = scanned.where(int(table.offset[first]), int(table.line[first]))
-        notes.faulty += int(np.count_nonzero(nowhere))
-        notes.faults.append(f"{path}:{line}: no SEB index")
-        wanted &= ~nowhere
+    wanted &= seb >= 0
     differs = wanted & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
     if differs.any():
         first = int(np.argmax(differs))
