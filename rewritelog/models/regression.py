@@ -19,10 +19,10 @@ from rewritelog.models.base import EventTimings, Flags, Floats
 from rewritelog.models.basis import CONSTANT, Scaling, Term, design_matrix, evaluate, terms_of
 
 COLLINEAR = 1e-7
-"""A column is dropped if what the columns taken before it leave of its variation is this small."""
+"""The smallest singular value that the terms may have together, their columns having length 1.
 
-ROUNDING = 1e-12
-"""The same, relative to its whole length: what is left then is nothing but rounding."""
+Parameters that follow from one another, printed with six decimals, differ by less than this.
+"""
 
 BLOCK_BYTES = 8 << 20
 """Size of the block of columns that is decomposed at a time."""
@@ -179,31 +179,40 @@ def _choose(
 ) -> _Choice:
     """Take each candidate in turn unless the ones taken before it say all that it says."""
     taken: dict[Term, Floats] = {}
-    directions = np.zeros((len(triangle), 0))
+    units = np.zeros((len(triangle), 0))
     dropped: list[Dropped] = []
     centre = scaling.centre.copy()
     for place, term in enumerate(candidates):
         if len(taken) == samples:
             dropped.append(Dropped(term, f"{samples} samples allow no more terms"))
             continue
-        column = triangle[:, place]
-        linear = Term(term.parameter, 1)
-        if term.power == 2 and linear not in taken:
-            column = _uncentred(triangle, place, candidates.index(linear), term, scaling)
-            centre[term.parameter - 1] = 0
-        rest = column
-        for _ in range(2):  # twice is enough (Golub and Van Loan, 5.2.7)
-            rest = rest - directions @ (directions.T @ rest)
-        left = np.linalg.norm(rest)
-        variation, length = np.linalg.norm(column[1:]), np.linalg.norm(column)
-        if left <= max(COLLINEAR * variation, ROUNDING * length):
-            dropped.append(Dropped(term, _relation(column, taken)))
+        column, plain = triangle[:, place], triangle[:, place]
+        if term.power == 2:
+            linear = Term(term.parameter, 1)
+            plain = _uncentred(triangle, place, candidates.index(linear), term, scaling)
+            if linear not in taken:
+                column = plain
+                centre[term.parameter - 1] = 0
+        more = _with_unit(units, column)
+        if more is None:
+            dropped.append(Dropped(term, _relation(plain, taken)))
         else:
             taken[term] = column
-            directions = np.column_stack((directions, rest / left))
+            units = more
     terms = tuple(sorted(taken))
     columns = np.column_stack([taken[term] for term in terms])
     return _Choice(terms, columns, replace(scaling, centre=centre), tuple(dropped))
+
+
+def _with_unit(units: Floats, column: Floats) -> Floats | None:
+    """Return the columns, at length 1 each, with one more; None where it says nothing new.
+
+    Their smallest singular value bounds the coefficients: no fit to the scaled parameters has
+    larger ones than the times divided by it.
+    """
+    more = np.column_stack((units, column / np.linalg.norm(column)))
+    smallest = np.linalg.svd(more, compute_uv=False)[-1]
+    return more if smallest > COLLINEAR else None
 
 
 def _uncentred(triangle: Floats, square: int, linear: int, term: Term, scaling: Scaling) -> Floats:

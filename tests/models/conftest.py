@@ -1,0 +1,57 @@
+"""Timings for the model tests: made ones, and the real ones of the reference folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewritelog.models.base import EventTimings
+
+REPOSITORY = Path(__file__).parents[2]
+LINE = re.compile(
+    r"event:\{ (?P<event>.*?) \}.* time:\{ (?P<time>\S+) \}.*params:\{(?P<params>.*?)\}"
+)
+
+
+def read_timings(path: Path) -> list[EventTimings]:
+    """Read well-formed timing lines; the real reader is another package's business."""
+    lines: dict[tuple[str, int], list[list[float]]] = {}
+    for found in LINE.finditer(path.read_text()):
+        params = [float(text) for text in found["params"].split()]
+        lines.setdefault((found["event"], len(params)), []).append([float(found["time"]), *params])
+    arrays = [(event, np.array(rows)) for (event, _), rows in lines.items()]
+    return [EventTimings(event, rows[:, 1:], rows[:, 0]) for event, rows in arrays]
+
+
+@pytest.fixture
+def reference_timings() -> Callable[[str], list[EventTimings]]:
+    """Return the timings of a reference set, by its folder's name."""
+    default = REPOSITORY.parent / "shared" / "reference"
+    folder = Path(os.environ.get("REWRITELOG_REFERENCE", default))
+
+    def read(name: str) -> list[EventTimings]:
+        path = folder / name / "timings.txt"
+        if not path.exists():
+            pytest.skip(f"no reference data: {path}")
+        return read_timings(path)
+
+    return read
+
+
+@pytest.fixture
+def event() -> Callable[..., EventTimings]:
+    """Return a maker of the samples of `kernel`: columns of parameters, then seconds."""
+
+    def make(*columns: object, seconds: object, name: str = "kernel") -> EventTimings:
+        times = np.array(seconds, dtype=np.float64)
+        params = np.empty((len(times), len(columns)))
+        for place, column in enumerate(columns):
+            params[:, place] = column
+        return EventTimings(name, params, times)
+
+    return make

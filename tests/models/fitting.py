@@ -1,0 +1,26 @@
+"""Fit and read the description, for several test modules."""
+
+from __future__ import annotations
+
+import json
+
+from rewritelog.models.least_squares import LeastSquares
+from rewritelog.models.options import LeastSquaresOptions
+
+
+def fit(*timings, **options):
+    return LeastSquares(LeastSquaresOptions(**options)).fit(timings)
+
+
+def only(fitted):
+    """Return the description of the one event, checked to be strict JSON."""
+    (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
+    return described
+
+
+def coefficients(fitted):
+    return {term["term"]: term["coefficient"] for term in only(fitted)["terms"]}
+
+
+def dropped(fitted):
+    return {term["term"]: term["reason"] for term in only(fitted)["dropped"]}

@@ -1,0 +1,107 @@
+"""What a plug-in raises and returns becomes an error that names model and event."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.base import FittedModel, Model, Prediction
+from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.options import NoOptions
+
+PARAMS = np.ones((3, 2))
+
+
+class Answers(FittedModel):
+    """Answers what it was made with, or raises it."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, event, params):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Judges(Answers):
+    def judge(self, event, params):
+        return self.answer
+
+
+def check(fitted):
+    return checked_prediction(fitted, "mine", "Cell::bonded", PARAMS)
+
+
+@pytest.mark.parametrize(
+    "answer", [[1, 2, 3], np.array([1, 2, 3], dtype=np.float32), np.array([1.0, np.nan, -1])]
+)
+def test_numbers_pass_as_float64(answer):
+    judged = check(Answers(answer))
+    assert judged.seconds.dtype == np.float64
+    assert judged.seconds.tolist() == pytest.approx(list(answer), nan_ok=True)
+    assert judged.outside.dtype == np.bool_
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (np.ones(2), r"shape \(2,\), not \(3,\)"),
+        (np.ones((3, 1)), r"shape \(3, 1\)"),
+        (1.0, r"shape \(\)"),
+        (["a", "b", "c"], "not numbers"),
+        (None, "not numbers"),
+        (np.ones(3, dtype=complex), "not numbers"),
+        (np.array([1, np.inf, 1]), "row 1 is inf"),
+        ([[1, 2], [3]], "inhomogeneous"),
+        (ZeroDivisionError("oops"), "ZeroDivisionError: oops"),
+    ],
+)
+def test_other_answers_are_refused_by_name(answer, problem):
+    with pytest.raises(ModelError, match=problem) as caught:
+        check(Answers(answer))
+    assert "model 'mine', event 'Cell::bonded'" in str(caught.value)
+    if isinstance(answer, Exception):
+        assert caught.value.__cause__ is answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (np.ones(3), "returned ndarray, not a Prediction"),
+        (Prediction(np.ones(3), np.zeros(3), np.zeros(3, dtype=bool)), "exact is of type float64"),
+        (
+            Prediction(np.ones(3), np.zeros(3, dtype=bool), np.zeros(1, dtype=bool)),
+            r"outside has shape \(1,\)",
+        ),
+    ],
+)
+def test_judgements_are_checked_too(answer, problem):
+    with pytest.raises(ModelError, match=problem):
+        check(Judges(answer))
+
+
+class Fits(Model):
+    Options = NoOptions
+
+    def fit(self, timings):
+        if isinstance(self.options, Exception):
+            raise self.options
+        return self.options
+
+
+def test_a_fit_is_checked():
+    fitted = Answers(np.ones(3))
+    assert checked_fit(Fits(fitted), "mine", []) is fitted
+    with pytest.raises(ModelError, match="model 'mine' cannot be fitted: KeyError: 'x'"):
+        checked_fit(Fits(KeyError("x")), "mine", [])
+    with pytest.raises(ModelError, match="returned int, not a FittedModel"):
+        checked_fit(Fits(3), "mine", [])
+
+
+def test_errors_of_our_own_pass_as_they_are():
+    error = UsageError("as it is")
+    with pytest.raises(UsageError) as caught:
+        checked_fit(Fits(error), "mine", [])
+    assert caught.value is error

@@ -1,0 +1,219 @@
+"""Models are found by name, built-in ones and outsiders' alike, and made from their options."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.base import Model
+from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.least_squares import LeastSquares
+from rewritelog.models.options import LeastSquaresOptions, SampledOptions
+from rewritelog.models.registry import (
+    convert,
+    describe_options,
+    known_models,
+    load_model,
+    make_options,
+    model_class,
+)
+
+PLUGIN = Path(__file__).parent / "outside_plugin"
+DOCS = Path(__file__).parents[2] / "docs" / "writing-a-model.md"
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Return an installer of a distribution with models: metadata and modules on sys.path."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules: list[str] = []
+
+    def install_distribution(name, entries, *sources):
+        folder = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = [f"{model} = {target}\n" for model, target in entries.items()]
+        (folder / "entry_points.txt").write_text("".join(["[rewritelog.models]\n", *lines]))
+        for source in sources:
+            shutil.copy(source, tmp_path)
+            modules.append(source.stem)
+        importlib.invalidate_caches()
+
+    yield install_distribution
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def power_law(install):
+    """Install the plug-in of the docs as its pyproject.toml declares it."""
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())
+    modules = [PLUGIN / f"{name}.py" for name in project["tool"]["setuptools"]["py-modules"]]
+    entries = project["project"]["entry-points"]["rewritelog.models"]
+    install(project["project"]["name"], entries, *modules)
+
+
+def test_the_built_in_models_are_known_by_their_entry_points():
+    assert {"constant", "least-squares", "sampled"} <= set(known_models())
+    assert model_class("least-squares") is LeastSquares
+    assert load_model("sampled", {}).options == SampledOptions()
+
+
+def test_an_unknown_model_lists_the_known_ones():
+    with pytest.raises(UsageError, match=r"'leastsquares'; known models: constant, least-squares"):
+        load_model("leastsquares", {})
+
+
+def test_listing_models_imports_nothing_heavy():
+    code = (
+        "import sys; from rewritelog.models import registry; registry.known_models();"
+        "print([m for m in ('scipy', 'rewritelog.models.least_squares') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "power_law_model.py"])
+def test_the_docs_show_the_plugin_as_it_is_tested(name):
+    assert (PLUGIN / name).read_text() in DOCS.read_text()
+
+
+def test_an_outside_model_is_used_by_name(power_law, event):
+    assert "power-law" in known_models()
+    p1, p2 = np.random.default_rng(1).uniform(1, 50, (2, 30))
+    samples = event(p1, p2, seconds=1e-6 * (p1 + 0.5) ** 2 * (p2 + 0.5) ** -1)
+    model = load_model("power-law", {"offset": "0.5"})
+    fitted = checked_fit(model, "power-law", [samples])
+    judged = checked_prediction(fitted, "power-law", "kernel", samples.params)
+    assert judged.seconds == pytest.approx(samples.seconds, rel=1e-9)
+    assert fitted.summary() == ("kernel: seconds = 1e-06 (p1 + 0.5)^2 (p2 + 0.5)^-1",)
+    assert fitted.describe()["events"][0]["b"] == pytest.approx([2, -1])
+    unknown = checked_prediction(fitted, "power-law", "other", samples.params)
+    assert np.isnan(unknown.seconds).all()
+
+
+def test_an_outside_model_has_its_options_checked(power_law):
+    with pytest.raises(UsageError, match="no option 'ofset'; its options: offset, least_samples"):
+        load_model("power-law", {"ofset": "1"})
+    with pytest.raises(UsageError, match="option 'least_samples': 'few' is not of type int"):
+        load_model("power-law", {"least-samples": "few"})
+    with pytest.raises(UsageError, match="offset must not be negative"):
+        load_model("power-law", {"offset": "-1"})
+
+
+def test_a_name_declared_twice_names_both_distributions(power_law, install):
+    install("rival", {"power-law": "power_law_model:PowerLaw"})
+    with pytest.raises(ModelError) as caught:
+        load_model("power-law", {})
+    assert "power-law-model 1.0" in str(caught.value)
+    assert "rival 1.0" in str(caught.value)
+    assert load_model("constant", {})
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("no_such_module_anywhere:Thing", "ModuleNotFoundError: .*no_such_module_anywhere"),
+        ("rewritelog.models.base:Nothing", "AttributeError: .*Nothing"),
+        ("rewritelog.models.options:NoOptions", "is not a subclass of Model"),
+        ("rewritelog.models.exact:mix", "is not a subclass of Model"),
+        ("rewritelog.models.base:Model", "Options is not a dataclass"),
+    ],
+)
+def test_a_broken_plugin_is_named_with_the_cause(install, target, problem):
+    install("broken", {"bad": target})
+    assert "bad" in known_models()
+    with pytest.raises(ModelError, match=problem) as caught:
+        load_model("bad", {})
+    assert "model 'bad'" in str(caught.value)
+
+
+def test_a_model_that_cannot_be_made_is_named(install):
+    """The class is abstract: it has options, but no fit."""
+    install("half", {"half": f"{__name__}:HalfModel"})
+    with pytest.raises(ModelError, match="model 'half' cannot be made: TypeError"):
+        load_model("half", {})
+
+
+class HalfModel(Model):
+    Options = LeastSquaresOptions
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ("true", bool, True), ("No", bool, False), (" 1 ", bool, True), (False, bool, False),
+        ("7", int, 7), (7, int, 7), (7.0, int, 7), ("-3", int, -3), ("1_000", int, 1000),
+        ("0.5", float, 0.5), (2, float, 2.0), ("1e3", float, 1000.0), ("inf", float, float("inf")),
+        ("x", str, "x"), ("linear", Literal["quadratic", "linear"], "linear"),
+    ],
+)  # fmt: skip
+def test_option_values_are_converted_by_type(value, kind, expected):
+    converted = convert(value, kind)
+    assert converted == expected
+    assert type(converted) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("maybe", bool), (1, bool), (None, bool), ("1.5", int), (1.5, int), (True, int),
+        (float("inf"), int), (float("nan"), int), ("", float), (None, float), ("nan", float),
+        (True, float), (10**400, float), (3, str), (None, str),
+        ("cubic", Literal["quadratic", "linear"]), (["linear"], Literal["quadratic", "linear"]),
+    ],
+)  # fmt: skip
+def test_wrong_option_values_are_refused(value, kind):
+    with pytest.raises(ValueError, match="is n"):
+        convert(value, kind)
+
+
+def test_options_are_made_from_text():
+    made = make_options("least-squares", LeastSquares, {"basis": "linear", "exact-match": "yes"})
+    assert made == LeastSquaresOptions(basis="linear", exact_match=True)
+    with pytest.raises(UsageError, match="given twice"):
+        make_options("m", LeastSquares, {"exact-match": True, "exact_match": True})
+    with pytest.raises(UsageError, match="'cubic' is none of quadratic, linear"):
+        make_options("m", LeastSquares, {"basis": "cubic"})
+    with pytest.raises(UsageError, match="no option 'x'; its options: none"):
+        load_model("constant", {"x": 1})
+
+
+def test_options_are_described_for_flags():
+    described = {info.name: info for info in describe_options("sampled", model_class("sampled"))}
+    assert list(described) == ["basis", "exact_match", "fraction", "seed"]
+    assert described["fraction"].kind is float
+    assert described["exact_match"].default is False
+    assert all(info.help for info in described.values())
+
+
+@dataclass(frozen=True)
+class NoDefault:
+    size: int
+
+
+@dataclass(frozen=True)
+class OddType:
+    sizes: list[int] | None = None
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [(NoDefault, "no default"), (OddType, "unusable type"), (3, "dataclass")],
+)
+def test_options_that_break_the_contract_are_refused(options, problem):
+    class Odd(HalfModel):
+        Options = options
+
+    with pytest.raises(ModelError, match=problem):
+        describe_options("odd", Odd)

@@ -1,0 +1,137 @@
+"""The sampled model draws the same lines everywhere and says how far off it is."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import UsageError
+from rewritelog.models.least_squares import LeastSquares
+from rewritelog.models.options import LeastSquaresOptions, SampledOptions
+from rewritelog.models.sampled import Sampled, draw
+
+
+def fit(*timings, **options):
+    return Sampled(SampledOptions(**options)).fit(timings)
+
+
+def only(fitted):
+    (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
+    return described
+
+
+@pytest.fixture
+def noisy(event):
+    rng = np.random.default_rng(31)
+    p = rng.integers(1, 100, 2000).astype(float)
+    return event(p, seconds=1e-6 * (3 + p + 0.1 * p**2) * rng.uniform(0.95, 1.05, 2000))
+
+
+def test_the_draw_is_the_same_everywhere():
+    frozen = {
+        ("Cell::bonded", 1, 1): [6, 167, 262, 526, 570, 591, 768, 981],
+        ("Cell::bonded", 1, 2): [16, 208, 269, 622, 756, 890, 899, 937],
+        ("Cell::bonded", 2, 1): [22, 27, 43, 47, 244, 502, 614, 784],
+        ("α kernel", 1, -7): [301, 531, 605, 669, 686, 756, 899, 940],
+    }
+    for (name, parameters, seed), expected in frozen.items():
+        assert np.flatnonzero(draw(name, parameters, 1000, 8, seed)).tolist() == expected
+
+
+def test_the_draw_is_even_and_of_the_size_asked_for():
+    counts = np.zeros(200)
+    for seed in range(400):
+        drawn = draw("kernel", 1, 200, 50, seed)
+        assert drawn.sum() == 50
+        counts += drawn
+    # each line is drawn 100 times of 400 on average, with a standard deviation of 8.7
+    assert counts.min() > 60
+    assert counts.max() < 140
+    assert draw("kernel", 1, 5, 9, 1).all()
+    assert draw("kernel", 1, 0, 9, 1).shape == (0,)
+
+
+def test_more_lines_keep_those_drawn_before():
+    few, many = (draw("kernel", 2, 500, count, 3) for count in (10, 60))
+    assert not (few & ~many).any()
+
+
+@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan"), float("inf")])
+def test_a_fraction_that_cannot_be_meant_is_refused(fraction):
+    with pytest.raises(UsageError, match="fraction"):
+        Sampled(SampledOptions(fraction=fraction))
+
+
+def test_each_event_keeps_enough_lines_to_fit(noisy):
+    assert only(fit(noisy, fraction=0.1))["check"]["drawn"] == 200
+    assert only(fit(noisy, fraction=1e-9))["check"]["drawn"] == 6
+    assert only(fit(noisy, fraction=1e-9, basis="linear"))["check"]["drawn"] == 4
+
+
+def test_the_whole_is_plain_least_squares(noisy):
+    whole = fit(noisy, fraction=1.0)
+    plain = LeastSquares(LeastSquaresOptions()).fit([noisy])
+    assert whole.predict("kernel", noisy.params).tolist() == (
+        plain.predict("kernel", noisy.params).tolist()
+    )
+    check = only(whole)["check"]
+    assert (check["left_out"], check["mean_relative_error"], check["sum_error"]) == (0, None, None)
+    assert "none is left out" in whole.summary()[-1]
+
+
+def test_the_error_is_measured_on_the_lines_left_out(noisy):
+    fitted = fit(noisy, fraction=0.05, seed=5)
+    out = ~draw("kernel", 1, 2000, 100, 5)
+    predicted, measured = fitted.predict("kernel", noisy.params[out]), noisy.seconds[out]
+    check = only(fitted)["check"]
+    assert check["left_out"] == 1900
+    relative = np.mean(np.abs(predicted - measured) / measured)
+    assert check["mean_relative_error"] == pytest.approx(relative)
+    assert check["mean_relative_error"] == pytest.approx(0.025, abs=0.01)
+    assert check["sum_error"] == pytest.approx(predicted.sum() / measured.sum() - 1)
+    assert abs(check["sum_error"]) < 0.02
+    assert fitted.warnings() == ()
+
+
+def test_a_large_error_is_warned_of(event):
+    seconds = np.where(draw("kernel", 1, 300, 6, 1), 1.0, 2.0)
+    fitted = fit(event(np.arange(300), seconds=seconds), fraction=0.02)
+    assert only(fitted)["check"]["sum_error"] == pytest.approx(-0.5)
+    assert "off by -50.0%; draw a larger fraction" in " ".join(fitted.warnings())
+
+
+def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event):
+    p = np.arange(40.0)
+    check = only(fit(event(p, seconds=np.zeros(40)), fraction=0.2))["check"]
+    assert (check["mean_relative_error"], check["sum_error"]) == (None, None)
+    steep = fit(event(p, seconds=np.where(p < 39, 1e-9, 1.0)), fraction=0.2)
+    assert only(steep)["check"]["sum_error"] >= -1
+
+
+def test_exact_matches_are_with_the_lines_drawn_only(event):
+    p = np.arange(100.0)
+    samples = event(p, seconds=1 + np.sin(p))
+    drawn = draw("kernel", 1, 100, 10, 4)
+    judged = fit(samples, fraction=0.1, seed=4, exact_match=True).judge("kernel", samples.params)
+    assert judged.exact.tolist() == drawn.tolist()
+    assert judged.seconds[drawn].tolist() == samples.seconds[drawn].tolist()
+
+
+def test_no_samples_and_pickle(event, noisy):
+    assert fit().summary() == ("lines drawn: fraction 0.02, seed 1",)
+    empty = fit(event(np.empty(0), seconds=np.empty(0)))
+    assert "no usable timing sample" in empty.warnings()[0]
+    fitted = fit(noisy)
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - our own bytes
+    assert again.describe() == fitted.describe()
+
+
+def test_the_cells_sample_is_close_to_all_lines(reference_timings):
+    timings = reference_timings("cells")
+    fitted = fit(*timings, fraction=0.25)
+    for described in fitted.describe()["events"]:
+        assert described["check"]["drawn"] == described["samples"]
+        assert abs(described["check"]["sum_error"]) < 0.05
