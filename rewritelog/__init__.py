@@ -1,11 +1,13 @@
 """Rewrites BigSim bgTrace logs with new SEB durations; a map of the package, lowest layer first.
 
 - `errors`: one root error, and the place in a log that an error names
+- `text`: names made harmless for a terminal, numbers with units
 - `format`: the binary format, declared once with construct, and what is derived from it
 - `kernels`: compiled loops over bytes and times: walk, brackets, remapping, the rewrite of a block
 - `logs`: a log set on disk: summary, timeline files, blocks, columns
 - `models`: duration models: timings in, seconds out; they know arrays only
-- `rewriting`: the pipeline: params and timings, blocks, output folder, report
+- `output`: output folders that are whole or not there
+- `rewriting`: the pipeline: params and timings, blocks, report
 - `tools`: the other jobs: info, dump, convert, synth
 - `cli`: the command line
 
@@ -17,13 +19,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rewritelog.errors import RewriteLogError
     from rewritelog.logs.logset import LogSet, open_logs
+    from rewritelog.rewriting.options import RewriteOptions
+    from rewritelog.rewriting.run import rewrite
 
-__all__ = ["LogSet", "open_logs"]
+__all__ = ["LogSet", "RewriteLogError", "RewriteOptions", "open_logs", "rewrite"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"LogSet": "rewritelog.logs.logset", "open_logs": "rewritelog.logs.logset"}
+_HOMES = {
+    "LogSet": "rewritelog.logs.logset",
+    "RewriteLogError": "rewritelog.errors",
+    "RewriteOptions": "rewritelog.rewriting.options",
+    "open_logs": "rewritelog.logs.logset",
+    "rewrite": "rewritelog.rewriting.run",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -70,7 +70,7 @@ FAULTS = {
     ),
     SEB_COUNT_NEGATIVE: FaultKind("count", "{} SEBs cannot be"),
     SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline's bytes"),
-    BYTES_LEFT_OVER: FaultKind("count", "the timeline ends {} bytes before the next one begins"),
+    BYTES_LEFT_OVER: FaultKind("count", "{} more bytes than its SEBs have"),
     TIME_NOT_FINITE: FaultKind("startTime, endTime", "a time is not a finite number"),
     SEND_NOT_FINITE: FaultKind("sendTime", "a time is not a finite number"),
     DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
@@ -115,7 +115,7 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
     for _ in range(count):
         if place + lay.event_head + lay.count_bytes > end:
             return blame(fault, EVENTS_CUT, at, count)
-        kind = buf[place]
+        kind = int(buf[place])
         if kind == 1:
             place += lay.event_head + lay.event_index
         elif kind in (2, 3):
@@ -126,7 +126,7 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
                 return blame(fault, TEXT_CUT, place + lay.event_head, length)
             place += lay.event_head + lay.count_bytes + length
         else:
-            return blame(fault, EVENT_TYPE, place, kind)
+            return blame(fault, EVENT_TYPE, place, kind - 256 if kind > 127 else kind)
     return place
 
 

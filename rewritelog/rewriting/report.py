@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
-import scipy
 
 import rewritelog
 from rewritelog.kernels.patch import Figure, RecordState, Sum
@@ -126,7 +126,7 @@ def _versions() -> dict[str, str]:
         "rewritelog": rewritelog.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy.__version__,
+        "numba": numba.__version__,
     }
 
 

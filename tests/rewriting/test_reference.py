@@ -1,6 +1,8 @@
 """Rewritten logs against what the original tool wrote, mended only where it aborts."""
 
 import csv
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +64,6 @@ def test_every_case_of_the_reference_is_tested(reference: Path) -> None:
 def test_times_are_those_of_the_original(
     case: str, block_bytes: int, reference: Path, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
     folder, options = options_of(case, reference)
     rewrite(folder, tmp_path / "out", replace(options, block_bytes=block_bytes))
     logs = rewritelog.open_logs(tmp_path / "out")
@@ -77,8 +77,6 @@ def test_times_are_those_of_the_original(
 
 
 def test_large_set_has_the_sums_of_the_original(reference: Path, tmp_path: Path) -> None:
-    import tarfile
-
     with tarfile.open(reference / "large/cells-1024.tar.xz") as archive:
         archive.extractall(tmp_path / "in", filter="data")
     (summary,) = (tmp_path / "in").rglob("bgTrace")

@@ -1,0 +1,250 @@
+"""The installed command as a user runs it: what it prints, and its exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
+
+
+def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *map(str, args)], capture_output=True, text=True, check=False, timeout=120,
+        stdin=subprocess.DEVNULL, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    timeline = [seb(k, k + 1, events=bracket(0.25, 0.75)) for k in range(3)]
+    folder = write_logs(tmp_path / "in", [timeline, timeline])
+    for pe in (0, 1):
+        write_params(folder, pe, *[(k, "k", k + 1) for k in range(3)])
+    return folder
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    return write_timings(tmp_path / "timings.txt", *[("k", 2.0 * n, float(n)) for n in range(1, 9)])
+
+
+def failed(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    assert done.returncode == code, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_is_quick_and_whole() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for command in ("rewrite", "info", "dump", "convert", "synth"):
+        assert command in done.stdout
+        assert run(command, "--help").returncode == 0
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = textwrap.dedent("""
+        import sys
+        from rewritelog.cli import main
+        sys.argv = ["rewritelog", "--help"]
+        try:
+            main()
+        except SystemExit:
+            heavy = ("numpy", "numba", "scipy", "construct", "tqdm")
+            print([name for name in heavy if name in sys.modules])
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("rewritelog ")
+
+
+def test_constant(logs: Path, tmp_path: Path) -> None:
+    done = run("rewrite", logs, tmp_path / "out", "--dilation", "0.5")
+    assert done.returncode == 0, done.stderr
+    assert "SEBs: 6" in done.stdout
+    assert done.stderr == ""
+    assert (tmp_path / "out/bgTrace0").exists()
+
+
+def test_speedup_says_the_same_as_dilation(logs: Path, tmp_path: Path) -> None:
+    run("rewrite", logs, tmp_path / "a", "--dilation", "0.5")
+    run("rewrite", logs / "bgTrace", tmp_path / "b", "--speedup", "2")
+    assert (tmp_path / "a/bgTrace0").read_bytes() == (tmp_path / "b/bgTrace0").read_bytes()
+
+
+def test_least_squares_and_its_json_report(logs: Path, timings: Path, tmp_path: Path) -> None:
+    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings", timings,
+               "--basis", "linear", "--report", tmp_path / "report.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["model"]["name"] == "least-squares"
+    assert report["model"]["options"]["basis"] == "linear"
+    assert report["counts"]["by_model"] == 6
+    assert report["durations_s"]["bracketed_new"] == pytest.approx(2 * (2 + 4 + 6))
+    assert report["events"][0]["event"] == "k"
+    assert {"rewritelog", "numpy"} <= report["versions"].keys()
+    assert "k(p1)" in done.stdout
+
+
+def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
+    done = run("rewrite", logs, tmp_path / "out", "--model", "sampled", "--timings", timings,
+               "--fraction", "0.5", "--seed", "7", "--quiet")  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
+    done = run("rewrite", logs, "--dry-run", "--dilation", "2")
+    assert done.returncode == 0
+    assert "dry run" in done.stdout
+    assert {p.name for p in tmp_path.iterdir()} == {"in"}
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        ([], "OUT"),
+        (["OUT", "--dry-run"], "--dry-run"),
+        (["OUT", "--dilation", "0"], "above 0"),
+        (["OUT", "--dilation", "-1"], "above 0"),
+        (["OUT", "--dilation", "nan"], "finite"),
+        (["OUT", "--dilation", "inf"], "finite"),
+        (["OUT", "--speedup", "0"], "above 0"),
+        (["OUT", "--speedup", "2", "--dilation", "0.5"], "give one of them"),
+        (["OUT", "--dilation", "fast"], "--dilation"),
+        (["OUT", "--dilation-for", "name"], "NAME=VALUE"),
+        (["OUT", "--dilation-for", "name=x"], "no number"),
+        (["OUT", "--dilation-for", "name=-2"], "above 0"),
+        (["OUT", "--recv", "drop"], "--recv"),
+        (["OUT", "--jobs", "-1"], "--jobs"),
+        (["OUT", "--model", "nonsense"], "constant, least-squares, sampled"),
+        (["OUT", "--model", "least-squares"], "needs a file of timing lines"),
+        (["OUT", "--timings", "TIMINGS"], "takes no timings"),
+        (["OUT", "--basis", "linear"], "basis"),
+        (["OUT", "--basis", "cubic"], "--basis"),
+        (["OUT", "--model", "sampled", "--timings", "TIMINGS", "--fraction", "2"], "fraction"),
+        (["OUT", "--model-option", "seed"], "NAME=VALUE"),
+        (["OUT", "--clock-hz", "0"], "clock"),
+        (["OUT", "--no-such-flag"], "--no-such-flag"),
+    ],
+    ids=str,
+)
+def test_wrong_usage_exits_with_2(
+    args: list[str], word: str, logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    places = {"OUT": tmp_path / "out", "TIMINGS": timings}
+    failed(run("rewrite", logs, *(places.get(arg, arg) for arg in args)), 2, word)
+    assert not (tmp_path / "out").exists()
+
+
+def test_everything_else_exits_with_1(logs: Path, tmp_path: Path) -> None:
+    failed(run("rewrite", tmp_path / "nowhere", tmp_path / "out"), 1, "nowhere: does not exist")
+    failed(run("rewrite", tmp_path, tmp_path / "out"), 1, "no log set here")
+    failed(run("rewrite", logs, logs, "--force"), 1, "replace its own input")
+    failed(run("rewrite", logs, tmp_path), 1, "would replace its own input")
+    failed(run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
+               tmp_path / "none"), 1, "none: No such file")  # fmt: skip
+    (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:-3])
+    failed(run("rewrite", logs, tmp_path / "out"), 1, "bgTrace0, byte", "PE 1", "SEB 2")
+    assert not (tmp_path / "out").exists()
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+    done = run("--debug", "rewrite", tmp_path / "nowhere", tmp_path / "out")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def timing_error(logs: Path, tmp_path: Path, text: bytes, *flags: object) -> str:
+    (tmp_path / "t").write_bytes(text)
+    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
+               tmp_path / "t", *flags)  # fmt: skip
+    failed(done, 1)
+    return done.stderr
+
+
+def test_timings_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
+    good = b"TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n"
+    assert "no timing line found" in timing_error(logs, tmp_path, b"just output\n")
+    cycles = b"TRACEBIGSIM: event:{ k } time_in_cycles:{ 100 } params:{ 1 }\n"
+    assert "t:2: the time is in cycles" in timing_error(logs, tmp_path, good + cycles)
+    torn = good + b"TRACEBIGSIM: event:{ k } time:{ 1 } par\n"
+    assert "t:2: " in timing_error(logs, tmp_path, torn, "--strict")
+    nan = good + b"TRACEBIGSIM: event:{ k } time:{ nan } params:{ 1 }\n"
+    assert "t:2: " in timing_error(logs, tmp_path, nan, "--strict")
+    assert "gzip" in timing_error(logs, tmp_path, b"\x1f\x8b broken")
+
+
+def test_cycles_with_a_clock(logs: Path, tmp_path: Path) -> None:
+    lines = [
+        f"TRACEBIGSIM: event:{{ k }} time_in_cycles:{{ {n}e9 }} params:{{ {n} }}" for n in (1, 2, 3)
+    ]
+    (tmp_path / "t").write_text("\n".join(lines))
+    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
+               tmp_path / "t", "--clock-hz", "2e9", "--basis", "linear", "--report",
+               tmp_path / "r.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    durations = json.loads((tmp_path / "r.json").read_text())["durations_s"]
+    assert durations["bracketed_new"] == pytest.approx(2 * (0.5 + 1 + 1.5))
+
+
+def test_malformed_timings_are_warned_of(logs: Path, timings: Path, tmp_path: Path) -> None:
+    with timings.open("a") as file:
+        file.write("TRACEBIGSIM: event:{ k } time:{ 1\n")
+        file.write("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 2 }\n")
+    done = run("rewrite", logs, "--dry-run", "--model", "least-squares", "--timings", timings)
+    assert done.returncode == 0
+    assert "warning: 1 malformed timing line left out" in done.stdout
+    assert "timings.txt:9: " in done.stdout
+    assert "different numbers of parameters" in done.stdout
+
+
+def test_the_report_never_replaces_an_input(logs: Path, timings: Path, tmp_path: Path) -> None:
+    for report in (timings, logs / "bgTrace0"):
+        before = report.read_bytes()
+        done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
+                   timings, "--report", report)  # fmt: skip
+        failed(done, 1, "would replace an input")
+        assert report.read_bytes() == before
+
+
+def test_a_name_cannot_command_the_terminal(tmp_path: Path, timings: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1, name=b"\x1b[2Jevil", events=bracket(0, 1))]])
+    (folder / "param.0").write_bytes(b"0 TRACEBIGSIM: event:{ \xc2\x9b31m } params:{ 1 }\n")
+    for args in (("rewrite", folder, "--dry-run", "--model", "least-squares", "--timings", timings),
+                 ("info", folder), ("info", folder, "--json"), ("dump", folder, "--pe", 0)):  # fmt: skip
+        done = run(*args)
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\x9b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> None:
+    big = [seb(k, k + 1, events=bracket(0.25, 0.75)) for k in range(400)]
+    folder = write_logs(tmp_path / "in", [big] * 400)
+    process = subprocess.Popen(
+        [COMMAND, "rewrite", folder, tmp_path / "out", "--jobs", "1"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not list(tmp_path.glob(".out.*")):
+        time.sleep(0.001)
+    os.kill(process.pid, number)
+    _, stderr = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the rewrite was done before the signal came")
+    assert process.returncode == code, stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"in"}

@@ -1,0 +1,61 @@
+"""The house stands as its map says: no module imports one of a higher layer."""
+
+import ast
+from pathlib import Path
+
+import rewritelog
+import tracebigsim
+
+LAYERS = ["errors", "text", "format", "kernels", "logs", "models", "output", "rewriting", "tools",
+          "cli"]  # fmt: skip
+"""The package's modules and folders, lowest first."""
+
+MAY_NOT_KNOW = {
+    "models": {"format", "kernels", "logs", "output", "tracebigsim"},
+    "kernels": {"errors", "text", "logs"},
+    "logs": {"models", "output"},
+    "tools": {"models", "rewriting"},
+}
+
+
+def imports_of(path: Path) -> set[str]:
+    """The layers of this project that a module imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names = [node.module or ""]
+            if node.module == "rewritelog":
+                names = [f"rewritelog.{alias.name}" for alias in node.names]
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "tracebigsim":
+                found.add("tracebigsim")
+            if first == "rewritelog" and rest:
+                found.add(rest.split(".")[0])
+    return found & {*LAYERS, "tracebigsim"}
+
+
+def test_every_part_of_the_package_has_a_layer() -> None:
+    folder = Path(rewritelog.__file__).parent
+    parts = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert parts - {"__init__", "__main__", "__pycache__"} == set(LAYERS)
+    for layer in LAYERS:
+        assert f"`{layer}`" in (rewritelog.__doc__ or ""), f"{layer} is not on the package's map"
+
+
+def test_no_import_runs_up() -> None:
+    folder = Path(rewritelog.__file__).parent
+    for path in folder.rglob("*.py"):
+        layer = path.relative_to(folder).parts[0].removesuffix(".py")
+        if layer not in LAYERS:
+            continue
+        imported = imports_of(path)
+        allowed = {*LAYERS[: LAYERS.index(layer) + 1], "tracebigsim"}
+        assert imported <= allowed - MAY_NOT_KNOW.get(layer, set()), path
+
+
+def test_tracebigsim_imports_nothing_of_rewritelog() -> None:
+    for path in Path(tracebigsim.__file__).parent.rglob("*.py"):
+        assert imports_of(path) <= {"tracebigsim"}, path
