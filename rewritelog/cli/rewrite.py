@@ -14,7 +14,7 @@ import typer
 
 from rewritelog.cli.model_options import split_pairs, with_model_options
 from rewritelog.errors import OutputError, UsageError
-from rewritelog.rewriting.options import RecvPolicy, RewriteOptions
+from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions
 
 if TYPE_CHECKING:
     from rewritelog.rewriting.report import Report
@@ -78,6 +78,9 @@ def rewrite_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a malformed timing or param line.")
     ] = False,
+    engine: Annotated[
+        EngineName, typer.Option(help="Threads of this machine, or the ranks of mpiexec.")
+    ] = "threads",
     jobs: Annotated[
         int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)
     ] = 0,
@@ -110,6 +113,7 @@ def rewrite_command(
         recv=recv,
         copy_params=copy_params,
         force=force,
+        engine=engine,
         jobs=jobs,
     )
     _run(logs, out, options, report, quiet=quiet)
@@ -118,13 +122,15 @@ def rewrite_command(
 def _run(
     logs: Path, out: Path | None, options: RewriteOptions, report: Path | None, *, quiet: bool
 ) -> None:
-    from rewritelog.rewriting.run import rewrite  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
     if report is not None:
         _check_report(report, logs, options)
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
     with _progress(quiet=quiet) as progress:
-        account = rewrite(logs, out, options, progress)
+        account = rewrite_or_serve(logs, out, options, progress)
+    if account is None:
+        return
     if not quiet:
         typer.echo(account.text())
     if report is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias
 from rewritelog.errors import UsageError
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
+EngineName: TypeAlias = Literal["threads", "mpi"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class RewriteOptions:
     """Whether `param.P` are copied to the output."""
     force: bool = False
     """Whether an output that exists is replaced."""
+    engine: EngineName = "threads"
+    """Whether blocks are worked through by threads, or by the ranks of an MPI job."""
     jobs: int = 0
     """Number of threads; 0 for as many as the process may use cores."""
     block_bytes: int = 16 << 20
@@ -51,15 +53,12 @@ class RewriteOptions:
             check_factor("the clock", self.clock_hz)
         if self.recv not in ("shift", "keep"):
             raise UsageError(f"the policy for recvTime is 'shift' or 'keep', not {self.recv!r}")
+        if self.engine not in ("threads", "mpi"):
+            raise UsageError(f"the engine is 'threads' or 'mpi', not {self.engine!r}")
         if self.jobs < 0:
             raise UsageError(f"{self.jobs} jobs cannot be")
         if self.block_bytes < 1:
             raise UsageError(f"blocks of {self.block_bytes} bytes cannot be")
-
-    @property
-    def threads(self) -> int:
-        """The number of threads to use."""
-        return self.jobs or len(os.sched_getaffinity(0))
 
 
 def check_factor(what: str, value: float) -> None:

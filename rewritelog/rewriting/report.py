@@ -52,6 +52,8 @@ class Report:
     timings: TimingsRead | None
     params: ParamFolder | None
     figures: BlockFigures
+    workers: int
+    """Threads or ranks that worked."""
     seconds: float
 
     def count(self, figure: Figure) -> int:
@@ -74,7 +76,7 @@ class Report:
             "versions": _versions(),
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": _plain(dataclasses.asdict(self.options)),
+            "options": _plain(_told(self.options)),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
                 "name": self.options.model,
@@ -91,7 +93,8 @@ class Report:
             ],
             "warnings": list(self.warnings),
             "run": {
-                "jobs": self.options.threads,
+                "engine": self.options.engine,
+                "workers": self.workers,
                 "seconds": self.seconds,
                 "bytes": self.figures.size_bytes,
             },
@@ -128,6 +131,12 @@ def _versions() -> dict[str, str]:
         "numpy": np.__version__,
         "numba": numba.__version__,
     }
+
+
+def _told(options: RewriteOptions) -> dict[str, Any]:
+    """Return the options that bear on the result; how it was run stands in a part of its own."""
+    run_only = ("engine", "jobs", "block_bytes")
+    return {k: v for k, v in dataclasses.asdict(options).items() if k not in run_only}
 
 
 def _plain(value: Any) -> Any:
@@ -217,5 +226,6 @@ def _events(report: Report) -> str:
 
 def _closing(report: Report) -> str:
     rate = bytes_text(report.figures.size_bytes / report.seconds) if report.seconds > 0 else "–"
-    jobs = count_text(report.options.threads, "thread")
+    kind = "thread" if report.options.engine == "threads" else "rank"
+    jobs = count_text(report.workers, kind)
     return f"done in {report.seconds:.2f} s on {jobs} ({rate}/s)"

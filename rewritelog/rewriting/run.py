@@ -6,9 +6,8 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.registry import load_model
 from rewritelog.output import create_file, new_folder
-from rewritelog.rewriting.block import Task, rewrite_block
+from rewritelog.rewriting.block import Task
 from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.engines import Engine, engine_of
 from rewritelog.rewriting.figures import BlockFigures
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.params import ParamFolder, list_params
@@ -46,7 +46,37 @@ def rewrite(
 
     Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was before.
     """
+    report = rewrite_or_serve(logs, out, options, progress)
+    if report is None:
+        raise UsageError("only rank 0 of an MPI job has a report: call rewrite_or_serve")
+    return report
+
+
+def rewrite_or_serve(
+    logs: LogSet | str | Path,
+    out: str | Path | None,
+    options: RewriteOptions | None = None,
+    progress: Progress | None = None,
+) -> Report | None:
+    """Do as `rewrite` does; in an MPI job for all ranks, of which only rank 0 gets the report.
+
+    The others work for it, and return None when it is done or has failed.
+    """
     options = options or RewriteOptions()
+    with engine_of(options.engine, options.jobs) as engine:
+        if engine.leads:
+            return _lead(engine, logs, out, options, progress)
+        engine.serve()
+        return None
+
+
+def _lead(
+    engine: Engine,
+    logs: LogSet | str | Path,
+    out: str | Path | None,
+    options: RewriteOptions,
+    progress: Progress | None,
+) -> Report:
     started = time.perf_counter()
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     model = load_model(options.model, options.model_options)
@@ -63,8 +93,9 @@ def rewrite(
             Dilations(options.dilation, options.dilation_for), options.recv == "keep",
             options.strict, draft,
         )  # fmt: skip
-        executor = stack.enter_context(ThreadPoolExecutor(options.threads))
-        figures = _run(executor, task, options, progress)
+        executor, work = stack.enter_context(engine.start(task))
+        results = in_order(executor, work, _blocks(source, options), _AHEAD * engine.workers)
+        figures = _add_up(results, source, progress)
     return Report(
         logs=source,
         out=None if out is None else Path(out),
@@ -74,6 +105,7 @@ def rewrite(
         timings=read,
         params=params,
         figures=figures,
+        workers=engine.workers,
         seconds=time.perf_counter() - started,
     )
 
@@ -117,18 +149,17 @@ def companions(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.endswith((".sts", ".log.gz")))
 
 
-def _run(
-    executor: Executor, task: Task, options: RewriteOptions, progress: Progress | None
+def _blocks(logs: LogSet, options: RewriteOptions) -> Iterator[Block]:
+    for file in logs.files:
+        yield from plan_blocks(file, logs.layout, options.block_bytes)
+
+
+def _add_up(
+    results: Iterator[BlockFigures], logs: LogSet, progress: Progress | None
 ) -> BlockFigures:
-    """Rewrite all blocks on the executor's workers; add up their figures in order."""
-    total = task.logs.size_bytes - sum(file.head_bytes for file in task.logs.files)
+    total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
     figures = BlockFigures()
-    blocks = (
-        block
-        for file in task.logs.files
-        for block in plan_blocks(file, task.logs.layout, options.block_bytes)
-    )
-    for done in in_order(executor, partial(rewrite_block, task), blocks, _AHEAD * options.threads):
+    for done in results:
         figures.add(done)
         if progress is not None:
             progress(done.size_bytes, total)

@@ -224,8 +224,14 @@ def test_the_report_never_replaces_an_input(logs: Path, timings: Path, tmp_path:
 def test_a_name_cannot_command_the_terminal(tmp_path: Path, timings: Path) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1, name=b"\x1b[2Jevil", events=bracket(0, 1))]])
     (folder / "param.0").write_bytes(b"0 TRACEBIGSIM: event:{ \xc2\x9b31m } params:{ 1 }\n")
-    for args in (("rewrite", folder, "--dry-run", "--model", "least-squares", "--timings", timings),
-                 ("info", folder), ("info", folder, "--json"), ("dump", folder, "--pe", 0)):  # fmt: skip
+    fitted = ("--model", "least-squares", "--timings", timings)
+    commands = (
+        ("rewrite", folder, "--dry-run", *fitted),
+        ("info", folder),
+        ("info", folder, "--json"),
+        ("dump", folder, "--pe", 0),
+    )
+    for args in commands:
         done = run(*args)
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout + done.stderr

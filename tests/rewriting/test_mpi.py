@@ -1,0 +1,92 @@
+"""The engine `mpi`, for real: three ranks, and the same bytes and figures as threads give."""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+MPIEXEC = shutil.which("mpiexec", path=str(SCRIPTS)) or shutil.which("mpiexec")
+
+pytestmark = pytest.mark.skipif(
+    find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed"
+)
+
+DRIVER = textwrap.dedent("""
+    import json, sys
+    from pathlib import Path
+    from rewritelog.rewriting.options import RewriteOptions
+    from rewritelog.rewriting.run import rewrite_or_serve
+    folder, engine = Path(sys.argv[1]), sys.argv[2]
+    options = RewriteOptions(
+        "least-squares", {"basis": "linear"}, (folder / "timings",), dilation=0.5,
+        engine=engine, block_bytes=2000,
+    )
+    report = rewrite_or_serve(folder / "in", folder / engine, options)
+    if report is not None:
+        print(json.dumps(report.to_json()))
+""")
+
+
+def mpi(ranks: int, *command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(MPIEXEC), "-n", str(ranks), *map(str, command)],
+        capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    timelines = [
+        [seb(k, k + 1 + pe, events=bracket(0.25, 0.75)) for k in range(40)] for pe in range(12)
+    ]
+    folder = write_logs(tmp_path / "in", timelines, files=3)
+    for pe in range(12):
+        write_params(folder, pe, *[(k, "k", k + pe) for k in range(0, 40, 3)])
+    write_timings(tmp_path / "timings", *[("k", 0.1 + n, float(n)) for n in range(60)])
+    return folder
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_ranks_write_the_bytes_of_threads(ranks: int, logs: Path, tmp_path: Path) -> None:
+    found = {}
+    for engine, command in (
+        ("threads", subprocess.run([sys.executable, "-c", DRIVER, str(tmp_path), "threads"],
+                                   capture_output=True, text=True, check=True)),
+        ("mpi", mpi(ranks, sys.executable, "-c", DRIVER, tmp_path, "mpi")),
+    ):  # fmt: skip
+        assert command.returncode == 0, command.stderr
+        found[engine] = json.loads(command.stdout)
+        found[engine] |= {"run": None, "out": None}
+    assert found["mpi"] == found["threads"]
+    written = {path.name: path.read_bytes() for path in (tmp_path / "threads").iterdir()}
+    assert len(written) == 4
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mpi").iterdir()} == written
+
+
+def test_a_rank_that_fails_ends_the_run_and_leaves_nothing(logs: Path, tmp_path: Path) -> None:
+    whole = (logs / "bgTrace2").read_bytes()
+    (logs / "bgTrace2").write_bytes(whole[:-3])
+    done = mpi(3, SCRIPTS / "rewritelog", "rewrite", logs, tmp_path / "out", "--engine", "mpi",
+               "--dilation", "2")  # fmt: skip
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "bgTrace2, byte" in done.stderr
+    assert "PE 11, SEB 39" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "timings"}
+
+
+def test_what_rank_0_refuses_ends_all_ranks(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for wrong, word in ((["--model", "nonsense"], "unknown model"), (["--jobs", "2"], "--jobs")):
+        done = mpi(3, SCRIPTS / "rewritelog", "rewrite", logs, out, "--engine", "mpi", *wrong)
+        assert done.returncode != 0
+        assert word in done.stderr
+        assert not out.exists()
