@@ -99,32 +99,36 @@ class LogInfo:
 
     def _machine_lines(self) -> list[str]:
         s = self.summary
+        workers = count_text(s.num_wth, "worker thread")
+        communicators = count_text(s.num_cth, "communication thread")
+        nodes = f"{s.x} × {s.y} × {s.z} nodes, {workers} and {communicators} a node"
+        version = f"log version {s.log_version}, {s.order}-endian"
         lines = [
-            f"{self.folder}: log version {s.log_version}, {s.order}-endian, "
-            f"header version {s.header_version}",
-            f"machine: {s.x} × {s.y} × {s.z} nodes, "
-            f"{count_text(s.num_wth, 'worker thread')} and "
-            f"{count_text(s.num_cth, 'communication thread')} a node: "
-            f"{count_text(s.total_pes, 'PE')}",
+            f"{self.folder}: {version}, header version {s.header_version}",
+            f"machine: {nodes}: {count_text(s.total_pes, 'PE')}",
             f"{count_text(len(self.files), 'timeline file')}: {bytes_text(self.size_bytes)}",
             *_file_lines(self.files),
-            f"{count_text(self.param_files, 'param file')}",
+            count_text(self.param_files, "param file"),
         ]
         if self.companions:
-            lines += [f"{count_text(len(self.companions), 'other file')}:"]
+            lines.append(f"{count_text(len(self.companions), 'other file')}:")
             lines += _file_lines(self.companions)
         return lines
 
     def _content_lines(self) -> list[str]:
+        counts = (
+            count_text(self.sebs, "SEB"),
+            count_text(self.messages, "message"),
+            count_text(self.events, "event"),
+            count_text(self.backward, "backward dependency", "backward dependencies"),
+            count_text(self.forward, "forward dependency", "forward dependencies"),
+        )
+        span = f"from {_seconds(self.earliest_s)} to {_seconds(self.latest_s)}"
+        irregular = f"marks that do not pair up in {count_text(self.irregular, 'SEB')}"
         lines = [
-            f"{count_text(self.sebs, 'SEB')}, {count_text(self.messages, 'message')}, "
-            f"{count_text(self.events, 'event')}, "
-            f"{count_text(self.backward, 'backward dependency', 'backward dependencies')}, "
-            f"{count_text(self.forward, 'forward dependency', 'forward dependencies')}",
-            f"from {_seconds(self.earliest_s)} to {_seconds(self.latest_s)}; "
-            f"SEBs together {_seconds(self.seb_seconds)}",
-            f"{count_text(self.brackets, 'bracket')}; "
-            f"marks that do not pair up in {count_text(self.irregular, 'SEB')}",
+            ", ".join(counts),
+            f"{span}; SEBs together {_seconds(self.seb_seconds)}",
+            f"{count_text(self.brackets, 'bracket')}; {irregular}",
             f"{count_text(self.zero_length, 'SEB')} of zero length, {self.unclosed:,} never closed",
         ]
         if self.not_finite:
