@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.kernels.patch import (
+from rewritelog.kernels.account import (
     EXAMPLES,
     FIGURES,
     RECORD,
@@ -18,8 +18,8 @@ from rewritelog.kernels.patch import (
     Account,
     Records,
     RecordState,
-    patch,
 )
+from rewritelog.kernels.patch import patch
 from rewritelog.kernels.sums import sum_by_group
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_block, raise_fault

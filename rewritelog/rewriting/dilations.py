@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.format import KernelLayout
 from rewritelog.kernels import names as kernel
-from rewritelog.kernels.patch import Dilation
+from rewritelog.kernels.account import Dilation
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.kernels.patch import FIGURES, SUMS, Figure, RecordState, Sum
+from rewritelog.kernels.account import FIGURES, SUMS, Figure, RecordState, Sum
 
 EXAMPLES_SHOWN = 5
 

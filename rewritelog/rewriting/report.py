@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 import rewritelog
-from rewritelog.kernels.patch import Figure, RecordState, Sum
+from rewritelog.kernels.account import Figure, RecordState, Sum
 from rewritelog.logs.logset import LogSet
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.figures import BlockFigures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rewritelog.kernels.patch import Figure, RecordState
+from rewritelog.kernels.account import Figure, RecordState
 from rewritelog.logs.logset import LogSet
 from rewritelog.models.base import FittedModel
 from rewritelog.rewriting.figures import BlockFigures

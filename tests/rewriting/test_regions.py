@@ -18,7 +18,7 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.kernels.patch import Figure
+from rewritelog.kernels.account import Figure
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
