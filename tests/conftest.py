@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,9 @@ def _present(folder: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no reference data at {folder} (REWRITELOG_REFERENCE names the folder)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Run the tests in another folder, so that programs they start use the installed package."""
+    os.chdir(tmp_path_factory.mktemp("elsewhere"))

@@ -138,9 +138,9 @@ def test_the_package_is_light() -> None:
     assert printed == "set()\n"
 
 
-def test_the_header_is_where_the_package_says() -> None:
+def test_the_header_is_where_the_package_says(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tracebigsim", "--include"]
-    printed = subprocess.check_output(command, env=environment(), text=True)
+    printed = subprocess.check_output(command, env=environment(), text=True, cwd=tmp_path)
     assert printed.strip() == tracebigsim.include_dir()
     assert (Path(printed.strip()) / "traceBigSim.h").is_file()
 
