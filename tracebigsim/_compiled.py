@@ -43,19 +43,9 @@ def inner(function: Function) -> Function:
     It counts no references to its arrays, whose owner the calling kernel is: counting them is
     atomic, and cost nine tenths of the time of a walk over small SEBs.
     """
-    _folders.add(Path(function.__code__.co_filename).parent)
-    return _njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, forceinline=True)
-
-
-def _fresh(compiled: Function, function: Function) -> Function:
-    """Make the kernel's cache depend on all sources that it may have been compiled from.
-
-    numba itself looks at the kernel's own file alone, and would go on running a kernel whose inner
-    functions, in other files, have changed.
-    """
-    _folders.add(Path(function.__code__.co_filename).parent)
+    folders = {Path(function.__code__.co_filename).parent, Path(__file__).parent}
     stamps = []
-    for folder in sorted(_folders):
+    for folder in sorted(folders):
         for path in sorted(folder.glob("*.py")):
             found = path.stat()
             stamps.append((path.name, found.st_mtime_ns, found.st_size))
@@ -63,10 +53,6 @@ def _fresh(compiled: Function, function: Function) -> Function:
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = tuple(stamps)  # noqa: SLF001 - numba has no public way
     return compiled
-
-
-_folders: set[Path] = set()
-"""The folders that hold kernels; those with a kernel's inner functions are imported before it."""
 
 
 def _njit(function: Function, **options: bool) -> Function:
