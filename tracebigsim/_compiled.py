@@ -43,9 +43,17 @@ def inner(function: Function) -> Function:
     It counts no references to its arrays, whose owner the calling kernel is: counting them is
     atomic, and cost nine tenths of the time of a walk over small SEBs.
     """
-    folders = {Path(function.__code__.co_filename).parent, Path(__file__).parent}
+    return _njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, forceinline=True)
+
+
+def _fresh(compiled: Function, function: Function) -> Function:
+    """Make the kernel's cache depend on all sources that it may have been compiled from.
+
+    numba itself looks at the kernel's own file alone, and would go on running a kernel whose inner
+    functions have changed, which stand in other files of its folder or of this one.
+    """
     stamps = []
-    for folder in sorted(folders):
+    for folder in sorted({Path(function.__code__.co_filename).parent, Path(__file__).parent}):
         for path in sorted(folder.glob("*.py")):
             found = path.stat()
             stamps.append((path.name, found.st_mtime_ns, found.st_size))
