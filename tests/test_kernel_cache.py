@@ -10,6 +10,9 @@ import pytest
 
 import rewritelog
 import tracebigsim
+from rewritelog.kernels.patch import patch
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
 
 LOAD = """
 import numpy as np
@@ -56,3 +59,10 @@ def test_without_any_cache_folder_it_works_with_one_warning(copied: Path) -> Non
     assert done.stdout.split() == ["1.0", "0"]
     assert done.stderr.count("NoKernelCacheWarning") == 1
     assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_whole_numbers_as_factors_compile_nothing_new(sample_logs: Path) -> None:
+    rewrite(sample_logs / "cells", None, RewriteOptions(dilation=2.0))
+    known = len(patch.signatures)
+    rewrite(sample_logs / "cells", None, RewriteOptions(dilation=2, dilation_for=(("*", 3),)))
+    assert len(patch.signatures) == known

@@ -35,7 +35,12 @@ class Dilations:
         """Return the factors as the kernel takes them, for the names that the block has."""
         if not self.by_name:
             none = np.zeros(0)
-            return Dilation(self.factor, np.zeros((0, 20), np.uint8), np.zeros(0, np.int32), none)
+            return Dilation(
+                float(self.factor),
+                np.zeros((0, lay.name_bytes), np.uint8),
+                np.zeros(0, np.int32),
+                none,
+            )
         capacity = _FEW_NAMES
         while True:
             names = np.zeros((capacity, lay.name_bytes), dtype=np.uint8)
@@ -50,8 +55,8 @@ class Dilations:
                 break
             capacity *= 4
         texts = (bytes(name).rstrip(b"\0").decode("utf-8", "replace") for name in names[:known])
-        factors = np.array([self.factor_for(text) for text in texts])
-        return Dilation(self.factor, names, slots, factors)
+        factors = np.array([self.factor_for(text) for text in texts], dtype=np.float64)
+        return Dilation(float(self.factor), names, slots, factors)
 
 
 def _star_only(pattern: str) -> str:
