@@ -1,7 +1,7 @@
-"""Blocks: runs of whole timelines of one file, or a part of a long one cut at SEB borders.
+"""Blocks: runs of whole timelines of one file; a long timeline is one, loaded in parts.
 
 A block needs nothing of any other, so any number of threads or machines can work through a list
-of them.
+of them. Parts end at SEB borders, which only a walk can find: whoever works on the block walks.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _COUNT_BYTES = PRIMITIVES["little"].i4.sizeof()
 
 @dataclass(frozen=True)
 class Cut:
-    """Which SEBs of its one timeline a block holds."""
+    """Which SEBs of its one timeline a part of a block holds."""
 
     first_seb: int
     sebs: int
     last: bool
-    """Whether the timeline ends with this block."""
+    """Whether the timeline ends with this part."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Block:
 
     file: int
     offset: int
-    """Where the block begins in the file: at a timeline, or at a SEB where it is cut."""
+    """Where the block begins in the file: at a timeline, or at a SEB where it is a part."""
     end: int
     first_timeline: int
     timelines: int
@@ -78,53 +78,87 @@ class Buffer:
         return self._bytes[:size_bytes]
 
 
-def plan_blocks(
-    file: TimelineFile, layout: Layout, block_bytes: int = BLOCK_BYTES
-) -> Iterator[Block]:
-    """Yield the blocks of a file, in order and without a gap.
+def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Yield the blocks of a file, in order and without a gap; nothing is read.
 
-    A timeline that is larger than `block_bytes` is walked to find where it can be cut; nothing
-    else of the file is read.
+    A timeline that is larger than `block_bytes` is a block of its own: whoever loads it gets it
+    in parts.
     """
     borders = file.borders
     first = 0
     while first < len(file.pes):
         fitting = int(np.searchsorted(borders, borders[first] + block_bytes, side="right")) - 1
         last = min(max(fitting, first + 1), len(file.pes))
-        block = Block(file.index, int(borders[first]), int(borders[last]), first, last - first)
-        if block.size_bytes > block_bytes:
-            yield from _cut_timeline(file, layout, block, block_bytes)
-        else:
-            yield block
+        yield Block(file.index, int(borders[first]), int(borders[last]), first, last - first)
         first = last
 
 
-def _cut_timeline(
-    file: TimelineFile, layout: Layout, whole: Block, block_bytes: int
-) -> Iterator[Block]:
+def load_blocks(
+    source: InputFile,
+    file: TimelineFile,
+    block: Block,
+    layout: Layout,
+    buffer: Buffer,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[LoadedBlock]:
+    """Yield a block with its bytes, or where it is a long timeline its parts, one by one.
+
+    Each uses the buffer's memory anew. Raise `DamagedLogError` where a timeline's count cannot be,
+    or where a long timeline cannot be walked.
+    """
+    if block.timelines == 1 and block.size_bytes > block_bytes:
+        yield from _load_parts(source, file, block, layout, buffer, block_bytes)
+    else:
+        yield _load_whole(source, file, block, layout, buffer.take(block.size_bytes))
+
+
+def _load_whole(
+    source: InputFile, file: TimelineFile, block: Block, layout: Layout, window: Bytes
+) -> LoadedBlock:
+    source.read_into(window, block.offset)
+    inside = slice(block.first_timeline, block.first_timeline + block.timelines)
+    pes = file.pes[inside]
+    starts = file.borders[:-1][inside] - block.offset
+    ends = file.borders[1:][inside] - block.offset
+    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+    counts = walk.count_sebs(window, starts, ends, layout.kernel, fault)
+    raise_fault(fault, file, block.offset, pes)
+    pieces = walk.Pieces(starts + _COUNT_BYTES, ends, counts, np.zeros_like(counts))
+    return LoadedBlock(block, file, window, pieces, pes)
+
+
+def _load_parts(
+    source: InputFile,
+    file: TimelineFile,
+    whole: Block,
+    layout: Layout,
+    buffer: Buffer,
+    part_bytes: int,
+) -> Iterator[LoadedBlock]:
+    """Yield a timeline in parts that end at SEB borders; a SEB that is larger is one part."""
     pe = file.pes[whole.first_timeline : whole.first_timeline + 1]
-    with InputFile(file.path) as source:
-        total = _claimed_sebs(source, file, layout, whole)
-        window = np.empty(block_bytes, dtype=np.uint8)
-        begin, at, seb = whole.offset, whole.offset + _COUNT_BYTES, 0
-        while begin < whole.end:
-            fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-            size = min(len(window), whole.end - at)
-            source.read_into(window[:size], at)
-            sebs, used = walk.advance(window, 0, size, total - seb, layout.kernel, fault)
-            goes_on = fault_kind(fault).cut and at + size < whole.end
-            if not goes_on:
-                raise_fault(fault, file, at, pe, np.array([seb]))
-            elif sebs == 0:
-                window = np.empty(2 * len(window), dtype=np.uint8)
-                continue
-            at += used
-            last = seb + sebs == total
-            if last and at != whole.end:
-                problem = walk.FAULTS[walk.BYTES_LEFT_OVER].problem.format(whole.end - at)
-                raise DamagedLogError(Place(file.path, at, int(pe[0]), total, "count"), problem)
-            yield Block(file.index, begin, at, whole.first_timeline, 1, Cut(seb, sebs, last))
-            begin, seb = at, seb + sebs
+    total = _claimed_sebs(source, file, layout, whole)
+    begin, skip, seb = whole.offset, _COUNT_BYTES, 0
+    while begin < whole.end:
+        fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+        window = buffer.take(min(part_bytes, whole.end - begin))
+        source.read_into(window, begin)
+        sebs, used = walk.advance(window, skip, len(window), total - seb, layout.kernel, fault)
+        if not (fault_kind(fault).cut and begin + len(window) < whole.end):
+            raise_fault(fault, file, begin, pe, np.array([seb]))
+        elif sebs == 0:
+            part_bytes *= 2
+            continue
+        last = seb + sebs == total
+        if last and begin + used != whole.end:
+            left = whole.end - begin - used
+            place = Place(file.path, begin + used, int(pe[0]), total, "count")
+            raise DamagedLogError(place, walk.FAULTS[walk.BYTES_LEFT_OVER].problem.format(left))
+        cut = Cut(seb, sebs, last)
+        part = Block(file.index, begin, begin + used, whole.first_timeline, 1, cut)
+        pieces = walk.Pieces(*(np.array([n]) for n in (skip, used, sebs, seb)))
+        yield LoadedBlock(part, file, window[:used], pieces, pe)
+        begin, skip, seb = part.end, 0, seb + sebs
 
 
 def _claimed_sebs(source: InputFile, file: TimelineFile, layout: Layout, whole: Block) -> int:
@@ -134,31 +168,6 @@ def _claimed_sebs(source: InputFile, file: TimelineFile, layout: Layout, whole: 
     counts = walk.count_sebs(head, start, start + whole.size_bytes, layout.kernel, fault)
     raise_fault(fault, file, whole.offset, file.pes[whole.first_timeline :])
     return int(counts[0])
-
-
-def load_block(
-    source: InputFile, file: TimelineFile, block: Block, layout: Layout, buffer: Bytes
-) -> LoadedBlock:
-    """Read a block's bytes into `buffer`, which has its size, and find the pieces in it.
-
-    Raise `DamagedLogError` where a timeline's count cannot be.
-    """
-    source.read_into(buffer, block.offset)
-    inside = slice(block.first_timeline, block.first_timeline + block.timelines)
-    pes = file.pes[inside]
-    if block.cut is not None:
-        skip = _COUNT_BYTES if block.cut.first_seb == 0 else 0
-        pieces = walk.Pieces(
-            *(np.array([n]) for n in (skip, block.size_bytes, block.cut.sebs, block.cut.first_seb))
-        )
-        return LoadedBlock(block, file, buffer, pieces, pes)
-    starts = file.borders[:-1][inside] - block.offset
-    ends = file.borders[1:][inside] - block.offset
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    counts = walk.count_sebs(buffer, starts, ends, layout.kernel, fault)
-    raise_fault(fault, file, block.offset, pes)
-    pieces = walk.Pieces(starts + _COUNT_BYTES, ends, counts, np.zeros_like(counts))
-    return LoadedBlock(block, file, buffer, pieces, pes)
 
 
 def fault_kind(fault: NDArray[np.int64]) -> walk.FaultKind:

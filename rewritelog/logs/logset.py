@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_block, plan_blocks
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Table, Tables, join_tables, tables_of
@@ -60,13 +60,21 @@ class LogSet:
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield all blocks with their bytes; each is overwritten by the next."""
         for file in self.files:
-            yield from self._load(file, plan_blocks(file, self.layout, block_bytes))
+            yield from self.blocks_of(file, block_bytes)
 
-    def _load(self, file: TimelineFile, blocks: Iterable[Block]) -> Iterator[LoadedBlock]:
+    def blocks_of(
+        self, file: TimelineFile, block_bytes: int = BLOCK_BYTES
+    ) -> Iterator[LoadedBlock]:
+        """Yield the blocks of one file with their bytes; each is overwritten by the next."""
+        return self._load(file, plan_blocks(file, block_bytes), block_bytes)
+
+    def _load(
+        self, file: TimelineFile, blocks: Iterable[Block], block_bytes: int = BLOCK_BYTES
+    ) -> Iterator[LoadedBlock]:
         buffer = Buffer()
         with InputFile(file.path) as source:
             for block in blocks:
-                yield load_block(source, file, block, self.layout, buffer.take(block.size_bytes))
+                yield from load_blocks(source, file, block, self.layout, buffer, block_bytes)
 
     def timeline(self, pe: int) -> Tables:
         """Return everything that the timeline of a PE holds."""

@@ -22,7 +22,7 @@ from rewritelog.kernels.account import (
 from rewritelog.kernels.patch import patch
 from rewritelog.kernels.sums import sum_by_group
 from rewritelog.kernels.walk import FAULT_SIZE
-from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_block, raise_fault
+from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, raise_fault
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.models.base import FittedModel
@@ -54,6 +54,8 @@ class Task:
     dilations: Dilations
     keep_recv: bool
     strict: bool
+    block_bytes: int
+    """The size that a part of a long timeline has at the most, unless one SEB is larger."""
     output: Path | None
     """The folder with the files to write into; None to write nothing."""
 
@@ -70,9 +72,16 @@ def rewrite_block(task: Task, block: Block) -> BlockFigures:
     if not hasattr(_local, "buffer"):
         _local.buffer = Buffer()
     file = task.logs.files[block.file]
-    layout = task.logs.layout
+    figures = BlockFigures()
     with InputFile(file.path) as source:
-        loaded = load_block(source, file, block, layout, _local.buffer.take(block.size_bytes))
+        parts = load_blocks(source, file, block, task.logs.layout, _local.buffer, task.block_bytes)
+        for loaded in parts:
+            figures.add(_rewrite_part(task, loaded))
+    return figures
+
+
+def _rewrite_part(task: Task, loaded: LoadedBlock) -> BlockFigures:
+    layout = task.logs.layout
     records, figures = _predicted(task, loaded)
     account = Account(
         figures.counts,
@@ -86,11 +95,13 @@ def rewrite_block(task: Task, block: Block) -> BlockFigures:
         loaded.buffer, loaded.pieces, layout.kernel, dilation, task.keep_recv, begins,
         records.kernel, account, fault,
     )  # fmt: skip
-    raise_fault(fault, file, block.offset, loaded.pes, np.zeros_like(loaded.pieces.firsts))
+    raise_fault(
+        fault, loaded.file, loaded.block.offset, loaded.pes, np.zeros_like(loaded.pieces.firsts)
+    )
     if task.output is not None:
-        with OutputFile(task.output / file.path.name) as out:
-            out.write(loaded.buffer, block.offset)
-    figures.size_bytes = block.size_bytes
+        with OutputFile(task.output / loaded.file.path.name) as out:
+            out.write(loaded.buffer, loaded.block.offset)
+    figures.size_bytes = loaded.block.size_bytes
     _add_account(figures, account, loaded)
     records.add_to(figures, loaded.pes)
     return figures

@@ -91,7 +91,7 @@ def _lead(
         task = Task(
             source, options.model, fitted, params,
             Dilations(options.dilation, options.dilation_for), options.recv == "keep",
-            options.strict, draft,
+            options.strict, options.block_bytes, draft,
         )  # fmt: skip
         executor, work = stack.enter_context(engine.start(task))
         results = in_order(executor, work, _blocks(source, options), _AHEAD * engine.workers)
@@ -151,7 +151,7 @@ def companions(folder: Path) -> list[Path]:
 
 def _blocks(logs: LogSet, options: RewriteOptions) -> Iterator[Block]:
     for file in logs.files:
-        yield from plan_blocks(file, logs.layout, options.block_bytes)
+        yield from plan_blocks(file, options.block_bytes)
 
 
 def _add_up(

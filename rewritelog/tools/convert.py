@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -27,8 +26,6 @@ from rewritelog.logs.blocks import (
     BLOCK_BYTES,
     Buffer,
     LoadedBlock,
-    load_block,
-    plan_blocks,
     raise_fault,
 )
 from rewritelog.logs.files import InputFile
@@ -176,7 +173,7 @@ def _convert_file(
     create_file(path, file.head_bytes)
     with InputFile(file.path) as source, OutputFile(path) as output:
         at = file.head_bytes
-        for loaded in _blocks(source, file, logs.layout):
+        for loaded in logs.blocks_of(file, BLOCK_BYTES):
             data, written = _convert_block(loaded, plan, target, tally)
             first = loaded.block.first_timeline
             sizes[first : first + len(written)] += written
@@ -187,12 +184,6 @@ def _convert_file(
         machine = source.read(0, MACHINE_HEADER_BYTES).tobytes()
         output.write(_file_head(machine, file, sizes, plan.target.order), 0)
     tally.bytes_out += at
-
-
-def _blocks(source: InputFile, file: TimelineFile, lay: Layout) -> Iterator[LoadedBlock]:
-    buffer = Buffer()
-    for block in plan_blocks(file, lay, BLOCK_BYTES):
-        yield load_block(source, file, block, lay, buffer.take(block.size_bytes))
 
 
 def _convert_block(
