@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.logs.blocks import Cut, LoadedBlock
 from rewritelog.logs.files import InputFile
 from rewritelog.models.base import Floats
 from rewritelog.rewriting.timings import FAULTS_SHOWN, fault_text
 from tracebigsim.errors import TraceFileError
-from tracebigsim.files import scan_file
+from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
 
 Ints = NDArray[np.int64]
 
 SMALL_BYTES = 1 << 20
 """Param files up to this size are read whole and scanned together."""
+
+SPAN_BYTES = 1 << 20
+"""Larger ones are read in spans of about this size."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
@@ -114,6 +118,8 @@ class _Scanned:
     pieces: Ints
     """The piece of each file."""
     paths: list[Path]
+    lines_before: int = 0
+    """Lines of the file that stand before the scanned part."""
 
     def file_of(self, offsets: Ints) -> Ints:
         """Return which of the files the lines at the offsets stand in."""
@@ -124,7 +130,7 @@ class _Scanned:
         """Return the file and the line in it of what stands at a line and offset of the scan."""
         file = int(self.file_of(np.array([offset]))[0])
         before = sum(1 + int(np.count_nonzero(text == _NEWLINE)) for text in self.texts[:file])
-        return self.paths[file], line - before
+        return self.paths[file], line - before + self.lines_before
 
 
 def _scan_files(source: ParamFolder, loaded: LoadedBlock) -> Iterator[_Scanned]:
@@ -140,14 +146,61 @@ def _scan_files(source: ParamFolder, loaded: LoadedBlock) -> Iterator[_Scanned]:
                 pieces.append(piece)
                 paths.append(path)
                 continue
-        try:
-            for table in scan_file(path):
-                yield _Scanned(table, [], np.array([piece]), [path])
-        except TraceFileError as error:
-            raise TimingError(str(error)) from error
+        for lines_before, table in _scan_large(path, loaded.block.cut):
+            yield _Scanned(table, [], np.array([piece]), [path], lines_before)
     if texts:
         joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
         yield _Scanned(scan(joined), texts, np.array(pieces), paths)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A part of a large param file, and the SEBs that it tells of."""
+
+    offset: int
+    size_bytes: int
+    lines_before: int
+    lowest: int
+    highest: int
+
+    def has(self, cut: Cut) -> bool:
+        """Return whether a record for a part of the timeline may stand here."""
+        below = cut.last or self.lowest < cut.first_seb + cut.sebs
+        return below and self.highest >= cut.first_seb
+
+
+_local = threading.local()
+"""Each worker's spans of the last large file, whose timeline it works through part by part."""
+
+
+def _scan_large(path: Path, cut: Cut | None) -> Iterator[tuple[int, LineTable]]:
+    """Scan a large file, or for a later part of its timeline what may tell of that part's SEBs."""
+    known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
+    if cut is not None and cut.first_seb > 0 and path in known:
+        with InputFile(path) as file:
+            for span in known[path]:
+                if span.has(cut):
+                    yield span.lines_before, scan(file.read(span.offset, span.size_bytes))
+        return
+    spans = []
+    try:
+        for chunk in read_text_chunks(path, SPAN_BYTES):
+            table = scan(chunk.text)
+            seb = _seb_of(table)
+            lowest, highest = (int(seb.min()), int(seb.max())) if len(seb) else (0, -1)
+            before = chunk.first_line - 1
+            spans.append(_Span(chunk.offset_bytes, len(chunk.text), before, lowest, highest))
+            yield before, table
+    except TraceFileError as error:
+        raise TimingError(str(error)) from error
+    with InputFile(path) as file:
+        packed = file.size_bytes != sum(span.size_bytes for span in spans)
+    _local.spans = {} if packed else {path: spans}
+
+
+def _seb_of(table: LineTable) -> Ints:
+    """Return the SEB of each line: the number that begins it, or else its seqno, or −1."""
+    return np.where(table.seb >= 0, table.seb, table.seqno)
 
 
 def _note_faults(
@@ -182,7 +235,7 @@ class _Rows:
 
 def _rows(scanned: _Scanned, loaded: LoadedBlock, notes: ParamNotes) -> _Rows:
     table = scanned.table
-    seb = np.where(table.seb >= 0, table.seb, table.seqno)
+    seb = _seb_of(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
     wanted = np.ones(len(table), dtype=np.bool_)
     if loaded.block.cut is not None:

@@ -103,6 +103,7 @@ def test_records_in_any_order_and_large_files(logs: Path, monkeypatch: pytest.Mo
         write_params(logs, pe, *[(k, "k", k + 1) for k in (3, 0, 2, 1)])
     small = run(logs).to_json()
     monkeypatch.setattr(params_module, "SMALL_BYTES", 10)
+    monkeypatch.setattr(params_module, "SPAN_BYTES", 100)
     for block in (1 << 20, 300):
         large = run(logs, block_bytes=block).to_json()
         assert large["events"] == small["events"]
@@ -129,3 +130,26 @@ def test_timing_lines_in_a_param_file_are_not_records(logs: Path) -> None:
     with (logs / "param.0").open("a") as file:
         file.write("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n")
     assert said(run(logs), "1 malformed param line", "param.0:2: a timing line")
+
+
+def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeline = [seb(k, k + 1, events=bracket(0.2, 0.4)) for k in range(2000)]
+    write_logs(logs, [timeline])
+    write_params(logs, 0, *[(k, "k", 2) for k in range(2000)])
+    whole = run(logs).to_json()
+    monkeypatch.setattr(params_module, "SMALL_BYTES", 10)
+    monkeypatch.setattr(params_module, "SPAN_BYTES", 5000)
+    scanned = []
+    scan = params_module.scan
+
+    def counted(text: Any) -> Any:
+        scanned.append(len(text))
+        return scan(text)
+
+    monkeypatch.setattr(params_module, "scan", counted)
+    parts = run(logs, block_bytes=20_000).to_json()
+    assert parts["events"] == whole["events"]
+    assert parts["events"][0]["by_model"] == 2000
+    assert sum(scanned) < 4 * (logs / "param.0").stat().st_size
