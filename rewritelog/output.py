@@ -29,8 +29,8 @@ def new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = False) -
     token = secrets.token_hex(4)
     draft = target.with_name(f".{target.name}.rewritelog-{token}")
     try:
-        draft.mkdir()
-        try:
+        try:  # a signal may come as soon as the folder is made
+            draft.mkdir()
             yield draft
             _replace(target, draft, target.with_name(f".{target.name}.replaced-{token}"))
         finally:
@@ -54,13 +54,14 @@ def _check_target(out: Path, target: Path, inputs: Sequence[Path], *, force: boo
 
 def _replace(target: Path, draft: Path, aside: Path) -> None:
     if target.is_dir() and any(target.iterdir()):
-        target.rename(aside)
         try:
+            target.rename(aside)
             draft.rename(target)
-        except OSError:
-            aside.rename(target)
-            raise
-        shutil.rmtree(aside)
+        finally:
+            if target.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.rename(target)
     else:
         draft.rename(target)
 

@@ -1,11 +1,15 @@
 """The installed command as a user runs it: what it prints, and its exit codes."""
 
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
 import sysconfig
+import termios
 import textwrap
 import time
 from pathlib import Path
@@ -240,8 +244,8 @@ def test_a_name_cannot_command_the_terminal(tmp_path: Path, timings: Path) -> No
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> None:
-    big = [seb(k, k + 1, events=bracket(0.25, 0.75)) for k in range(400)]
-    folder = write_logs(tmp_path / "in", [big] * 400)
+    folder = tmp_path / "in"
+    assert run("synth", folder, "--pes", 64, "--sebs", 5000).returncode == 0
     process = subprocess.Popen(
         [COMMAND, "rewrite", folder, tmp_path / "out", "--jobs", "1"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -254,3 +258,17 @@ def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> 
         pytest.skip("the rewrite was done before the signal came")
     assert process.returncode == code, stderr
     assert {path.name for path in tmp_path.iterdir()} == {"in"}
+
+
+def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(logs: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 80, 0, 0))
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        for flags, shown in ((["--quiet"], False), ([], True)):
+            subprocess.run(
+                [COMMAND, "rewrite", logs, tmp_path / "out", "--force", *flags],
+                stdout=subprocess.DEVNULL, stderr=theirs, check=True,
+            )  # fmt: skip
+            os.write(theirs, b"end\n")
+            assert (b"rewriting" in terminal.read(10_000)) == shown
+        os.close(theirs)

@@ -69,6 +69,35 @@ def test_force_keeps_the_old_set_where_the_rewrite_fails(logs: Path, tmp_path: P
     assert names(tmp_path) == {"in", "out"}
 
 
+@pytest.mark.parametrize("call", [1, 2, 3])
+@pytest.mark.parametrize("done", [False, True])
+def test_ctrl_c_at_a_rename_leaves_the_old_set_or_the_new(
+    call: int, done: bool, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").write_text("x")
+    calls, rename = [], Path.rename
+
+    def interrupted(path: Path, to: Path) -> Path:
+        calls.append(path)
+        if len(calls) != call:
+            return rename(path, to)
+        if done:
+            rename(path, to)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    if call < 3:
+        with pytest.raises(KeyboardInterrupt):
+            rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
+    else:
+        rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
+    new = (call, done) in ((2, True), (3, False), (3, True))
+    assert ("bgTrace" in names(tmp_path / "out")) == new
+    assert ("mine" in names(tmp_path / "out")) != new
+    assert names(tmp_path) == {"in", "out"}
+
+
 def test_the_input_is_never_the_output(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(logs)
     for out in (logs, tmp_path / "link", logs / "../in", tmp_path):

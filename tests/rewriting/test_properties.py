@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from logbuilder import END, START, mark, message, seb, write_logs, write_params, write_timings
-from oracle import walk
+from oracle import rebuilt, same_as_kernel, walk
 
 import rewritelog
 from rewritelog.kernels.remap import remap
@@ -70,6 +70,15 @@ def build(folder: Path, logs: dict[str, Any]) -> Path:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@RELAXED
+@given(log_sets())
+def test_construct_gives_back_the_bytes_and_the_kernels_say_the_same(logs: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        source = build(Path(folder), logs)
+        assert rebuilt(source) == contents(source)
+        same_as_kernel(source)
 
 
 @RELAXED
