@@ -1,0 +1,68 @@
+"""`python -m benchmarks`: measure everything, print it, and put it into the docs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.logs import Workshop
+from benchmarks.profiling import profile
+from benchmarks.results import Result, file_system, put_into, report
+from benchmarks.starting import first_run, start_up
+from benchmarks.texts_and_fits import fitting, reading
+from benchmarks.whole_runs import against_copy, big_endian, memory
+
+FULL_GB = 2.0
+MEASUREMENTS: dict[str, Callable[[Workshop], Result]] = {
+    "copy": against_copy,
+    "reading": reading,
+    "fit": fitting,
+    "memory": memory,
+    "first-run": first_run,
+    "start-up": start_up,
+    "big-endian": big_endian,
+    "profile": profile,
+}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+    parser.add_argument("--scale", type=float, default=FULL_GB,
+                        help=f"size of the large log set in GB [default: {FULL_GB:g}]")  # fmt: skip
+    parser.add_argument("--only", action="append", choices=MEASUREMENTS,
+                        help="one measurement; repeatable [default: all]")  # fmt: skip
+    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    parser.add_argument("--work", type=Path,
+                        help="the folder to work in; it needs four times the scale's room "
+                        "[default: that of temporary files]")  # fmt: skip
+    given = parser.parse_args()
+    if given.out and given.only:
+        parser.error("--out is for all measurements")
+    return given
+
+
+def main() -> None:
+    """Run the measurements one after the other; a target that is not met is no error."""
+    given = _arguments()
+    busy = f"others' load when it began: {os.getloadavg()[0]:.2f} processes in the last minute"
+    results = []
+    with tempfile.TemporaryDirectory(prefix="rewritelog-benchmarks-", dir=given.work) as folder:
+        shop = Workshop(Path(folder), given.scale)
+        for name in given.only or MEASUREMENTS:
+            print(f"measuring: {name}", file=sys.stderr, flush=True)
+            results.append(MEASUREMENTS[name](shop))
+            print(results[-1].text(), file=sys.stderr, flush=True)
+        made = [f"made by `rewritelog synth`: {text}" for text in shop.made.values()]
+        notes = [busy, f"file system of the logs: {file_system(shop.folder)}", *made]
+    text = report(results, notes)
+    print(text)
+    if given.out:
+        put_into(given.out, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""What is measured with: made log sets, the smallest sample, and a file of timing lines."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from functools import cache, partial
+from pathlib import Path
+
+from benchmarks.process import ROOT, Job, Ran, rewritelog, run
+
+SAMPLE = ROOT / "sample_logs" / "cells"
+PES_OF_A_GB, SEBS, FILES = 2048, 3400, 8
+FIT_LINES, FIT_PARAMS = 1_000_000, 8
+BASE = ["--dilation", "0.5"]
+
+
+class Workshop:
+    """Makes what measurements ask for, once each, in a folder that its owner removes."""
+
+    def __init__(self, folder: Path, scale: float) -> None:
+        self.folder = folder
+        self.scale = scale
+        """The size of the large log set in GB."""
+        self.made: dict[str, str] = {}
+        """What synth said of each set."""
+        self.logs = cache(self._logs)
+
+    @property
+    def small_scale(self) -> float:
+        """The size in GB of the log set that the large one's memory is compared with."""
+        return self.scale / 20
+
+    def _logs(self, scale: float, order: str = "little") -> Path:
+        """Return a log set of about `scale` GB."""
+        out = self.folder / f"logs-{scale:g}-{order}"
+        pes = max(FILES, round(PES_OF_A_GB * scale))
+        made = run(rewritelog("synth", out, "--pes", str(pes), "--sebs", str(SEBS), "--files",
+                              str(FILES), "--byte-order", order))  # fmt: skip
+        self.made[out.name] = made.output.strip()
+        return out
+
+    def timing_lines(self) -> Path:
+        """Write a million timing lines of an event with 8 parameters, noisy and seeded."""
+        path = self.folder / "timing-lines.txt"
+        draw = random.Random(1)  # noqa: S311 - nothing secret
+        with path.open("w", encoding="ascii") as file:
+            for _ in range(FIT_LINES):
+                params = [draw.randrange(1, 1000) for _ in range(FIT_PARAMS)]
+                time_s = 1e-6 * (1 + draw.random() / 100) * sum(params)
+                numbers = " ".join(f"{param}.000000" for param in params)
+                file.write(f"TRACEBIGSIM: event:{{ solve }}  time:{{ {time_s:.9f} }}  "
+                           f"params:{{ {numbers} }}\n")  # fmt: skip
+        return path
+
+    def copying(self, logs: Path) -> Job:
+        """Return a job: a plain copy of the timeline files, which are what a rewrite writes."""
+        return partial(self._copy, logs)
+
+    def rewriting(self, logs: Path, *words: str | Path) -> Job:
+        """Return a job: a rewrite of the logs; its output is removed when it was timed."""
+        return partial(self._rewrite, logs, *words)
+
+    def _copy(self, logs: Path) -> Ran:
+        out = self.folder / "copy"
+        out.mkdir()
+        ran = run(["cp", "--reflink=never", *sorted(logs.glob("bgTrace*")), out])
+        shutil.rmtree(out)
+        return ran
+
+    def _rewrite(self, logs: Path, *words: str | Path) -> Ran:
+        out = self.folder / "rewritten"
+        ran = run(rewritelog("rewrite", logs, out, *BASE, *words))
+        shutil.rmtree(out)
+        return ran
+
+
+def fitted(logs: Path, model: str = "least-squares") -> list[str | Path]:
+    """Return the options of a rewrite with a fitted model and the timings beside the logs."""
+    return ["--model", model, "--timings", logs / "timings.txt"]
+
+
+def timeline_bytes(logs: Path) -> int:
+    """Return the size of a set's timeline files together."""
+    return sum(path.stat().st_size for path in logs.glob("bgTrace?*"))

@@ -1,0 +1,88 @@
+"""Commands as whole processes: wall time, peak memory, and turns that share the machine's moods."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a command."""
+
+    wall_s: float
+    """From before its start until its end was seen."""
+    user_s: float
+    """Processor time in its own code, of all threads."""
+    system_s: float
+    """Processor time in the kernel."""
+    peak_bytes: int
+    """The most memory that was resident; at least what this process had when it started it."""
+    output: str
+
+
+Job = Callable[[], Ran]
+
+
+def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Ran:
+    """Run a command from the checkout's folder; raise `RuntimeError` where it fails."""
+    words = [str(word) for word in command]
+    with tempfile.TemporaryFile() as out:
+        began = time.perf_counter()
+        process = subprocess.Popen(words, stdout=out, cwd=ROOT, env={**os.environ, **(env or {})})
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        output = out.read().decode(errors="replace")
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: exit code {process.returncode}\n{output}")
+    return Ran(wall_s, usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024, output)
+
+
+def in_turns(jobs: Mapping[str, Job], rounds: int) -> dict[str, list[Ran]]:
+    """Run each job once unmeasured, then all of them in each round, every other one backwards."""
+    for job in jobs.values():
+        job()
+    ran: dict[str, list[Ran]] = {name: [] for name in jobs}
+    for number in range(rounds):
+        names = list(jobs)[:: 1 if number % 2 == 0 else -1]
+        for name in names:
+            ran[name].append(jobs[name]())
+    return ran
+
+
+def walls(runs: Sequence[Ran]) -> list[float]:
+    """Return the wall times in seconds."""
+    return [one.wall_s for one in runs]
+
+
+def median_s(runs: Sequence[Ran]) -> float:
+    """Return the median of the wall times in seconds."""
+    return statistics.median(walls(runs))
+
+
+def peak(runs: Sequence[Ran]) -> int:
+    """Return the largest peak in bytes."""
+    return max(one.peak_bytes for one in runs)
+
+
+def module(name: str, *words: str | Path) -> list[str | Path]:
+    """Return the command line of one of the modules that run in processes of their own."""
+    return [PYTHON, "-m", f"benchmarks.{name}", *words]
+
+
+def rewritelog(*words: str | Path) -> list[str | Path]:
+    """Return the command line of rewritelog, from the environment that this process runs in."""
+    script = Path(PYTHON).with_name("rewritelog")
+    return [script, *words] if script.exists() else [PYTHON, "-m", "rewritelog", *words]

@@ -1,0 +1,113 @@
+"""Large logs: rewrites against a plain copy, memory, and the foreign byte order."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from benchmarks.logs import SAMPLE, Workshop, fitted, timeline_bytes
+from benchmarks.process import Ran, in_turns, median_s, peak, walls
+from benchmarks.results import Result, Row, Table, ratio_text
+
+ROUNDS = 7
+CPP_MB_S = 84
+"""The original C++ tool's speed on such logs."""
+MEMORY_LIMIT, MEMORY_AIM = 512e6, 300e6
+
+
+def against_copy(shop: Workshop) -> Result:
+    """Measure both models, less their start-up, against a copy in the same rounds."""
+    logs = shop.logs(shop.scale)
+    ran = in_turns(
+        {
+            "copy": shop.copying(logs),
+            "constant": shop.rewriting(logs),
+            "constant, sample": shop.rewriting(SAMPLE),
+            "least-squares": shop.rewriting(logs, *fitted(logs)),
+            "least-squares, sample": shop.rewriting(SAMPLE, *fitted(SAMPLE)),
+        },
+        ROUNDS,
+    )
+    size = timeline_bytes(logs)
+    kinds = (("constant", 1.5, 20), ("least-squares", 4.0, 10))
+    net = [_net_row(ran, model, limit) for model, limit, _ in kinds]
+    gross = [_gross_row(ran[model], model, times, size) for model, _, times in kinds]
+    return Result([*net, *gross], [_runs_table(ran, size)])
+
+
+def _net_row(ran: dict[str, list[Ran]], model: str, limit: float) -> Row:
+    nets = _less(ran[model], ran[f"{model}, sample"])
+    ratios = [net / copy for net, copy in zip(nets, walls(ran["copy"]), strict=True)]
+    middle = statistics.median(ratios)
+    seconds = f"{statistics.median(nets):.2f} s, the copy {median_s(ran['copy']):.2f} s"
+    return Row(f"{model} model, net", f"{ratio_text(ratios, middle)}; {seconds}",
+               f"≤ {limit:g} × the copy", middle <= limit)  # fmt: skip
+
+
+def _less(runs: Sequence[Ran], start_up: Sequence[Ran]) -> list[float]:
+    """Return the wall times of runs less those of the sample in the same round, in seconds."""
+    return [a - b for a, b in zip(walls(runs), walls(start_up), strict=True)]
+
+
+def _gross_row(runs: Sequence[Ran], model: str, limit: float, size_bytes: int) -> Row:
+    speed = size_bytes / 1e6 / median_s(runs)
+    return Row(f"{model} model, gross", f"{speed / CPP_MB_S:.1f} × ({speed:.0f} MB/s)",
+               f"≥ {limit:g} × {CPP_MB_S} MB/s", speed / CPP_MB_S >= limit)  # fmt: skip
+
+
+def _runs_table(ran: dict[str, list[Ran]], size_bytes: int) -> Table:
+    rows = []
+    for name, runs in ran.items():
+        speed = "" if "sample" in name else f"{size_bytes / 1e6 / median_s(runs):.0f}"
+        rows.append([name, f"{median_s(runs):.3f}", f"{min(walls(runs)):.3f}",
+                     f"{max(walls(runs)):.3f}", *_processor(runs), speed,
+                     f"{peak(runs) / 1e6:.0f}"])  # fmt: skip
+    title = f"Whole processes, {ROUNDS} rounds in turns, {size_bytes / 1e6:.0f} MB of timelines:"
+    return Table(
+        title,
+        ["run", "median s", "least s", "most s", "user s", "system s", "MB/s", "peak MB"],
+        rows,
+    )
+
+
+def _processor(runs: Sequence[Ran]) -> list[str]:
+    """Return the medians of the processor's time in own code and in the kernel."""
+    times = zip(*((one.user_s, one.system_s) for one in runs), strict=True)
+    return [f"{statistics.median(time):.2f}" for time in times]
+
+
+def memory(shop: Workshop) -> Result:
+    """Measure the peak of resident memory of the models at two sizes that differ 20 times."""
+    peaks = {}
+    for scale in (shop.small_scale, shop.scale):
+        logs = shop.logs(scale)
+        choices = {
+            "constant": [],
+            "least-squares": fitted(logs),
+            "sampled": fitted(logs, "sampled"),
+        }
+        for model, words in choices.items():
+            peaks[model, scale] = shop.rewriting(logs, *words)().peak_bytes
+    worst = max(peaks.values())
+    said = ", ".join(f"{model} {scale:g} GB {value / 1e6:.0f} MB"
+                     for (model, scale), value in peaks.items())  # fmt: skip
+    aim = "" if worst <= MEMORY_AIM else "; not the 300 MB aimed at"
+    return Result([Row("peak resident memory", said + aim, "≤ 512 MB, 300 MB aimed at",
+                       worst <= MEMORY_LIMIT)])  # fmt: skip
+
+
+def big_endian(shop: Workshop) -> Result:
+    """Measure logs in foreign byte order against the same logs in that of the machine."""
+    ran = in_turns(
+        {
+            "little": shop.rewriting(shop.logs(shop.scale)),
+            "big": shop.rewriting(shop.logs(shop.scale, "big")),
+            "sample": shop.rewriting(SAMPLE),
+        },
+        ROUNDS,
+    )
+    pairs = zip(_less(ran["big"], ran["sample"]), _less(ran["little"], ran["sample"]), strict=True)
+    ratios = [big / little for big, little in pairs]
+    middle = statistics.median(ratios)
+    return Result([Row("big-endian logs, constant model, net, against little-endian ones",
+                       ratio_text(ratios, middle), "≤ 2 ×", middle <= 2)])  # fmt: skip
