@@ -3,6 +3,6 @@
 Heavy packages are imported by the command that needs them, so that `--help` is quick.
 """
 
-from rewritelog.cli.app import main
+from rewritelog.cli.process import main
 
 __all__ = ["main"]

@@ -53,7 +53,7 @@ def _common(
     _debug = debug
 
 
-def main() -> None:
+def run() -> None:
     """Run the command line; exit 0 done, 2 wrong usage, 130 interrupted, 1 everything else."""
     try:
         app()

@@ -60,16 +60,26 @@ def test_help_is_quick_and_whole() -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = textwrap.dedent("""
         import sys
-        from rewritelog.cli import main
+        from rewritelog.cli.app import run
         sys.argv = ["rewritelog", "--help"]
         try:
-            main()
+            run()
         except SystemExit:
             heavy = ("numpy", "numba", "scipy", "construct", "tqdm")
             print([name for name in heavy if name in sys.modules])
     """)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+def test_text_that_cannot_be_printed_is_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rewritelog", "--version"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
 
 
 def test_version() -> None:
