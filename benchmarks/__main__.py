@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from benchmarks.logs import Workshop
@@ -50,8 +51,11 @@ def main() -> None:
     given = _arguments()
     busy = f"others' load when it began: {os.getloadavg()[0]:.2f} processes in the last minute"
     results = []
-    with tempfile.TemporaryDirectory(prefix="rewritelog-benchmarks-", dir=given.work) as folder:
-        shop = Workshop(Path(folder), given.scale)
+    with ExitStack() as stack:
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="rewritelog-benchmarks-", dir=given.work)
+        )
+        shop = stack.enter_context(closing(Workshop(Path(folder), given.scale)))
         for name in given.only or MEASUREMENTS:
             print(f"measuring: {name}", file=sys.stderr, flush=True)
             results.append(MEASUREMENTS[name](shop))

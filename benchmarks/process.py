@@ -30,6 +30,16 @@ class Ran:
     """The most memory that was resident; at least what this process had when it started it."""
     output: str
 
+    def then(self, other: Ran) -> Ran:
+        """Return both as one run, the other having followed this."""
+        return Ran(
+            self.wall_s + other.wall_s,
+            self.user_s + other.user_s,
+            self.system_s + other.system_s,
+            max(self.peak_bytes, other.peak_bytes),
+            self.output + other.output,
+        )
+
 
 Job = Callable[[], Ran]
 

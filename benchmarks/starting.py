@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.logs import SAMPLE, Workshop, fitted
 from benchmarks.process import PYTHON, Job, in_turns, median_s, rewritelog, run, walls
-from benchmarks.results import Result, Row, ratio_text
+from benchmarks.results import Result, Row, ratio_text, verdict
 
 ROUNDS = 15
 LATER_RUNS = 5
@@ -33,7 +33,7 @@ def _against_imports(what: str, job: Job, names: str) -> Row:
     middle = statistics.median(ratios)
     seconds = f"{median_s(ran['job']):.3f} s, the imports {median_s(ran['imports']):.3f} s"
     return Row(what, f"{ratio_text(ratios, middle)}; {seconds}",
-               f"≤ 2 × `python -c 'import {names}'`", middle <= 2)  # fmt: skip
+               f"≤ 2 × `python -c 'import {names}'`", verdict(ratios, 2))  # fmt: skip
 
 
 def first_run(shop: Workshop) -> Result:

@@ -17,8 +17,12 @@ from rewritelog.errors import OutputError
 
 
 @contextmanager
-def new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = False) -> Iterator[Path]:
+def new_folder(
+    out: Path, inputs: Sequence[Path] = (), *, force: bool = False, flush: bool = True
+) -> Iterator[Path]:
     """Yield a folder beside `out` to write into; it becomes `out` when the block ends well.
+
+    What was written is on the disk before it does, unless not to `flush` is what is wanted.
 
     `out` must be absent or empty unless `force`, and then what it held is removed after the new
     folder has taken its place. Whatever else ends the block leaves `out` as it was. Raise
@@ -32,7 +36,11 @@ def new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = False) -
         try:  # a signal may come as soon as the folder is made
             draft.mkdir()
             yield draft
+            if flush:
+                _flush(*draft.iterdir(), draft)
             _replace(target, draft, target.with_name(f".{target.name}.replaced-{token}"))
+            if flush:
+                _flush(target.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
@@ -64,6 +72,16 @@ def _replace(target: Path, draft: Path, aside: Path) -> None:
                 aside.rename(target)
     else:
         draft.rename(target)
+
+
+def _flush(*paths: Path) -> None:
+    """Wait until files and folders are on the disk, so that a power cut leaves them whole."""
+    for path in paths:
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:

@@ -71,6 +71,13 @@ def rewrite_command(
         bool, typer.Option("--copy-params", help="Copy the param.P files to OUT too.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    no_flush: Annotated[
+        bool,
+        typer.Option(
+            "--no-flush",
+            help="Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report and write nothing.")] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write the report to this file as JSON too.")
@@ -113,6 +120,7 @@ def rewrite_command(
         recv=recv,
         copy_params=copy_params,
         force=force,
+        flush=not no_flush,
         engine=engine,
         jobs=jobs,
     )

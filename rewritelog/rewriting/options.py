@@ -38,6 +38,8 @@ class RewriteOptions:
     """Whether `param.P` are copied to the output."""
     force: bool = False
     """Whether an output that exists is replaced."""
+    flush: bool = True
+    """Whether the output is on the disk, and not in the system's cache, before it has its name."""
     engine: EngineName = "threads"
     """Whether blocks are worked through by threads, or by the ranks of an MPI job."""
     jobs: int = 0

@@ -86,7 +86,9 @@ def _lead(
         draft = None
         if out is not None:
             inputs = [source.folder, *options.timings, *([params.folder] if params else [])]
-            draft = stack.enter_context(new_folder(Path(out), inputs, force=options.force))
+            draft = stack.enter_context(
+                new_folder(Path(out), inputs, force=options.force, flush=options.flush)
+            )
             _prepare(source, draft, options)
         task = Task(
             source, options.model, fitted, params,
