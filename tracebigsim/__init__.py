@@ -2,43 +2,71 @@
 
 For programs (light: no numpy is imported):
 
-- `brackets`: `start`, `end` and `bracket` time regions and print their lines; `output`
-- `writing`: `format_line`, the writing half of the grammar
-- `include/traceBigSim.h`: the same brackets for C++; `include_dir` says where
+- `brackets`: `start`, `end`, `bracket` and `bracketed` time regions and print their lines; `output`
+- `writing`: `format_line`, the writing half of the grammar, and `format_chosen`
+- `chosen`: lists of chosen SEBs
+- `include/`: the same brackets for C, C++ and Fortran, in the folder that `include_dir` gives
+- `share/`: what finds them for CMake and pkg-config
 
 For tools:
 
 - `lines`: `scan`, the one grammar of timing and param lines: bytes to columns
 - `files`: `scan_file`, the same for files, plain or gzip, in bounded memory
+- `stats`, `merge`: what the lines of files hold, and one clean file of them
 - `errors`: what is raised, all of it under `TraceBigSimError`
+- `__main__`: the command `tracebigsim`
 
-Within: `_grammar` (words, limits, faults), `_numbers` (exact decimal to double), `_tokens`,
-`_fields` and `_bare` (what follows the keyword), `_scan` (the pass over the lines), `_compiled`
-(how kernels are compiled). Nothing here imports rewritelog.
+Within: `_output` (where lines go), `_grammar` (words, limits, faults), `_numbers` (exact decimal to
+double), `_tokens`, `_fields` and `_bare` (what follows the keyword), `_scan` (the pass over the
+lines), `_compiled` (how kernels are compiled). Nothing here imports rewritelog.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tracebigsim.brackets import bracket, end, output, start
-from tracebigsim.errors import BracketError, LineFormatError, TraceBigSimError, TraceFileError
-from tracebigsim.writing import format_line
+from tracebigsim.brackets import bracket, bracketed, end, flush, output, start
+from tracebigsim.errors import (
+    BracketError,
+    BracketWarning,
+    LineFormatError,
+    TraceBigSimError,
+    TraceFileError,
+)
+from tracebigsim.writing import format_chosen, format_line
 
 __all__ = [
     "BracketError",
+    "BracketWarning",
     "LineFormatError",
     "TraceBigSimError",
     "TraceFileError",
     "bracket",
+    "bracketed",
+    "cmake_dir",
     "end",
+    "flush",
+    "format_chosen",
     "format_line",
     "include_dir",
     "output",
+    "pkg_config_dir",
     "start",
 ]
 
+_FOLDER = Path(__file__).resolve().parent
+
 
 def include_dir() -> str:
-    """Give the folder of traceBigSim.h, for a compiler's `-I`."""
-    return str(Path(__file__).resolve().parent / "include")
+    """Give the folder of tracebigsim.h, for a compiler's `-I`, and of the sources beside it."""
+    return str(_FOLDER / "include")
+
+
+def cmake_dir() -> str:
+    """Give the folder for CMake's `-Dtracebigsim_DIR=`."""
+    return str(_FOLDER / "share" / "cmake")
+
+
+def pkg_config_dir() -> str:
+    """Give the folder for the environment variable PKG_CONFIG_PATH."""
+    return str(_FOLDER / "share" / "pkgconfig")

@@ -1,117 +1,189 @@
 """Brackets around regions of a Python program: each prints one timing line when it is closed.
 
-Lines go to where `output` says, else to the file that the environment variable
-TRACEBIGSIM_OUTPUT names, else to standard output. A line is one write, to a file one `write(2)` in
-append mode, so that lines of threads and processes that share it do not tear.
+The lines, and the environment variables that say where they go and which of them are wanted, are
+those of `tracebigsim.h`. A thread has one bracket open at a time. One that is opened within another
+replaces it; that, and an end without a start, is a BracketWarning and prints no line.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from time import perf_counter
-from typing import Final, TextIO
+import warnings
+from collections.abc import Callable
+from enum import Enum
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Final, ParamSpec, Self, TextIO, TypeVar
 
-from tracebigsim.errors import BracketError, TraceFileError
+from tracebigsim._output import OUTPUT
+from tracebigsim.chosen import Chosen, read_chosen
+from tracebigsim.errors import BracketError, BracketWarning
 from tracebigsim.writing import format_line
 
-OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
+CHOSEN_VARIABLE: Final = "TRACEBIGSIM_CHOSEN"
+"""A list of chosen SEBs: only brackets of their events with their parameters print lines."""
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+class _State(Enum):
+    """Whether a thread's bracket is open, and what is known of its line."""
+
+    CLOSED = 0
+    LEFT_OUT = 1
+    WANTED = 2
+    TO_BE_ASKED = 3
 
 
 class _ThisThread(threading.local):
-    """When the thread's open bracket began, in seconds of `perf_counter`; None if none is open."""
+    """The thread's bracket, and when it began."""
 
-    began_s: float | None = None
-
-
-class _Output:
-    """Where lines go; one for the process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._target: TextIO | Path | None = None
-
-    def set(self, target: str | os.PathLike[str] | TextIO | None) -> None:
-        """Send further lines to a file, a stream, or (None) to the default place."""
-        is_path = isinstance(target, str | os.PathLike)
-        with self._lock:
-            self._target = Path(target) if is_path else target  # type: ignore[arg-type,assignment]
-
-    def write(self, line: str) -> None:
-        """Write a whole line at once."""
-        with self._lock:
-            target = self._target or _default_target()
-            if isinstance(target, Path):
-                _append(target, line)
-            else:
-                target.flush()
-                target.write(line)
-                target.flush()
+    state = _State.CLOSED
+    began_ns = 0
 
 
 _this_thread = _ThisThread()
-_output = _Output()
-
-
-def _default_target() -> TextIO | Path:
-    """Give the file of the environment variable, or standard output."""
-    named = os.environ.get(OUTPUT_VARIABLE)
-    return Path(named) if named else sys.stdout
-
-
-def _append(path: Path, line: str) -> None:
-    """Append a line to a file with a single system call."""
-    data = line.encode()
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            written = os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise TraceFileError(path, error.strerror or str(error)) from error
-    if written != len(data):
-        raise TraceFileError(path, f"only {written} of a line's {len(data)} bytes were written")
 
 
 def output(target: str | os.PathLike[str] | TextIO | None) -> None:
     """Send the lines of this process to a file (appended to), a text stream, or the default."""
-    _output.set(target)
+    OUTPUT.set(target)
 
 
-def start() -> None:
-    """Open this thread's bracket. Raises BracketError if one is open: brackets do not nest."""
-    if _this_thread.began_s is not None:
-        raise BracketError("start() within an open bracket: call end() first")
-    _this_thread.began_s = perf_counter()
+def flush() -> None:
+    """Write the lines that TRACEBIGSIM_BUFFER_BYTES has made gather; done at exit too."""
+    OUTPUT.flush()
+
+
+def start(event: str | None = None, *params: float) -> None:
+    """Open this thread's bracket.
+
+    Where event and params are given, a bracket that is not on the list of chosen SEBs is skipped
+    as a whole; else it is timed, and its line left out. Raises TraceFileError for a list that
+    cannot be read.
+    """
+    state = _State.TO_BE_ASKED
+    if event is not None:
+        state = _State.WANTED if _is_chosen(event, params) else _State.LEFT_OUT
+    if _this_thread.state is not _State.CLOSED:
+        _warn("start() within an open bracket, which is dropped")
+    _this_thread.state = state
+    _this_thread.began_ns = perf_counter_ns()
 
 
 def end(event: str, *params: float) -> None:
     """Close this thread's bracket and print its timing line.
 
-    `params` are the 0 to 20 numbers that the time depends on. Raises BracketError if no bracket is
-    open, LineFormatError for a name or numbers that no line can hold, TraceFileError if the line
-    cannot be written; the bracket is closed all the same.
+    `params` are the 0 to 20 numbers that the time depends on. Raises LineFormatError for a name or
+    numbers that no line can hold and TraceFileError if the line cannot be written; the bracket is
+    closed all the same.
     """
-    ended_s = perf_counter()
-    began_s = _this_thread.began_s
-    if began_s is None:
-        raise BracketError(f"end({event!r}) without start()")
-    _this_thread.began_s = None
-    _output.write(format_line(event, params, time_s=ended_s - began_s))
+    ended_ns = perf_counter_ns()
+    state, _this_thread.state = _this_thread.state, _State.CLOSED
+    if state is _State.CLOSED:
+        _warn(f"end({event!r}) without start()")
+    elif state is _State.WANTED or (state is _State.TO_BE_ASKED and _is_chosen(event, params)):
+        OUTPUT.write(format_line(event, params, time_s=(ended_ns - _this_thread.began_ns) / 1e9))
 
 
-@contextmanager
-def bracket(event: str, *params: float) -> Iterator[None]:
+class bracket:  # noqa: N801 - it is used as a function is
     """Time a `with` block, as `start` and `end`; a block that raises prints no line."""
-    start()
-    try:
-        yield
-    except BaseException:
-        _this_thread.began_s = None
-        raise
-    end(event, *params)
+
+    __slots__ = ("_event", "_params")
+
+    def __init__(self, event: str, *params: float) -> None:
+        self._event = event
+        self._params = params
+
+    def __enter__(self) -> Self:
+        """Open the bracket."""
+        start(self._event, *self._params)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the bracket, with a line unless the block raised."""
+        if kind is None:
+            end(self._event, *self._params)
+        else:
+            _this_thread.state = _State.CLOSED
+
+
+def bracketed(
+    event: str, *params: str | Callable[Arguments, float]
+) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
+    """Bracket every call of a function.
+
+    Each of `params` is the name of one of the function's arguments, or a function that is called
+    with the arguments and returns a number:
+
+        @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
+        def pair_forces(atoms, cutoff=2.5): ...
+
+    Raises BracketError for a name that no argument has, and for generators and coroutines, whose
+    calls end before their work begins.
+    """
+
+    def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+        signature = inspect.signature(function)
+        _check_function(event, function, signature, params)
+
+        @functools.wraps(function)
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            numbers = [
+                bound.arguments[param] if isinstance(param, str) else param(*args, **kwargs)
+                for param in params
+            ]
+            with bracket(event, *numbers):
+                return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _check_function(
+    event: str,
+    function: Callable[..., object],
+    signature: inspect.Signature,
+    params: tuple[object, ...],
+) -> None:
+    """Raise BracketError for what `bracketed` cannot do."""
+    for param in params:
+        if isinstance(param, str) and param not in signature.parameters:
+            raise BracketError(f"bracketed({event!r}): the function has no argument {param!r}")
+    kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if any(kind(function) for kind in kinds):
+        raise BracketError(
+            f"bracketed({event!r}): a generator or coroutine does its work after the call; "
+            "bracket the work within it"
+        )
+
+
+@functools.cache
+def _list(path: str) -> Chosen:
+    return read_chosen(path)
+
+
+def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
+    """Whether the list of chosen SEBs has this bracket, or there is no list."""
+    path = os.environ.get(CHOSEN_VARIABLE)
+    return not path or _list(path).has(event, params)
+
+
+def _warn(problem: str) -> None:
+    """Warn at the line of the program that called."""
+    outside = next(
+        (depth for depth, frame in enumerate(inspect.stack(0)) if frame.filename != __file__), 1
+    )
+    warnings.warn(problem, BracketWarning, stacklevel=outside + 1)

@@ -22,5 +22,9 @@ class LineFormatError(TraceBigSimError, ValueError):
     """A record that no line of the grammar can hold."""
 
 
-class BracketError(TraceBigSimError, RuntimeError):
-    """`start` and `end` do not pair up."""
+class BracketError(TraceBigSimError, ValueError):
+    """`bracketed` cannot bracket a function as it is told to."""
+
+
+class BracketWarning(UserWarning):
+    """`start` and `end` do not pair up; the program goes on."""

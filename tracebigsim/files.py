@@ -58,8 +58,16 @@ def scan_file(path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES) -> I
 
     Each table has its own `events`. Raises what `read_text_chunks` raises.
     """
+    for _, table in scan_chunks(path, chunk_bytes):
+        yield table
+
+
+def scan_chunks(
+    path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[tuple[TextChunk, LineTable]]:
+    """Scan a file as `scan_file` does, and give each table with the text that it was read from."""
     for chunk in read_text_chunks(path, chunk_bytes):
-        yield _placed(scan(chunk.text), chunk)
+        yield chunk, _placed(scan(chunk.text), chunk)
 
 
 def _placed(table: LineTable, chunk: TextChunk) -> LineTable:

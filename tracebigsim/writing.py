@@ -55,6 +55,15 @@ def format_line(
     return line
 
 
+def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
+    """Give a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
+
+    `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
+    PE's number outside [0, 2**63).
+    """
+    return f"{_index(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
+
+
 def _at_most_20(params: Iterable[float]) -> list[float]:
     """List the parameters."""
     listed = list(params)

@@ -1,0 +1,122 @@
+"""Programs compiled and run, for the tests of what they print."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import tracebigsim
+from tracebigsim.lines import LineTable, scan
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROGRAMS = REPOSITORY / "sample_logs" / "programs"
+EMULATOR = Path(__file__).resolve().parent / "tracebigsim" / "emulator"
+
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-DTRACEBIGSIM_WARNINGS"]
+LANGUAGES = {".c": ("gcc", ["-std=c99"]), ".cpp": ("g++", ["-std=c++11"]),
+             ".f90": ("gfortran", ["-std=f2008"])}  # fmt: skip
+
+
+def environment(**more: str) -> dict[str, str]:
+    """An environment in which a subprocess finds the same package, and no setting of ours."""
+    kept = {name: value for name, value in os.environ.items() if "TRACEBIGSIM" not in name}
+    return {**kept, "PYTHONPATH": str(Path(tracebigsim.__file__).resolve().parents[1]), **more}
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a program printed, which ended well."""
+
+    out: bytes
+    err: str
+
+    def table(self) -> LineTable:
+        """The records on standard output, all of them sound."""
+        return sound(self.out)
+
+
+def sound(text: bytes) -> LineTable:
+    """The records of a text that holds no fault."""
+    table = scan(text)
+    assert table.faults == ()
+    return table
+
+
+def params_of(table: LineTable) -> list[list[float]]:
+    """The parameters of each record."""
+    bounds = table.param_start
+    return [table.params[bounds[i] : bounds[i + 1]].tolist() for i in range(len(table))]
+
+
+def events_of(table: LineTable) -> list[str]:
+    """The event of each record."""
+    return [table.events[event] for event in table.event]
+
+
+def run(
+    command: Sequence[str | Path], cwd: Path | None = None, more: Mapping[str, str] | None = None
+) -> Printed:
+    """Run a program that ends well."""
+    ran = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True, check=False, cwd=cwd, env=environment(**(more or {})),
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr.decode()
+    return Printed(ran.stdout, ran.stderr.decode())
+
+
+def tracebigsim_command(*words: str | Path) -> list[str | Path]:
+    """The command line of `tracebigsim`."""
+    return [sys.executable, "-m", "tracebigsim", *words]
+
+
+def tool(name: str) -> str:
+    """Where a compiler or the like is; without it the test is skipped."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def compiled(source: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Compile a source into an object beside its name in a folder, with all warnings as errors."""
+    program, standard = LANGUAGES[source.suffix]
+    if not any(option.startswith("-std=") for option in options):
+        options = (*standard, *options)
+    command = [tool(program), *WARNINGS, "-pthread", "-I", tracebigsim.include_dir()]
+    target = folder / f"{source.stem}_{source.suffix[1:]}.o"
+    return subprocess.run(
+        [*command, *options, "-c", str(source), "-o", str(target)],
+        capture_output=True, text=True, check=False, cwd=folder,
+    )  # fmt: skip
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    """Write a source."""
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def build(folder: Path, *sources: tuple[str, str] | Path, options: Sequence[str] = ()) -> Path:
+    """Make a program in a folder of sources: texts by their file names, or paths."""
+    objects = []
+    suffixes = set()
+    for source in sources:
+        path = source if isinstance(source, Path) else written(folder, *source)
+        built = compiled(path, folder, *options)
+        assert built.returncode == 0, built.stderr
+        objects.append(str(folder / f"{path.stem}_{path.suffix[1:]}.o"))
+        suffixes.add(path.suffix[1:])
+    linker = tool("g++" if "cpp" in suffixes else "gfortran" if "f90" in suffixes else "gcc")
+    libraries = ["-lgfortran"] if {"cpp", "f90"} <= suffixes else []
+    program = folder / "program"
+    linked = [linker, "-pthread", *objects, "-lm", *libraries, "-o", str(program)]
+    subprocess.run(linked, check=True, capture_output=True)
+    return program

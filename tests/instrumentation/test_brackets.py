@@ -1,0 +1,241 @@
+"""Brackets in Python programs."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from building import environment, params_of
+
+import tracebigsim
+from tracebigsim import (
+    BracketError,
+    BracketWarning,
+    LineFormatError,
+    TraceFileError,
+    format_chosen,
+)
+from tracebigsim.chosen import read_chosen
+from tracebigsim.lines import LineTable, TimeUnit, scan
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    tracebigsim.output(stream)
+    yield stream
+    tracebigsim.output(None)
+
+
+def scanned(stream: io.StringIO) -> LineTable:
+    table = scan(stream.getvalue().encode())
+    assert table.faults == ()
+    return table
+
+
+def test_start_and_end_print_one_timing_line(lines: io.StringIO) -> None:
+    tracebigsim.start()
+    tracebigsim.end("Cell::pairForces", 53, 0.1)
+    table = scanned(lines)
+    assert table.events == ("Cell::pairForces",)
+    assert table.params.tolist() == [53, 0.1]
+    assert table.time_unit.tolist() == [TimeUnit.SECONDS]
+    assert 0 <= table.time[0] < 1
+
+
+def test_a_bracket_prints_its_line_after_the_block(lines: io.StringIO) -> None:
+    with tracebigsim.bracket("k", 1):
+        assert lines.getvalue() == ""
+    assert len(scanned(lines)) == 1
+
+
+def test_a_block_that_raises_prints_nothing_and_closes(lines: io.StringIO) -> None:
+    with pytest.raises(KeyError), tracebigsim.bracket("k"):
+        raise KeyError
+    assert lines.getvalue() == ""
+    with tracebigsim.bracket("k"):
+        pass
+
+
+def test_what_does_not_pair_up_is_a_warning_and_goes_on(lines: io.StringIO) -> None:
+    with pytest.warns(BracketWarning, match=r"end\('first'\) without start") as warned:
+        tracebigsim.end("first")
+    assert warned[0].filename == __file__
+    outer, inner = tracebigsim.bracket("outer"), tracebigsim.bracket("inner")
+    with pytest.warns(BracketWarning) as warned, outer, inner:
+        pass
+    assert [str(warning.message) for warning in warned] == [
+        "start() within an open bracket, which is dropped",
+        "end('outer') without start()",
+    ]
+    assert [warning.filename for warning in warned] == [__file__] * 2
+    assert scanned(lines).events == ("inner",)
+
+
+def test_wrong_params_close_the_bracket_too(lines: io.StringIO) -> None:
+    tracebigsim.start()
+    with pytest.raises(LineFormatError, match="at most 20"):
+        tracebigsim.end("k", *range(21))
+    tracebigsim.start()
+    tracebigsim.end("k")
+    assert len(scanned(lines)) == 1
+
+
+def test_threads_have_brackets_of_their_own(lines: io.StringIO) -> None:
+    def work(number: int) -> None:
+        for _ in range(50):
+            with tracebigsim.bracket(f"thread {number}", number):
+                pass
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(scanned(lines)) == 200
+
+
+def test_lines_go_to_a_file_where_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBIGSIM_OUTPUT", str(tmp_path / "by variable of %p on %h"))
+    with tracebigsim.bracket("a"):
+        pass
+    tracebigsim.output(tmp_path / "by call")
+    for _ in range(2):
+        with tracebigsim.bracket("b"):
+            pass
+    tracebigsim.output(tmp_path)
+    tracebigsim.start()
+    with pytest.raises(TraceFileError, match="Is a directory"):
+        tracebigsim.end("c")
+    tracebigsim.output(None)
+    named = f"by variable of {os.getpid()} on {os.uname().nodename}"
+    assert scan((tmp_path / named).read_bytes()).events == ("a",)
+    assert len(scan((tmp_path / "by call").read_bytes())) == 2
+
+
+def test_standard_output_is_the_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACEBIGSIM_OUTPUT", raising=False)
+    with tracebigsim.bracket("k"):
+        pass
+    assert scan(capsys.readouterr().out.encode()).events == ("k",)
+
+
+@pytest.mark.parametrize("buffer", ["", "300", "100000000", "nonsense"])
+def test_lines_of_processes_with_one_output_do_not_tear(buffer: str, tmp_path: Path) -> None:
+    program = "import tracebigsim\nfor i in range(300):\n  with tracebigsim.bracket('k', i): pass"
+    for name in ("by name", "by redirection"):
+        out = tmp_path / name
+        more = {"TRACEBIGSIM_BUFFER_BYTES": buffer}
+        if name == "by name":
+            more["TRACEBIGSIM_OUTPUT"] = str(out)
+        with out.open("ab") as stream:
+            running = [
+                subprocess.Popen(
+                    [sys.executable, "-c", program], stdout=stream, env=environment(**more)
+                )
+                for _ in range(3)
+            ]
+        assert [process.wait() for process in running] == [0, 0, 0]
+        table = scan(out.read_bytes())
+        assert (len(table), table.fault_count) == (900, 0)
+
+
+def test_buffered_lines_are_written_once_by_a_program_that_forks(tmp_path: Path) -> None:
+    program = """import os, tracebigsim
+with tracebigsim.bracket("parent"): pass
+if os.fork() == 0:
+    with tracebigsim.bracket("child"): pass
+    tracebigsim.flush()
+    os._exit(0)
+os.wait()
+"""
+    more = {"TRACEBIGSIM_BUFFER_BYTES": "1000", "TRACEBIGSIM_OUTPUT": str(tmp_path / "out")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment(**more))
+    table = scan((tmp_path / "out").read_bytes())
+    assert (len(table), table.events) == (2, ("parent", "child"))
+
+
+def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO) -> None:
+    @tracebigsim.bracketed("f", "cutoff", lambda atoms, **_: len(atoms))
+    def pair_forces(atoms: list[int], *, cutoff: float = 2.5) -> int:
+        """Add."""
+        return sum(atoms)
+
+    assert pair_forces([1, 2]) == 3
+    assert pair_forces(atoms=[1], cutoff=1) == 1
+    assert pair_forces.__doc__ == "Add."
+    with pytest.raises(TypeError):
+        pair_forces(["1"])  # type: ignore[list-item]
+    assert params_of(scanned(lines)) == [[2.5, 2], [1, 1]]
+
+
+def test_functions_that_cannot_be_decorated() -> None:
+    with pytest.raises(BracketError, match="has no argument 'b'"):
+        tracebigsim.bracketed("k", "b")(lambda a: a)
+
+    def generates() -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(BracketError, match="generator or coroutine"):
+        tracebigsim.bracketed("k")(generates)
+
+
+@pytest.fixture
+def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A list of two SEBs, which the environment names."""
+    path = tmp_path / "chosen"
+    path.write_text(
+        "# two\n\n" + format_chosen(3, 19, "a {b}", (53, 0.1)) + format_chosen(0, 2, "none", ())
+    )
+    monkeypatch.setenv("TRACEBIGSIM_CHOSEN", str(path))
+    return path
+
+
+@pytest.mark.usefixtures("chosen")
+def test_only_chosen_brackets_print_lines(lines: io.StringIO) -> None:
+    for params in ((53, 0.1), (53,), (53, 0.100000000001), (0.1, 53)):
+        with tracebigsim.bracket("a {b}", *params):
+            pass
+        tracebigsim.start()
+        tracebigsim.end("a {b}", *params)
+    tracebigsim.start("none")
+    tracebigsim.end("none")
+    assert params_of(scanned(lines)) == [[53, 0.1], [53, 0.1], []]
+
+
+def test_a_list_that_cannot_be_read(chosen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBIGSIM_CHOSEN", str(chosen / "none"))
+    with pytest.raises(TraceFileError, match="Not a directory"):
+        tracebigsim.start("k")
+    wrong = chosen.with_name("wrong")
+    for text in ("3 k", "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1_0 }", "\xff" * 9,
+                 "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ " + "1 " * 21 + "}",
+                 "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1e999 }"):  # fmt: skip
+        wrong.write_text(chosen.read_text() + text)
+        with pytest.raises(TraceFileError, match="wrong: line 5: not a chosen SEB"):
+            read_chosen(wrong)
+    wrong.write_bytes(b"\xff")
+    with pytest.raises(TraceFileError, match="not a list of chosen SEBs"):
+        read_chosen(wrong)
+
+
+def test_a_list_comes_back_as_it_was(chosen: Path) -> None:
+    assert read_chosen(chosen).sebs == ((3, 19, "a {b}", (53.0, 0.1)), (0, 2, "none", ()))
+
+
+def test_the_package_is_light(chosen: Path) -> None:
+    """A program that only prints lines loads neither numpy nor numba, nor rewritelog."""
+    program = "import sys, tracebigsim\nwith tracebigsim.bracket('k', 1): pass\n"
+    program += "print({'numpy', 'numba', 'rewritelog'} & set(sys.modules))"
+    more = {"TRACEBIGSIM_CHOSEN": str(chosen)}
+    command = [sys.executable, "-c", program]
+    printed = subprocess.check_output(command, env=environment(**more), text=True)
+    assert printed == "set()\n"

@@ -1,0 +1,212 @@
+"""The command `tracebigsim`, and what finds the header for CMake and pkg-config."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from building import PROGRAMS, environment, run, sound, tool, tracebigsim_command
+
+import tracebigsim
+from tracebigsim import TraceFileError, format_line, merge, stats
+from tracebigsim.lines import TimeUnit
+
+
+def test_where_the_header_is(tmp_path: Path) -> None:
+    for option, folder, file in [
+        ("--include-dir", tracebigsim.include_dir(), "tracebigsim.h"),
+        ("--cmake-dir", tracebigsim.cmake_dir(), "tracebigsim-config.cmake"),
+        ("--pkg-config-dir", tracebigsim.pkg_config_dir(), "tracebigsim.pc"),
+    ]:
+        printed = run(tracebigsim_command(option), cwd=tmp_path)
+        assert printed.out.decode() == folder + "\n"
+        assert (Path(folder) / file).is_file()
+
+
+def test_pkg_config_finds_the_header() -> None:
+    more = {"PKG_CONFIG_PATH": tracebigsim.pkg_config_dir()}
+
+    def asked(*words: str) -> str:
+        return run([tool("pkg-config"), *words, "tracebigsim"], more=more).out.decode().strip()
+
+    (flag,) = asked("--cflags").split()
+    assert Path(flag.removeprefix("-I")).samefile(tracebigsim.include_dir())
+    sources = asked("--variable=fortran_sources").split()
+    assert len(sources) == 2
+    assert all(Path(source).is_file() for source in sources)
+    assert Path(asked("--variable=emulation_source")).is_file()
+    assert asked("--modversion") == version("rewritelog")
+
+
+def test_the_guide_names_what_is_there() -> None:
+    guide = (PROGRAMS.parents[1] / "docs" / "instrumenting.md").read_text()
+    header = (Path(tracebigsim.include_dir()) / "tracebigsim.h").read_text()
+    names = set(re.findall(r"(?:TRACEBIGSIM|CMK)_[A-Z_]+|[a-z]+TraceBigSim(?:For)?", guide))
+    assert {"TRACEBIGSIM_CHOSEN", "CMK_BIGSIM_CHARM", "flushTraceBigSim"} <= names
+    assert [name for name in sorted(names) if name not in header] == []
+    for option in re.findall(r"tracebigsim (--[a-z-]+)", guide):
+        run(tracebigsim_command(option))
+    for file in re.findall(r"`(tracebigsim[_a-z]*\.[a-z0-9]+)`", guide):
+        assert (Path(tracebigsim.include_dir()) / file).is_file()
+    for name in re.findall(r"tracebigsim\.([a-z_]+)\(", guide):
+        assert name in tracebigsim.__all__
+
+
+CMAKE = """cmake_minimum_required(VERSION 3.13)
+project(programs C CXX Fortran)
+find_package(tracebigsim CONFIG REQUIRED)
+add_executable(stencil {0}/stencil.cpp)
+target_link_libraries(stencil tracebigsim::tracebigsim)
+add_executable(solver {0}/solver.f90)
+target_link_libraries(solver tracebigsim::fortran)
+"""
+
+
+def test_cmake_finds_the_header_and_the_fortran_module(tmp_path: Path) -> None:
+    for needed in ("gcc", "g++", "gfortran", "make"):
+        tool(needed)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(PROGRAMS))
+    where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
+    run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where])
+    run([tool("cmake"), "--build", tmp_path / "built"])
+    for program in ("stencil", "solver"):
+        assert len(run([tmp_path / "built" / program, "3", "1"]).table()) == 6
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> list[Path]:
+    """Outputs of three processes among their text, one of them gzip, with torn and param lines."""
+    draw = random.Random(3)  # noqa: S311
+    paths = []
+    for process in range(3):
+        lines = [b"Charm++> started\n"]
+        for _ in range(200):
+            params = (draw.randrange(5), draw.choice([-2.5, 0.1, 7]))
+            times = {"time_s": 2.0 + draw.random()} if process else {"time_cycles": 5}
+            lines.append(format_line(draw.choice("ab"), params, **times).encode())
+            lines.append(b"iteration done\n")
+        lines.append(f"rank {process}: {format_line('c', time_s=1)}".encode())
+        paths.append(tmp_path / f"out.{process}")
+        paths[-1].write_bytes(b"".join(lines))
+    with paths[1].open("ab") as stream:
+        stream.write(b"TRACEBIGSIM: event:{ a }  time:{ 0.1\n")
+        stream.write(format_line("a", (1, 2), seb=3, seqno=3).encode())
+    paths[2].write_bytes(gzip.compress(paths[2].read_bytes().removesuffix(b"\n")))
+    return paths
+
+
+def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
+    lines = [format_line("k", (1, p), time_s=t) for p, t in [(3, 1), (3, 3), (5, 7), (-4, 5)]]
+    lines += [format_line("k", (2,), time_cycles=10), format_line("m", seb=0)]
+    path = tmp_path / "out"
+    path.write_text("".join(lines) + "TRACEBIGSIM: event:{ k\n")
+    assert run(tracebigsim_command("stats", path)).out.decode() == (
+        "k(p1): 1 line, 10 cycles in all, 10 cycles on average\n"
+        "  range: p1 2 to 2\n"
+        "k(p1, p2): 4 lines, 16 s in all, 4 s on average\n"
+        "  range: p1 1 to 1, p2 -4 to 5\n"
+        "  spread among identical parameters: 71 % (2 lines of 1 sets)\n"
+        "m(): 1 line, without times\n"
+        "torn or malformed lines: 1\n"
+        f"  {path}: line 7 (byte {sum(map(len, lines))}): a closing brace is missing: a torn line: "
+        "'TRACEBIGSIM: event:{ k'\n"
+    )
+
+
+def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(
+    outputs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = stats.file_stats(outputs)
+    assert sum(kind.lines for kind in whole.kinds) == 3 * 201 + 1
+    assert {kind.kind.unit for kind in whole.kinds} == set(TimeUnit)
+    monkeypatch.setattr(stats, "CHUNK_BYTES", 1000)
+    cut = stats.file_stats(outputs)
+    assert cut.faults == whole.faults
+    for one, other in zip(whole.kinds, cut.kinds, strict=True):
+        assert (one.kind, one.lines, one.lowest, one.highest) == (
+            other.kind, other.lines, other.lowest, other.highest)  # fmt: skip
+        assert one.total == pytest.approx(other.total, nan_ok=True)
+        if one.spread is not None and other.spread is not None:
+            assert one.spread == pytest.approx(other.spread.__class__(
+                one.spread.relative, other.spread.sets, other.spread.lines))  # fmt: skip
+
+
+def test_stats_follow_a_bounded_number_of_parameter_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stats, "SETS_KEPT", 10)
+    path = tmp_path / "out"
+    path.write_text("".join(format_line("k", (i % 20,), time_s=1) for i in range(100)))
+    found = stats.file_stats([path])
+    (kind,) = found.kinds
+    assert (kind.lines, kind.total) == (100, 100)
+    assert kind.spread == stats.Spread(0.0, 10, 50)
+    assert "the first 10 parameter sets; there are more" in stats.stats_text(found)
+
+
+def sorted_records(path: Path) -> list[tuple[str, list[float], int, float]]:
+    """The timing records of a clean file, which are to be in order."""
+    table = sound(path.read_bytes())
+    bounds = table.param_start
+    return [(table.events[table.event[i]], table.params[bounds[i] : bounds[i + 1]].tolist(),
+             int(table.time_unit[i]), float(table.time[i])) for i in range(len(table))]  # fmt: skip
+
+
+def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "merged"
+    printed = run(tracebigsim_command("merge", *outputs, "-o", out))
+    lines = out.read_bytes().splitlines()
+    assert all(line.startswith(b"TRACEBIGSIM: event:{ ") for line in lines)
+    records = sorted_records(out)
+    assert records == sorted(records)
+    assert len(records) == 603
+    assert printed.err.startswith(
+        "timing lines: 603\nleft out, as they have no time: 1\n"
+        "left out, as they are torn or malformed: 1\n"
+    )
+    assert run(tracebigsim_command("merge", *reversed(outputs))).out == out.read_bytes()
+    with pytest.raises(TraceFileError, match="is there already; --force"):
+        merge.merge_files(outputs, out)
+    merge.merge_files([out], out, force=True)
+    assert out.read_bytes().splitlines() == lines
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "merged", "out.0", "out.1", "out.2"]  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [2, 64])
+def test_merge_of_more_than_fits_memory(
+    at_once: int, outputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of a few lines, merged two at a time, give the same file."""
+    merge.merge_files(outputs, tmp_path / "whole")
+    monkeypatch.setattr(merge, "RUN_BYTES", 1000)
+    monkeypatch.setattr(merge, "CHUNK_BYTES", 3000)
+    monkeypatch.setattr(merge, "MERGED_AT_ONCE", at_once)
+    merge.merge_files(outputs, tmp_path / "by runs")
+    assert (tmp_path / "by runs").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for words, code, said in [
+        ([], 2, "one of the options or one of the commands"),
+        (["stats"], 2, "FILE"),
+        (["--include-dir", "stats", "x"], 2, "one of the options or"),
+        (["stats", tmp_path / "none"], 1, "none: No such file"),
+        (["merge", tmp_path], 1, "is a folder"),
+        (["merge", tmp_path / "empty", "-o", tmp_path / "no" / "out"], 1, "No such file"),
+        (["stats", tmp_path / "empty"], 0, ""),
+        (["merge", tmp_path / "empty"], 0, "timing lines: 0"),
+    ]:
+        ran = subprocess.run(
+            tracebigsim_command(*words), capture_output=True, text=True, check=False,
+            env=environment(),
+        )  # fmt: skip
+        assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
+        assert "Traceback" not in ran.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]

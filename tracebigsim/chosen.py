@@ -1,0 +1,89 @@
+"""Lists of chosen SEBs: the brackets that a slow run of the program is to time.
+
+`rewritelog sample` writes a list: after `#` comments one line for each SEB, as `format_chosen`
+gives it,
+
+    3 19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.000000 11.000000 }
+
+the PE's number and the line of that PE's param file. This module needs no numpy.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tracebigsim._grammar import KEYWORD, MAX_PARAMS
+from tracebigsim.errors import TraceFileError
+
+_LINE: Final = re.compile(
+    rf"[ \t]*(?P<pe>[0-9]{{1,19}})[ \t]+(?P<seb>[0-9]{{1,19}})[ \t]+{KEYWORD}:[ \t]*"
+    r"event:[ \t]*\{[ \t]*(?P<event>.*[^ \t])[ \t]*\}[ \t]*seqno:[ \t]*\{[ \t]*[0-9]+[ \t]*\}"
+    r"[ \t]*params:[ \t]*\{(?P<params>[-+.0-9eE \t]*)\}[ \t]*"
+)
+
+
+class ChosenSeb(NamedTuple):
+    """One line of a list."""
+
+    pe: int
+    seb: int
+    """The SEB's index in the PE's timeline."""
+    event: str
+    params: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A list, made to be asked."""
+
+    sebs: tuple[ChosenSeb, ...]
+    _kernels: frozenset[tuple[str, tuple[float, ...]]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kernels = frozenset((seb.event, seb.params) for seb in self.sebs)
+        object.__setattr__(self, "_kernels", kernels)
+
+    def has(self, event: str, params: Iterable[float]) -> bool:
+        """Whether a SEB of this event with these very parameters is on the list."""
+        return (event, tuple(float(param) for param in params)) in self._kernels
+
+
+def read_chosen(path: str | os.PathLike[str]) -> Chosen:
+    """Read a list.
+
+    Raises TraceFileError where it cannot be read, and for a malformed line, with its number.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise TraceFileError(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise TraceFileError(path, f"not a list of chosen SEBs: {error}") from error
+    return Chosen(tuple(_sebs(path, text)))
+
+
+def _sebs(path: str | os.PathLike[str], text: str) -> Iterator[ChosenSeb]:
+    """Parse the lines that are neither blank nor comments."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        found = _LINE.fullmatch(line.rstrip("\r"))
+        params = None if found is None else _params(found["params"])
+        if found is None or params is None:
+            raise TraceFileError(path, f"line {number}: not a chosen SEB: {line[:120]!r}")
+        yield ChosenSeb(int(found["pe"]), int(found["seb"]), found["event"], params)
+
+
+def _params(text: str) -> tuple[float, ...] | None:
+    """Parse the parameters; -0 becomes 0. None where they are not 0 to 20 finite numbers."""
+    try:
+        params = tuple(float(word) + 0.0 for word in text.split())
+    except ValueError:
+        return None
+    return params if len(params) <= MAX_PARAMS and all(map(math.isfinite, params)) else None

@@ -1,0 +1,1156 @@
+/* Brackets around the kernels of a C99 or C++11 program: this file is all that is needed.
+ *
+ *     startTraceBigSim();
+ *     pairForces(atoms, carbons);
+ *     endTraceBigSim("Cell::pairForces", atoms, carbons);    // a name, then 0 to 20 numbers
+ *
+ * Where the name and the numbers are known beforehand, the start may say them too (and a list of
+ * chosen SEBs then skips brackets as a whole), or in C++ a guard may stand for both calls:
+ *
+ *     startTraceBigSimFor("Cell::pairForces", atoms, carbons);
+ *     tracebigsim::Bracket bracket("Cell::pairForces", atoms, carbons);
+ *
+ * What the calls do is chosen when the program is compiled:
+ *
+ *     (nothing defined)     a timing line for each bracket, in seconds of the monotonic clock
+ *     TRACEBIGSIM_CYCLES    in cycles: rdtsc, cntvct_el0, the PowerPC time base, or what
+ *                           TRACEBIGSIM_READ_CYCLES() gives where that is defined
+ *     TRACEBIGSIM_SIMULATOR_BEGIN(), TRACEBIGSIM_SIMULATOR_END()
+ *                           in cycles, and a simulator's two calls for its cycle-accurate mode
+ *     TRACEBIGSIM_PAPI      seconds, and the counters that TRACEBIGSIM_PAPI_EVENTS names
+ *     CMK_BIGSIM_CHARM      a BigSim emulation (its compiler wrapper defines it): two marks in the
+ *                           log, and a line of param.P, P being the emulated PE. C programs link
+ *                           tracebigsim_emulation.cpp, which stands beside this file.
+ *     TRACEBIGSIM_OFF       nothing at all; the arguments are not evaluated
+ *
+ * and some of it when it is run, by environment variables:
+ *
+ *     TRACEBIGSIM_OUTPUT          the file that timing lines are appended to, not standard output;
+ *                                 %p in it is the process's number, %h the host's name
+ *     TRACEBIGSIM_BUFFER_BYTES    lines are gathered up to so many bytes (65536 at most) and
+ *                                 written at exit or by flushTraceBigSim(); else one by one
+ *     TRACEBIGSIM_CHOSEN          a list of `rewritelog sample`: only brackets on it print lines
+ *     TRACEBIGSIM_PAPI_EVENTS     up to 8 of PAPI's names with commas between, else PAPI_TOT_INS
+ *
+ * A thread (in an emulation: an emulated PE) has one bracket open at a time. A bracket opened
+ * within another replaces it; that, an end without a start, and numbers or names that no line can
+ * hold are reported on standard error, twenty times at most, and print no line.
+ */
+#ifndef TRACEBIGSIM_TRACEBIGSIM_H_
+#define TRACEBIGSIM_TRACEBIGSIM_H_
+
+#if defined(__GNUC__) && !defined(TRACEBIGSIM_WARNINGS) /* which this project's tests define */
+#pragma GCC system_header /* a program's own warnings are not about this file */
+#endif
+
+#ifdef __cplusplus
+/* The old source file had this one, which .ci files of Charm++ programs name; it does nothing. */
+__attribute__((weak)) void initBigSimTrace() {}
+#endif
+
+#if defined(TRACEBIGSIM_OFF)
+
+#define startTraceBigSim() ((void)0)
+#define flushTraceBigSim() ((void)0)
+#ifdef __cplusplus
+namespace tracebigsim {
+template <typename... Argument>
+char unevaluated_(Argument &&...);
+struct Bracket {
+  template <typename... Number>
+  explicit Bracket(const char *, const Number &...) {}
+  ~Bracket() {}
+};
+}  // namespace tracebigsim
+#define startTraceBigSimFor(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
+#define endTraceBigSim(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
+#else
+#define TRACEBIGSIM_NOTHING_(event, ...) \
+  ((void)sizeof(event), (void)sizeof((const double[]){__VA_ARGS__}))
+#define startTraceBigSimFor(...) TRACEBIGSIM_NOTHING_(__VA_ARGS__, 0)
+#define endTraceBigSim(...) TRACEBIGSIM_NOTHING_(__VA_ARGS__, 0)
+#endif
+
+#else /* any mode but off */
+
+/* In an emulation; an empty definition of CMK_BIGSIM_CHARM counts. */
+#if defined(CMK_BIGSIM_CHARM)
+#if CMK_BIGSIM_CHARM + 0 != 0 || 1 - CMK_BIGSIM_CHARM - 1 == 2
+#define TRACEBIGSIM_EMULATED_
+#endif
+#endif
+
+#if defined(TRACEBIGSIM_SIMULATOR_BEGIN) != defined(TRACEBIGSIM_SIMULATOR_END)
+#error "define both TRACEBIGSIM_SIMULATOR_BEGIN() and TRACEBIGSIM_SIMULATOR_END(), or neither"
+#endif
+#if defined(TRACEBIGSIM_SIMULATOR_BEGIN) || defined(TRACEBIGSIM_READ_CYCLES)
+#ifndef TRACEBIGSIM_CYCLES
+#define TRACEBIGSIM_CYCLES
+#endif
+#endif
+#ifndef TRACEBIGSIM_SIMULATOR_BEGIN
+#define TRACEBIGSIM_SIMULATOR_BEGIN() ((void)0)
+#define TRACEBIGSIM_SIMULATOR_END() ((void)0)
+#endif
+
+#if !defined(__GNUC__)
+#error "tracebigsim.h needs the weak symbols and atomics of GNU C (gcc, clang, icx, nvc, xlc)"
+#endif
+
+/* Strict C99 hides POSIX, where the clock and write() are. */
+#if defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#if !defined(CLOCK_MONOTONIC) || !defined(O_CLOEXEC)
+#error "include tracebigsim.h before other headers, or compile with -D_POSIX_C_SOURCE=200809L"
+#endif
+#ifdef TRACEBIGSIM_PAPI
+#include <papi.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What all sources of a program share: weak, so that each may define it ----------------- */
+
+#define TRACEBIGSIM_SHARED_ __attribute__((weak))
+#define TRACEBIGSIM_APART_ __attribute__((noinline, unused)) static
+
+enum {
+  TRACEBIGSIM_MAX_PARAMS_ = 20,
+  TRACEBIGSIM_MAX_COUNTERS_ = 8,
+  TRACEBIGSIM_MAX_NAME_ = 2000,
+  TRACEBIGSIM_LINE_BYTES_ = 4096, /* what a pipe takes at once; a name and all its numbers fit */
+  TRACEBIGSIM_BUFFER_BYTES_ = 65536,
+  TRACEBIGSIM_MAX_REPORTS_ = 20
+};
+
+/* Whether an open bracket prints a line: no, yes, or to be looked up when its name is known. */
+enum { TRACEBIGSIM_LEFT_OUT_, TRACEBIGSIM_WANTED_, TRACEBIGSIM_ASK_ };
+
+typedef struct {
+  int open;
+  int wanted;
+  uint64_t began; /* nanoseconds or cycles */
+  int counters;   /* PAPI's: how many; -1 before the first bracket */
+  int event_set;
+  long long began_at[TRACEBIGSIM_MAX_COUNTERS_];
+} tracebigsim_thread_type_;
+
+/* A line of the list of chosen SEBs. */
+typedef struct {
+  const char *event;
+  size_t length;
+  long long pe;
+  long long seb;
+  size_t count;
+  const double *params;
+} tracebigsim_chosen_type_;
+
+typedef struct {
+  int lock;
+  int ready; /* the environment has been read */
+  int output;
+  int to_stdout;
+  int reports;
+  int listed; /* there is a list of chosen SEBs */
+  size_t chosen_count;
+  tracebigsim_chosen_type_ *chosen;
+  size_t buffer_limit;
+  size_t buffered;
+  char buffer[TRACEBIGSIM_BUFFER_BYTES_];
+} tracebigsim_process_type_;
+
+TRACEBIGSIM_SHARED_ __thread tracebigsim_thread_type_ tracebigsim_thread_ = {0, 0, 0, -1, 0, {0}};
+TRACEBIGSIM_SHARED_ tracebigsim_process_type_ tracebigsim_process_;
+
+static inline void tracebigsim_lock_(void) {
+  while (__atomic_exchange_n(&tracebigsim_process_.lock, 1, __ATOMIC_ACQUIRE)) {
+    struct timespec moment = {0, 1000};
+    nanosleep(&moment, NULL);
+  }
+}
+
+static inline void tracebigsim_unlock_(void) {
+  __atomic_store_n(&tracebigsim_process_.lock, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- Writing: whole lines, one call each --------------------------------------------------- */
+
+/* Write bytes in one call where the system does so; 0 if they cannot all be written. */
+TRACEBIGSIM_APART_ int tracebigsim_write_(int descriptor, const char *bytes, size_t count) {
+  while (count > 0) {
+    const ssize_t written = write(descriptor, bytes, count);
+    if (written < 0 && errno != EINTR) return 0;
+    if (written > 0) {
+      bytes += written;
+      count -= (size_t)written;
+    }
+  }
+  return 1;
+}
+
+/* Say on standard error what is wrong, and with what: some bytes, which no NUL need end. */
+TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *about,
+                                               size_t length) {
+  char text[600];
+  const int before = __atomic_fetch_add(&tracebigsim_process_.reports, 1, __ATOMIC_RELAXED);
+  const char *last =
+      before == TRACEBIGSIM_MAX_REPORTS_ - 1 ? " (further reports are left out)" : "";
+  int written, index;
+  if (before >= TRACEBIGSIM_MAX_REPORTS_) {
+    __atomic_store_n(&tracebigsim_process_.reports, TRACEBIGSIM_MAX_REPORTS_, __ATOMIC_RELAXED);
+    return;
+  }
+  written = snprintf(text, sizeof text, "tracebigsim: %.*s: %.250s%s\n",
+                     (int)(length < 200 ? length : 200), about, problem, last);
+  for (index = 0; index < written - 1; index++) {
+    if ((unsigned char)text[index] < 32 || text[index] == 127) text[index] = '?';
+  }
+  if (written > 0) (void)tracebigsim_write_(2, text, (size_t)written);
+}
+
+/* Say what is wrong, and with what. */
+static inline void tracebigsim_report_(const char *problem, const char *about) {
+  tracebigsim_report_on_(problem, about, strlen(about));
+}
+
+/* Append a text to a path of `room` bytes; 0 if it does not fit. */
+static inline int tracebigsim_append_(char *path, size_t room, const char *text) {
+  const size_t length = strlen(path);
+  if (strlen(text) >= room - length) return 0;
+  strcpy(path + length, text);
+  return 1;
+}
+
+/* Fill in %p and %h of an output's name; 0 if the path is too long. */
+TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size_t room) {
+  char part[300];
+  path[0] = '\0';
+  for (; *pattern; pattern++) {
+    part[0] = *pattern;
+    part[1] = '\0';
+    if (pattern[0] == '%' && pattern[1] == 'p') {
+      snprintf(part, sizeof part, "%ld", (long)getpid());
+      pattern++;
+    } else if (pattern[0] == '%' && pattern[1] == 'h') {
+      if (gethostname(part, sizeof part - 1) != 0) strcpy(part, "unknown");
+      part[sizeof part - 1] = '\0';
+      pattern++;
+    }
+    if (!tracebigsim_append_(path, room, part)) return 0;
+  }
+  return 1;
+}
+
+/* Open what TRACEBIGSIM_OUTPUT names, else take standard output. */
+TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
+  const char *pattern = getenv("TRACEBIGSIM_OUTPUT");
+  char path[TRACEBIGSIM_LINE_BYTES_];
+  tracebigsim_process_.output = 1;
+  tracebigsim_process_.to_stdout = 1;
+  if (pattern == NULL || *pattern == '\0') return;
+  errno = ENAMETOOLONG;
+  if (tracebigsim_expand_(pattern, path, sizeof path)) {
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+      tracebigsim_process_.output = descriptor;
+      tracebigsim_process_.to_stdout = 0;
+      return;
+    }
+  }
+  tracebigsim_report_(strerror(errno), pattern);
+}
+
+/* Write what has been gathered; the lock is held. */
+static inline void tracebigsim_write_out_(const char *bytes, size_t count) {
+  if (tracebigsim_process_.to_stdout) fflush(stdout);
+  if (!tracebigsim_write_(tracebigsim_process_.output, bytes, count)) {
+    tracebigsim_report_(strerror(errno), "lines are lost");
+  }
+}
+
+TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
+  tracebigsim_lock_();
+  if (tracebigsim_process_.buffered > 0) {
+    tracebigsim_write_out_(tracebigsim_process_.buffer, tracebigsim_process_.buffered);
+    tracebigsim_process_.buffered = 0;
+  }
+  tracebigsim_unlock_();
+}
+
+/* Make lines gather, if the environment says so; a pipe takes no more than a page in one piece. */
+TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
+  const char *text = getenv("TRACEBIGSIM_BUFFER_BYTES");
+  const long long wanted = text == NULL ? 0 : atoll(text);
+  const long long most =
+      tracebigsim_process_.to_stdout ? TRACEBIGSIM_LINE_BYTES_ : TRACEBIGSIM_BUFFER_BYTES_;
+  if (wanted <= 0) return;
+  tracebigsim_process_.buffer_limit = (size_t)(wanted < most ? wanted : most);
+  if (atexit(tracebigsim_flush_) != 0) tracebigsim_process_.buffer_limit = 0;
+}
+
+TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  if (process->buffer_limit == 0) {
+    tracebigsim_write_out_(line, length);
+    return;
+  }
+  tracebigsim_lock_();
+  if (process->buffered > 0 && process->buffered + length > process->buffer_limit) {
+    tracebigsim_write_out_(process->buffer, process->buffered);
+    process->buffered = 0;
+  }
+  if (length > process->buffer_limit) {
+    tracebigsim_write_out_(line, length);
+  } else {
+    memcpy(process->buffer + process->buffered, line, length);
+    process->buffered += length;
+  }
+  tracebigsim_unlock_();
+}
+
+/* ---- The list of chosen SEBs --------------------------------------------------------------- */
+
+/* By PE and SEB: how an emulation finds its brackets. */
+static inline int tracebigsim_by_place_(const void *one, const void *other) {
+  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
+  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
+  if (a->pe != b->pe) return a->pe < b->pe ? -1 : 1;
+  return a->seb == b->seb ? 0 : a->seb < b->seb ? -1 : 1;
+}
+
+/* By event and parameters: how any other run does. */
+static inline int tracebigsim_by_kernel_(const void *one, const void *other) {
+  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
+  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
+  size_t index;
+  if (a->count != b->count) return a->count < b->count ? -1 : 1;
+  for (index = 0; index < a->count; index++) {
+    if (a->params[index] < b->params[index]) return -1;
+    if (a->params[index] > b->params[index]) return 1;
+  }
+  if (a->length != b->length) return a->length < b->length ? -1 : 1;
+  return memcmp(a->event, b->event, a->length);
+}
+
+#ifdef TRACEBIGSIM_EMULATED_
+#define TRACEBIGSIM_ORDER_ tracebigsim_by_place_
+#else
+#define TRACEBIGSIM_ORDER_ tracebigsim_by_kernel_
+#endif
+
+static inline const char *tracebigsim_skip_blanks_(const char *at) {
+  while (*at == ' ' || *at == '\t') at++;
+  return at;
+}
+
+/* Give the position after a field's opening brace and blanks, NULL if it does not stand here. */
+TRACEBIGSIM_APART_ const char *tracebigsim_field_(const char *at, const char *name) {
+  at = tracebigsim_skip_blanks_(at);
+  if (strncmp(at, name, strlen(name)) != 0) return NULL;
+  at = tracebigsim_skip_blanks_(at + strlen(name));
+  if (*at++ != ':') return NULL;
+  at = tracebigsim_skip_blanks_(at);
+  return *at == '{' ? tracebigsim_skip_blanks_(at + 1) : NULL;
+}
+
+/* Read an event's name up to the brace that matches its own; NULL if there is none. */
+TRACEBIGSIM_APART_ const char *tracebigsim_read_name_(const char *at,
+                                                      tracebigsim_chosen_type_ *chosen) {
+  int depth = 0;
+  chosen->event = at;
+  for (; *at != '\0' && (*at != '}' || depth > 0); at++) depth += (*at == '{') - (*at == '}');
+  chosen->length = (size_t)(at - chosen->event);
+  while (chosen->length > 0 && strchr(" \t", chosen->event[chosen->length - 1])) chosen->length--;
+  return *at == '}' && chosen->length > 0 ? at + 1 : NULL;
+}
+
+/* Whether a number is neither infinite nor NaN, even to a compiler that holds that none is. */
+static inline int tracebigsim_finite_(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (bits >> 52 & 0x7ff) != 0x7ff;
+}
+
+/* Read a decimal number of a list, in the locale "C"; give what follows it, NULL if none is here. */
+static inline const char *tracebigsim_read_number_(const char *at, double *value) {
+  char *after;
+  *value = strtod(at, &after);
+  if (after == at || strspn(at, "+-.0123456789eE") < (size_t)(after - at)) return NULL;
+  return tracebigsim_finite_(*value) ? after : NULL;
+}
+
+/* Read a line `PE SEB TRACEBIGSIM: event:{..} seqno:{..} params:{..}`; 0 if it is not one. */
+TRACEBIGSIM_APART_ int tracebigsim_read_chosen_(const char *line, tracebigsim_chosen_type_ *chosen,
+                                                double *params) {
+  char *after;
+  const char *at;
+  chosen->pe = strtoll(line, &after, 10);
+  if (after == line || chosen->pe < 0) return 0;
+  at = after;
+  chosen->seb = strtoll(at, &after, 10);
+  if (after == at || chosen->seb < 0) return 0;
+  at = tracebigsim_skip_blanks_(after);
+  if (strncmp(at, "TRACEBIGSIM:", 12) != 0) return 0;
+  at = tracebigsim_field_(at + 12, "event");
+  if (at == NULL || (at = tracebigsim_read_name_(at, chosen)) == NULL) return 0;
+  if ((at = tracebigsim_field_(at, "seqno")) == NULL || (at = strchr(at, '}')) == NULL) return 0;
+  if ((at = tracebigsim_field_(at + 1, "params")) == NULL) return 0;
+  for (chosen->count = 0; *at != '}'; at = tracebigsim_skip_blanks_(at)) {
+    if (chosen->count == TRACEBIGSIM_MAX_PARAMS_) return 0;
+    if ((at = tracebigsim_read_number_(at, &params[chosen->count++])) == NULL) return 0;
+  }
+  return 1;
+}
+
+/* Read a whole file, NUL-terminated, in memory of its own; NULL (and errno) if that cannot be. */
+TRACEBIGSIM_APART_ char *tracebigsim_read_file_(const char *path) {
+  FILE *stream = fopen(path, "rb");
+  size_t used = 0, room = 1 << 16;
+  char *text = stream == NULL ? NULL : (char *)malloc(room);
+  while (text != NULL) {
+    const size_t count = fread(text + used, 1, room - used - 1, stream);
+    used += count;
+    if (count == 0) break;
+    if (used == room - 1) {
+      char *longer = (char *)realloc(text, room *= 2);
+      if (longer == NULL) free(text);
+      text = longer;
+    }
+  }
+  if (text != NULL) text[used] = '\0';
+  if (text != NULL && ferror(stream)) {
+    free(text);
+    text = NULL;
+  }
+  if (stream != NULL) fclose(stream);
+  return text;
+}
+
+/* Read the lines of a list's text into `chosen` and `params`, which have room for all of them. */
+TRACEBIGSIM_APART_ void tracebigsim_read_list_(char *text, const char *path,
+                                               tracebigsim_chosen_type_ *chosen, double *params) {
+  size_t used = 0;
+  char *line = text;
+  while (line != NULL) {
+    char *next = strchr(line, '\n');
+    const char *first;
+    tracebigsim_chosen_type_ *here = chosen + tracebigsim_process_.chosen_count;
+    if (next != NULL) *next++ = '\0';
+    first = tracebigsim_skip_blanks_(line);
+    if (*first != '\0' && *first != '#' && *first != '\r') {
+      here->params = params + used;
+      if (tracebigsim_read_chosen_(first, here, params + used)) {
+        used += here->count;
+        tracebigsim_process_.chosen_count++;
+      } else {
+        tracebigsim_report_("this line of the list of chosen SEBs is not one", first);
+        tracebigsim_report_("the list with that line", path);
+      }
+    }
+    line = next;
+  }
+}
+
+/* Read the list that TRACEBIGSIM_CHOSEN names; one that cannot be read is an empty list. */
+TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
+  const char *path = getenv("TRACEBIGSIM_CHOSEN");
+  char *text, *at;
+  size_t lines = 2;
+  locale_t plain, old;
+  double *params;
+  if (path == NULL || *path == '\0') return;
+  tracebigsim_process_.listed = 1;
+  text = tracebigsim_read_file_(path);
+  for (at = text; at != NULL && *at; at++) lines += *at == '\n';
+  tracebigsim_process_.chosen =
+      (tracebigsim_chosen_type_ *)malloc(lines * sizeof *tracebigsim_process_.chosen);
+  params = (double *)malloc(lines * TRACEBIGSIM_MAX_PARAMS_ * sizeof *params);
+  plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (text == NULL || tracebigsim_process_.chosen == NULL || params == NULL ||
+      plain == (locale_t)0) {
+    tracebigsim_report_("the list of chosen SEBs cannot be read, so that no bracket prints a line",
+                        path);
+    return;
+  }
+  old = uselocale(plain);
+  tracebigsim_read_list_(text, path, tracebigsim_process_.chosen, params);
+  uselocale(old);
+  freelocale(plain);
+  if (tracebigsim_process_.chosen_count == 0) {
+    free(text);
+    free(params);
+  }
+  qsort(tracebigsim_process_.chosen, tracebigsim_process_.chosen_count,
+        sizeof *tracebigsim_process_.chosen, TRACEBIGSIM_ORDER_);
+}
+
+/* Read the environment, once in the process. */
+static inline void tracebigsim_prepare_(void) {
+  if (__atomic_load_n(&tracebigsim_process_.ready, __ATOMIC_ACQUIRE)) return;
+  tracebigsim_lock_();
+  if (!tracebigsim_process_.ready) {
+    tracebigsim_open_output_();
+    tracebigsim_open_buffer_();
+    tracebigsim_open_list_();
+    __atomic_store_n(&tracebigsim_process_.ready, 1, __ATOMIC_RELEASE);
+  }
+  tracebigsim_unlock_();
+}
+
+/* Whether a bracket is on the list, or there is no list. */
+TRACEBIGSIM_APART_ int tracebigsim_on_list_(const tracebigsim_chosen_type_ *asked) {
+  tracebigsim_prepare_();
+  if (!tracebigsim_process_.listed) return 1;
+  if (tracebigsim_process_.chosen_count == 0) return 0;
+  return bsearch(asked, tracebigsim_process_.chosen, tracebigsim_process_.chosen_count,
+                 sizeof *asked, TRACEBIGSIM_ORDER_) != NULL;
+}
+
+/* ---- Lines --------------------------------------------------------------------------------- */
+
+/* A record, to be formatted; `seb` is -1 and `ticks_unit` NULL where the line has none. */
+typedef struct {
+  const char *event;
+  size_t length;
+  const double *params;
+  size_t count;
+  long long seb;
+  const char *ticks_unit; /* "time" for nanoseconds, "time_in_cycles" */
+  uint64_t ticks;
+  const long long *counters;
+  int counter_count;
+} tracebigsim_record_;
+
+static inline char *tracebigsim_put_text_(char *at, const char *text) {
+  const size_t length = strlen(text);
+  memcpy(at, text, length);
+  return at + length;
+}
+
+static inline char *tracebigsim_put_integer_(char *at, uint64_t value) {
+  char digits[20];
+  int count = 0;
+  do digits[count++] = (char)('0' + value % 10);
+  while ((value /= 10) > 0);
+  while (count > 0) *at++ = digits[--count];
+  return at;
+}
+
+/* Write the last digits of a number, with zeros before them. */
+static inline char *tracebigsim_put_decimals_(char *at, uint64_t value, int digits) {
+  int index;
+  *at++ = '.';
+  for (index = digits - 1; index >= 0; index--) {
+    at[index] = (char)('0' + value % 10);
+    value /= 10;
+  }
+  return at + digits;
+}
+
+/* Write a number as printf does with 17 digits; the decimal sign is a point in every locale. */
+TRACEBIGSIM_APART_ char *tracebigsim_put_long_number_(char *at, double value) {
+  size_t before, sign, rest;
+  snprintf(at, 40, "%.17g", value);
+  before = strspn(at, "+-0123456789e");
+  if (at[before] != '\0') {
+    sign = strcspn(at + before, "0123456789");
+    rest = strlen(at + before + sign) + 1;
+    at[before] = '.';
+    memmove(at + before + 1, at + before + sign, rest);
+  }
+  return at + strlen(at);
+}
+
+/* Write a finite number so that it reads back as the same double, with six decimals where they do.
+ *
+ * A whole number of millionths below 2^53, divided by a million, is the double nearest to the
+ * decimal number that those millionths are, as division rounds correctly. */
+static inline char *tracebigsim_put_number_(char *at, double value) {
+  volatile double million = 1e6; /* or a compiler might multiply with its inverse */
+  const double size = value < 0 ? -value : value;
+  if (value == 0) return tracebigsim_put_text_(at, "0.000000");
+  if (size < 9e9) {
+    const uint64_t millionths = (uint64_t)(size * 1e6 + 0.5);
+    if ((double)millionths / million == size) {
+      if (value < 0) *at++ = '-';
+      at = tracebigsim_put_integer_(at, millionths / 1000000);
+      return tracebigsim_put_decimals_(at, millionths % 1000000, 6);
+    }
+  }
+  return tracebigsim_put_long_number_(at, value);
+}
+
+/* Whether a single colon stands before this brace of a name, as in a field, and not `::`. */
+TRACEBIGSIM_APART_ int tracebigsim_opens_field_(const char *event, size_t brace) {
+  while (brace > 0 && (event[brace - 1] == ' ' || event[brace - 1] == '\t')) brace--;
+  return brace > 0 && event[brace - 1] == ':' && (brace == 1 || event[brace - 2] != ':');
+}
+
+/* Say why no line can hold an event's name; NULL if one can. */
+TRACEBIGSIM_APART_ const char *tracebigsim_name_problem_(const char *event, size_t length) {
+  size_t index, depth = 0;
+  if (length == 0 || strchr(" \t", event[0]) || strchr(" \t", event[length - 1])) {
+    return "a name is not empty, and no blank begins or ends it";
+  }
+  if (length > TRACEBIGSIM_MAX_NAME_) return "a name has at most 2000 bytes";
+  for (index = 0; index < length; index++) {
+    const unsigned char byte = (unsigned char)event[index];
+    if ((byte < 32 && byte != '\t') || byte == 127) return "a name has no control characters";
+    if (byte == '{' && tracebigsim_opens_field_(event, index)) {
+      return "a name holds nothing that reads as a field";
+    }
+    if (byte == '{') depth++;
+    if (byte == '}' && depth-- == 0) return "the braces in a name pair up";
+    if (byte == 'T' && length - index >= 11 && memcmp(event + index, "TRACEBIGSIM", 11) == 0) {
+      return "a name does not hold TRACEBIGSIM";
+    }
+  }
+  return depth == 0 ? NULL : "the braces in a name pair up";
+}
+
+/* Say why no line can hold a record; NULL if one can. */
+static inline const char *tracebigsim_problem_(const tracebigsim_record_ *record) {
+  size_t index;
+  if (record->count > TRACEBIGSIM_MAX_PARAMS_) return "a line has at most 20 parameters";
+  for (index = 0; index < record->count; index++) {
+    if (!tracebigsim_finite_(record->params[index])) return "a parameter is finite";
+  }
+  return tracebigsim_name_problem_(record->event, record->length);
+}
+
+static inline char *tracebigsim_put_time_(char *at, const tracebigsim_record_ *record) {
+  at = tracebigsim_put_text_(at, " ");
+  at = tracebigsim_put_text_(at, record->ticks_unit);
+  at = tracebigsim_put_text_(at, ":{ ");
+  if (strcmp(record->ticks_unit, "time") == 0) {
+    at = tracebigsim_put_integer_(at, record->ticks / 1000000000);
+    at = tracebigsim_put_decimals_(at, record->ticks % 1000000000, 9);
+  } else {
+    at = tracebigsim_put_integer_(at, record->ticks);
+  }
+  return tracebigsim_put_text_(at, " }  ");
+}
+
+static inline char *tracebigsim_put_counters_(char *at, const tracebigsim_record_ *record) {
+  int index;
+  at = tracebigsim_put_text_(at, "PAPI:{ ");
+  for (index = 0; index < record->counter_count; index++) {
+    const long long counter = record->counters[index];
+    if (counter < 0) *at++ = '-';
+    at = tracebigsim_put_integer_(at, counter < 0 ? 0 - (uint64_t)counter : (uint64_t)counter);
+    *at++ = ' ';
+  }
+  return tracebigsim_put_text_(at, "} ");
+}
+
+/* Write a record's line into TRACEBIGSIM_LINE_BYTES_; 0, and a report, if no line can hold it. */
+TRACEBIGSIM_APART_ size_t tracebigsim_format_(const tracebigsim_record_ *record, char *line) {
+  const char *problem = tracebigsim_problem_(record);
+  char *at = line;
+  size_t index;
+  if (problem != NULL) {
+    tracebigsim_report_on_(problem, record->event, record->length);
+    return 0;
+  }
+  if (record->seb >= 0) {
+    at = tracebigsim_put_integer_(at, (uint64_t)record->seb);
+    *at++ = ' ';
+  }
+  at = tracebigsim_put_text_(at, "TRACEBIGSIM: event:{ ");
+  memcpy(at, record->event, record->length);
+  at = tracebigsim_put_text_(at + record->length, " } ");
+  if (record->seb >= 0) {
+    at = tracebigsim_put_text_(at, "seqno: { ");
+    at = tracebigsim_put_integer_(at, (uint64_t)record->seb);
+    at = tracebigsim_put_text_(at, " }    ");
+  }
+  if (record->ticks_unit != NULL) at = tracebigsim_put_time_(at, record);
+  if (record->counter_count > 0) at = tracebigsim_put_counters_(at, record);
+  at = tracebigsim_put_text_(at, "params:{ ");
+  for (index = 0; index < record->count; index++) {
+    at = tracebigsim_put_number_(at, record->params[index]);
+    *at++ = ' ';
+  }
+  return (size_t)(tracebigsim_put_text_(at, "}\n") - line);
+}
+
+/* ---- Clocks -------------------------------------------------------------------------------- */
+
+#if defined(TRACEBIGSIM_CYCLES)
+#define TRACEBIGSIM_UNIT_ "time_in_cycles"
+static inline uint64_t tracebigsim_now_(void) {
+#if defined(TRACEBIGSIM_READ_CYCLES)
+  return (uint64_t)TRACEBIGSIM_READ_CYCLES();
+#elif defined(__x86_64__) || defined(__i386__)
+  uint32_t low, high; /* the fence keeps earlier work before the reading, and later work after it */
+  __asm__ __volatile__("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
+  return (uint64_t)high << 32 | low;
+#elif defined(__aarch64__)
+  uint64_t ticks;
+  __asm__ __volatile__("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(ticks) : : "memory");
+  return ticks;
+#elif defined(__powerpc64__)
+  uint64_t ticks;
+  __asm__ __volatile__("isync\n\tmfspr %0, 268\n\tisync" : "=r"(ticks) : : "memory");
+  return ticks;
+#elif defined(__powerpc__)
+  uint32_t high, low, again;
+  do {
+    __asm__ __volatile__("mfspr %0, 269\n\tmfspr %1, 268\n\tmfspr %2, 269"
+                         : "=r"(high), "=r"(low), "=r"(again)
+                         :
+                         : "memory");
+  } while (high != again);
+  return (uint64_t)high << 32 | low;
+#else
+#error "no cycle counter is known for this processor: define TRACEBIGSIM_READ_CYCLES()"
+#endif
+}
+#else
+#define TRACEBIGSIM_UNIT_ "time"
+static inline uint64_t tracebigsim_now_(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+#endif
+
+/* ---- PAPI's counters ----------------------------------------------------------------------- */
+
+#ifdef TRACEBIGSIM_PAPI
+
+static inline unsigned long tracebigsim_thread_number_(void) {
+  return (unsigned long)(uintptr_t)&tracebigsim_thread_;
+}
+
+/* Start the library, once in the process; 0 if it does not work here. */
+TRACEBIGSIM_APART_ int tracebigsim_start_library_(void) {
+  int works = 1;
+  tracebigsim_lock_();
+  if (PAPI_is_initialized() == PAPI_NOT_INITED) {
+    works = PAPI_library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT &&
+            PAPI_thread_init(tracebigsim_thread_number_) == PAPI_OK;
+  }
+  tracebigsim_unlock_();
+  return works;
+}
+
+/* Add the counter whose name begins here to the thread's; give what follows its name. */
+TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  char name[200];
+  const size_t length = strcspn(at, ",");
+  const int fits = thread->counters < TRACEBIGSIM_MAX_COUNTERS_ && length < sizeof name;
+  snprintf(name, sizeof name, "%.*s", (int)length, at);
+  if (fits && PAPI_add_named_event(thread->event_set, name) == PAPI_OK) {
+    thread->counters++;
+  } else {
+    tracebigsim_report_("this counter cannot be counted (with the others)", name);
+  }
+  return at + length + (at[length] == ',');
+}
+
+/* Start the counters of a thread at its first bracket. */
+TRACEBIGSIM_APART_ void tracebigsim_start_counters_(void) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  const char *names = getenv("TRACEBIGSIM_PAPI_EVENTS");
+  if (names == NULL || *names == '\0') names = "PAPI_TOT_INS";
+  thread->counters = 0;
+  thread->event_set = PAPI_NULL;
+  if (tracebigsim_start_library_() && PAPI_create_eventset(&thread->event_set) == PAPI_OK) {
+    const char *at = names;
+    while (*at != '\0') at = tracebigsim_add_counter_(at);
+    if (thread->counters > 0 && PAPI_start(thread->event_set) == PAPI_OK) return;
+  }
+  thread->counters = 0;
+  tracebigsim_report_("PAPI does not count these here, so that lines have no counters", names);
+}
+
+/* Read the thread's counters. */
+static inline void tracebigsim_read_counters_(long long *values) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  if (thread->counters < 0) tracebigsim_start_counters_();
+  if (thread->counters > 0 && PAPI_read(thread->event_set, values) != PAPI_OK) thread->counters = 0;
+}
+
+static inline int tracebigsim_counters_(void) { return tracebigsim_thread_.counters; }
+
+#else
+
+static inline void tracebigsim_read_counters_(long long *values) { (void)values; }
+
+static inline int tracebigsim_counters_(void) { return 0; }
+
+#endif
+
+/* ---- Brackets of a thread, timed ----------------------------------------------------------- */
+
+#ifndef TRACEBIGSIM_EMULATED_
+
+static inline void tracebigsim_open_(int wanted) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  if (thread->open) tracebigsim_report_("within an open bracket, which is dropped", "start");
+  thread->open = 1;
+  thread->wanted = wanted;
+  if (wanted == TRACEBIGSIM_LEFT_OUT_) return;
+  TRACEBIGSIM_SIMULATOR_BEGIN();
+  tracebigsim_read_counters_(thread->began_at);
+  thread->began = tracebigsim_now_();
+}
+
+/* Whether a bracket of this name and these parameters is on the list, or there is none. */
+TRACEBIGSIM_APART_ int tracebigsim_is_chosen_(const char *event, size_t length,
+                                              const double *params, size_t count) {
+  tracebigsim_chosen_type_ asked = {event, length, 0, 0, count, params};
+  return tracebigsim_on_list_(&asked);
+}
+
+static inline void tracebigsim_start_for_(const char *event, size_t length, const double *params,
+                                          size_t count) {
+  tracebigsim_open_(tracebigsim_is_chosen_(event, length, params, count) ? TRACEBIGSIM_WANTED_
+                                                                         : TRACEBIGSIM_LEFT_OUT_);
+}
+
+/* Write the line of the thread's bracket, which took so many ticks. */
+TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, const double *params,
+                                           size_t count, uint64_t ticks,
+                                           const long long *ended_at) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  long long counted[TRACEBIGSIM_MAX_COUNTERS_];
+  char line[TRACEBIGSIM_LINE_BYTES_];
+  tracebigsim_record_ record = {event, length, params, count, -1, TRACEBIGSIM_UNIT_,
+                                ticks, NULL,   0};
+  size_t written;
+  int index;
+  record.counters = counted;
+  record.counter_count = tracebigsim_counters_();
+  for (index = 0; index < record.counter_count; index++) {
+    counted[index] = ended_at[index] - thread->began_at[index];
+  }
+  tracebigsim_prepare_();
+  if (thread->wanted == TRACEBIGSIM_ASK_ && !tracebigsim_is_chosen_(event, length, params, count)) {
+    return;
+  }
+  written = tracebigsim_format_(&record, line);
+  if (written > 0) tracebigsim_emit_(line, written);
+}
+
+static inline void tracebigsim_end_(const char *event, size_t length, const double *params,
+                                    size_t count) {
+  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+  const int open = thread->open;
+  thread->open = 0;
+  if (!open) {
+    tracebigsim_report_on_("an end without a start", event, length);
+  } else if (thread->wanted != TRACEBIGSIM_LEFT_OUT_) {
+    const uint64_t ended = tracebigsim_now_();
+    long long ended_at[TRACEBIGSIM_MAX_COUNTERS_] = {0};
+    tracebigsim_read_counters_(ended_at);
+    TRACEBIGSIM_SIMULATOR_END();
+    tracebigsim_print_(event, length, params, count, ended - thread->began, ended_at);
+  }
+}
+
+/* Close the thread's bracket without a line, as its region was left by an exception. */
+static inline void tracebigsim_drop_(void) {
+  const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.wanted;
+  tracebigsim_thread_.open = 0;
+  if (in_mode) TRACEBIGSIM_SIMULATOR_END();
+}
+
+static inline void startTraceBigSim(void) { tracebigsim_open_(TRACEBIGSIM_ASK_); }
+
+#else
+
+/* ---- Brackets of an emulated PE: marks in its log, lines in its param file ----------------- */
+
+void tracebigsim_emulated_start_(void);
+void tracebigsim_emulated_end_(const char *event, size_t length, const double *params,
+                               size_t count);
+void tracebigsim_emulated_drop_(void);
+
+static inline void startTraceBigSim(void) { tracebigsim_emulated_start_(); }
+
+static inline void tracebigsim_start_for_(const char *event, size_t length, const double *params,
+                                          size_t count) {
+  (void)event, (void)length, (void)params, (void)count; /* the PE and SEB say which bracket it is */
+  tracebigsim_emulated_start_();
+}
+
+static inline void tracebigsim_end_(const char *event, size_t length, const double *params,
+                                    size_t count) {
+  tracebigsim_emulated_end_(event, length, params, count);
+}
+
+static inline void tracebigsim_drop_(void) { tracebigsim_emulated_drop_(); }
+
+#endif
+
+/* Write the lines that have been gathered, as before a fork or an end without exit(). */
+static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#if defined(TRACEBIGSIM_EMULATED_) && defined(__cplusplus)
+
+#include <vector>
+
+#include "blue.h"
+#include "blue_impl.h"
+
+namespace tracebigsim {
+
+/* What is kept of each emulated PE, whatever thread of the process runs it. */
+struct Pe {
+  bool open;
+  bool wanted;
+  bool begun; /* its param file has been made */
+  int descriptor;
+  long long seb;
+  uint64_t began;
+};
+
+/* The PEs of this process, in a table that is never taken down; the lock is held. */
+inline Pe &peNumber(int number) {
+  static std::vector<Pe> *table = new std::vector<Pe>();
+  if (table->size() <= static_cast<size_t>(number)) {
+    const Pe fresh = {false, false, false, -1, -1, 0};
+    table->resize(static_cast<size_t>(number) + 1, fresh);
+  }
+  return (*table)[static_cast<size_t>(number)];
+}
+
+/* PEs whose param files are open: a process may emulate more of them than it can have files. */
+inline std::vector<int> &openFiles() {
+  static std::vector<int> *numbers = new std::vector<int>();
+  return *numbers;
+}
+
+inline void closeFiles() {
+  for (int number : openFiles()) {
+    Pe &pe = peNumber(number);
+    close(pe.descriptor);
+    pe.descriptor = -1;
+  }
+  openFiles().clear();
+}
+
+/* Open a PE's param file, for the first time as a new one; the lock is held. */
+inline bool openFile(int number, Pe &pe) {
+  char path[40];
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (pe.begun ? 0 : O_TRUNC);
+  if (pe.descriptor >= 0) return true;
+  snprintf(path, sizeof path, "param.%d", number);
+  pe.descriptor = open(path, flags, 0666);
+  if (pe.descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
+    closeFiles();
+    pe.descriptor = open(path, flags, 0666);
+  }
+  if (pe.descriptor < 0) {
+    tracebigsim_report_(strerror(errno), path);
+    return false;
+  }
+  pe.begun = true;
+  openFiles().push_back(number);
+  return true;
+}
+
+inline long long runningSeb() { return static_cast<long long>(tTIMELINEREC.length()) - 1; }
+
+/* Append a line to the running PE's param file; it is on disk as far as this process goes. */
+inline void append(int number, const char *line, size_t length) {
+  tracebigsim_lock_();
+  Pe &pe = peNumber(number);
+  if (openFile(number, pe) && !tracebigsim_write_(pe.descriptor, line, length)) {
+    tracebigsim_report_(strerror(errno), "lines of a param file are lost");
+  }
+  tracebigsim_unlock_();
+}
+
+/* A copy of what is kept of a PE, whose bracket is thereby closed or opened. */
+inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
+  tracebigsim_lock_();
+  Pe &pe = peNumber(number);
+  const Pe before = pe;
+  pe.open = open;
+  if (open) pe.seb = seb;
+  if (open) pe.wanted = wanted;
+  tracebigsim_unlock_();
+  return before;
+}
+
+inline void setBegan(int number, uint64_t began) {
+  tracebigsim_lock_();
+  peNumber(number).began = began;
+  tracebigsim_unlock_();
+}
+
+}  // namespace tracebigsim
+
+extern "C" {
+
+TRACEBIGSIM_SHARED_ void tracebigsim_emulated_start_(void) {
+  const int number = CkMyPe();
+  const long long seb = tracebigsim::runningSeb();
+  const tracebigsim_chosen_type_ asked = {NULL, 0, number, seb, 0, NULL};
+  const bool wanted = seb >= 0 && tracebigsim_on_list_(&asked);
+  if (seb < 0) tracebigsim_report_("no SEB is running, so that the bracket is left out", "start");
+  if (tracebigsim::exchangeOpen(number, true, seb, wanted).open) {
+    tracebigsim_report_("within an open bracket, which is dropped", "start");
+  }
+  if (!wanted) return;
+  BgMark("startTraceBigSim %f\n");
+#ifdef TRACEBIGSIM_CYCLES
+  TRACEBIGSIM_SIMULATOR_BEGIN();
+  tracebigsim::setBegan(number, tracebigsim_now_());
+#endif
+}
+
+TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t length,
+                                                   const double *params, size_t count) {
+#ifdef TRACEBIGSIM_CYCLES
+  const uint64_t ended = tracebigsim_now_();
+#endif
+  const int number = CkMyPe();
+  const long long seb = tracebigsim::runningSeb();
+  const tracebigsim::Pe pe = tracebigsim::exchangeOpen(number, false, 0, false);
+  tracebigsim_record_ record = {event, length, params, count, seb, NULL, 0, NULL, 0};
+  char line[TRACEBIGSIM_LINE_BYTES_];
+  size_t written;
+  if (!pe.open) {
+    tracebigsim_report_on_("an end without a start", event, length);
+    return;
+  }
+  if (!pe.wanted) return;
+#ifdef TRACEBIGSIM_CYCLES
+  TRACEBIGSIM_SIMULATOR_END();
+  record.ticks_unit = TRACEBIGSIM_UNIT_;
+  record.ticks = ended - pe.began;
+#endif
+  if (pe.seb != seb) {
+    tracebigsim_report_on_("a bracket begins in one SEB and ends in another", event, length);
+    return;
+  }
+  BgMark("endTraceBigSim %f\n");
+  written = tracebigsim_format_(&record, line);
+  if (written > 0) tracebigsim::append(number, line, written);
+}
+
+TRACEBIGSIM_SHARED_ void tracebigsim_emulated_drop_(void) {
+  if (!tracebigsim::exchangeOpen(CkMyPe(), false, 0, false).open) return;
+#ifdef TRACEBIGSIM_CYCLES
+  TRACEBIGSIM_SIMULATOR_END();
+#endif
+}
+
+} /* extern "C" */
+
+#endif /* emulated, in C++ */
+
+/* ---- The calls ----------------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+
+#include <exception>
+
+/* Open the thread's (the PE's) bracket, whose name and numbers are known. */
+template <typename... Number>
+inline void startTraceBigSimFor(const char *event, Number... params) {
+  static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
+  const double values[] = {static_cast<double>(params)..., 0.0};
+  tracebigsim_start_for_(event, strlen(event), values, sizeof...(Number));
+}
+
+/* Close the thread's (the PE's) bracket and write its line. */
+template <typename... Number>
+inline void endTraceBigSim(const char *event, Number... params) {
+  static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
+  const double values[] = {static_cast<double>(params)..., 0.0};
+  tracebigsim_end_(event, strlen(event), values, sizeof...(Number));
+}
+
+namespace tracebigsim {
+
+/* A bracket from here to the end of the block; a block left by an exception writes no line. The
+ * name is not copied. */
+class Bracket {
+ public:
+  template <typename... Number>
+  explicit Bracket(const char *event, Number... params)
+      : event_(event),
+        count_(sizeof...(Number)),
+        params_{static_cast<double>(params)...},
+        exceptions_(exceptions()) {
+    static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
+    tracebigsim_start_for_(event_, strlen(event_), params_, count_);
+  }
+  Bracket(const Bracket &) = delete;
+  Bracket &operator=(const Bracket &) = delete;
+  ~Bracket() {
+    if (exceptions() > exceptions_) {
+      tracebigsim_drop_();
+    } else {
+      tracebigsim_end_(event_, strlen(event_), params_, count_);
+    }
+  }
+
+ private:
+  static int exceptions() {
+#if __cplusplus >= 201703L
+    return std::uncaught_exceptions();
+#else
+    return std::uncaught_exception() ? 1 : 0;
+#endif
+  }
+
+  const char *event_;
+  size_t count_;
+  double params_[TRACEBIGSIM_MAX_PARAMS_];
+  int exceptions_;
+};
+
+}  // namespace tracebigsim
+
+#else
+
+/* An array holds the numbers and a last zero, so that there may be none; a 21st is an error. */
+#define TRACEBIGSIM_COUNT_(...) (sizeof((const double[]){__VA_ARGS__}) / sizeof(double) - 1)
+#define TRACEBIGSIM_AT_MOST_20_(...) \
+  (0 * sizeof(char[TRACEBIGSIM_COUNT_(__VA_ARGS__) <= TRACEBIGSIM_MAX_PARAMS_ ? 1 : -1]))
+#define TRACEBIGSIM_CALL_(call, event, ...)    \
+  call((event), (const double[]){__VA_ARGS__}, \
+       TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__))
+
+static inline void tracebigsim_start_named_(const char *event, const double *params, size_t count) {
+  tracebigsim_start_for_(event, strlen(event), params, count);
+}
+
+static inline void tracebigsim_end_named_(const char *event, const double *params, size_t count) {
+  tracebigsim_end_(event, strlen(event), params, count);
+}
+
+#define startTraceBigSimFor(...) TRACEBIGSIM_CALL_(tracebigsim_start_named_, __VA_ARGS__, 0)
+#define endTraceBigSim(...) TRACEBIGSIM_CALL_(tracebigsim_end_named_, __VA_ARGS__, 0)
+
+#endif
+
+#endif /* any mode but off */
+
+#endif

@@ -1,0 +1,38 @@
+/* What the Fortran module calls: compile this with the macros that choose what brackets do (see
+ * tracebigsim.h), and link it with tracebigsim.f90. */
+#include "tracebigsim.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#if defined(TRACEBIGSIM_OFF)
+
+void tracebigsim_fortran_start(void) {}
+
+void tracebigsim_fortran_start_for(const char *event, size_t length, const double *params,
+                                   size_t count) {
+  (void)event, (void)length, (void)params, (void)count;
+}
+
+void tracebigsim_fortran_end(const char *event, size_t length, const double *params, size_t count) {
+  (void)event, (void)length, (void)params, (void)count;
+}
+
+void tracebigsim_fortran_flush(void) {}
+
+#else
+
+void tracebigsim_fortran_start(void) { startTraceBigSim(); }
+
+void tracebigsim_fortran_start_for(const char *event, size_t length, const double *params,
+                                   size_t count) {
+  tracebigsim_start_for_(event, length, params, count);
+}
+
+void tracebigsim_fortran_end(const char *event, size_t length, const double *params, size_t count) {
+  tracebigsim_end_(event, length, params, count);
+}
+
+void tracebigsim_fortran_flush(void) { flushTraceBigSim(); }
+
+#endif

@@ -1,0 +1,192 @@
+"""Many processes' outputs made into one clean timing file: sorted, without the other text.
+
+Lines are sorted by event, parameters and time. Memory is bounded: sorted runs of about RUN_BYTES go
+to temporary files, which need about three times the room of the timing lines, and are merged.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracebigsim._grammar import KEYWORD
+from tracebigsim.errors import TraceFileError
+from tracebigsim.files import TextChunk, scan_chunks
+from tracebigsim.lines import LineTable, TimeUnit
+
+RUN_BYTES: Final = 32 << 20
+CHUNK_BYTES: Final = 4 << 20
+"""So much text is read at a time."""
+
+MERGED_AT_ONCE: Final = 64
+"""So many files are open at a time."""
+
+FAULTS_SHOWN: Final = 20
+_KEY_END: Final = b"\x03"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of the lines."""
+
+    lines: int
+    """Written."""
+    without_time: int
+    """Param lines, which hold no time and are left out."""
+    faults: tuple[str, ...]
+    """The first FAULTS_SHOWN torn or malformed lines, which are left out."""
+    fault_count: int
+
+
+class _Lines:
+    """The timing lines of files, each behind the key that sorts it, and what is left out."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.without_time = 0
+        self.faults: list[str] = []
+        self.fault_count = 0
+
+    def keyed(self, paths: Iterable[str | os.PathLike[str]]) -> Iterator[bytes]:
+        """Read the lines."""
+        for path in paths:
+            for chunk, table in scan_chunks(path, CHUNK_BYTES):
+                room = FAULTS_SHOWN - len(self.faults)
+                self.faults += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
+                self.fault_count += table.fault_count
+                timed = np.flatnonzero(table.time_unit != TimeUnit.NONE)
+                self.lines += len(timed)
+                self.without_time += len(table) - len(timed)
+                yield from _keyed_lines(chunk, table, timed)
+
+    def result(self) -> Merged:
+        """Give what has been counted."""
+        return Merged(self.lines, self.without_time, tuple(self.faults), self.fault_count)
+
+
+def _sortable(numbers: NDArray[np.float64]) -> bytes:
+    """Turn numbers into 8 bytes each, which sort as the numbers do."""
+    bits = numbers.view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    sign = np.uint64(1 << 63)
+    return np.where(negative, ~bits, bits | sign).astype(">u8").tobytes()
+
+
+def _keyed_lines(chunk: TextChunk, table: LineTable, rows: NDArray[np.int64]) -> Iterator[bytes]:
+    """Give lines of a chunk from TRACEBIGSIM on, each behind its key and with a newline.
+
+    Bytes below a tab stand in no name, so that a name sorts before those that it begins.
+    """
+    text = chunk.text.tobytes()
+    params, times = _sortable(table.params), _sortable(table.time)
+    events = [event.encode() for event in table.events]
+    bounds = table.param_start.tolist()
+    for row in rows.tolist():
+        start = int(table.offset[row]) - chunk.offset_bytes
+        end = text.find(b"\n", start)
+        line = text[text.index(KEYWORD.encode(), start) : end if end >= 0 else len(text)]
+        key = b"%s\x01%s\x02%d%s" % (
+            events[table.event[row]],
+            params[8 * bounds[row] : 8 * bounds[row + 1]].hex().encode(),
+            table.time_unit[row],
+            times[8 * row : 8 * row + 8].hex().encode(),
+        )
+        yield key + _KEY_END + line.rstrip() + b"\n"
+
+
+def _sorted_runs(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Gather lines into sorted lists of about RUN_BYTES."""
+    run: list[bytes] = []
+    size = 0
+    for line in lines:
+        run.append(line)
+        size += len(line)
+        if size >= RUN_BYTES:
+            run.sort()
+            yield run
+            run, size = [], 0
+    run.sort()
+    yield run
+
+
+def _write_run(folder: Path, number: int, lines: Iterable[bytes]) -> Path:
+    path = folder / f"run{number}"
+    with path.open("wb") as stream:
+        stream.writelines(lines)
+    return path
+
+
+def _merge_runs(folder: Path, runs: list[Path]) -> list[Path]:
+    """Merge runs until few enough are left to be open at once."""
+    number = len(runs)
+    while len(runs) > MERGED_AT_ONCE:
+        some, runs = runs[:MERGED_AT_ONCE], runs[MERGED_AT_ONCE:]
+        with ExitStack() as stack:
+            streams = [stack.enter_context(path.open("rb")) for path in some]
+            runs.append(_write_run(folder, number, heapq.merge(*streams)))
+        number += 1
+        for path in some:
+            path.unlink()
+    return runs
+
+
+def _write_sorted(paths: Iterable[str | os.PathLike[str]], out: BinaryIO, folder: Path) -> Merged:
+    """Write the lines of files to a stream, with runs in a folder."""
+    read = _Lines()
+    runs = _sorted_runs(read.keyed(paths))
+    files = [_write_run(folder, number, run) for number, run in enumerate(runs)]
+    with ExitStack() as stack:
+        opened = _merge_runs(folder, files)
+        streams = [stack.enter_context(path.open("rb")) for path in opened]
+        out.writelines(line.partition(_KEY_END)[2] for line in heapq.merge(*streams))
+    return read.result()
+
+
+def merge_to_stream(paths: Iterable[str | os.PathLike[str]], out: BinaryIO) -> Merged:
+    """Write the timing lines of files to a stream; temporary files are where the system has them.
+
+    Raises TraceFileError for a file that cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="tracebigsim-") as folder:
+        return _write_sorted(paths, out, Path(folder))
+
+
+def merge_files(
+    paths: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], *, force: bool = False
+) -> Merged:
+    """Write the timing lines of files to a new file, which appears when it is whole.
+
+    Raises TraceFileError where the output is there (unless `force`) or cannot be written, or an
+    input cannot be read.
+    """
+    out = Path(out)
+    if out.exists() and not (force and out.is_file()):
+        raise TraceFileError(out, "is there already" + ("" if force else "; --force replaces it"))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".tracebigsim-", dir=out.parent) as folder:
+            whole = Path(folder) / "merged"
+            with whole.open("wb") as stream:
+                merged = _write_sorted(paths, stream, Path(folder))
+            whole.replace(out)
+    except OSError as error:
+        raise TraceFileError(out, error.strerror or str(error)) from error
+    return merged
+
+
+def merged_text(merged: Merged) -> str:
+    """Word the result for people."""
+    lines = [f"timing lines: {merged.lines:,}"]
+    if merged.without_time:
+        lines.append(f"left out, as they have no time: {merged.without_time:,}")
+    if merged.fault_count:
+        lines.append(f"left out, as they are torn or malformed: {merged.fault_count:,}")
+    return "\n".join([*lines, *(f"  {fault}" for fault in merged.faults)]) + "\n"

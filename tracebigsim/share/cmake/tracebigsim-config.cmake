@@ -1,0 +1,25 @@
+# find_package(tracebigsim CONFIG), with -Dtracebigsim_DIR="$(tracebigsim --cmake-dir)", gives
+#
+#   tracebigsim::tracebigsim   tracebigsim.h, for C and C++
+#   tracebigsim::fortran       the Fortran module and its C source, compiled with the target
+#   tracebigsim::emulation     the C++ source that C and Fortran programs need in an emulation
+get_filename_component(_tracebigsim_include "${CMAKE_CURRENT_LIST_DIR}/../../include" ABSOLUTE)
+
+if(NOT TARGET tracebigsim::tracebigsim)
+  add_library(tracebigsim::tracebigsim INTERFACE IMPORTED)
+  set_target_properties(tracebigsim::tracebigsim PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_include}")
+
+  add_library(tracebigsim::fortran INTERFACE IMPORTED)
+  set_target_properties(tracebigsim::fortran PROPERTIES
+    INTERFACE_SOURCES
+      "${_tracebigsim_include}/tracebigsim.f90;${_tracebigsim_include}/tracebigsim_fortran.c"
+    INTERFACE_LINK_LIBRARIES tracebigsim::tracebigsim)
+
+  add_library(tracebigsim::emulation INTERFACE IMPORTED)
+  set_target_properties(tracebigsim::emulation PROPERTIES
+    INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_emulation.cpp"
+    INTERFACE_LINK_LIBRARIES tracebigsim::tracebigsim)
+endif()
+
+unset(_tracebigsim_include)

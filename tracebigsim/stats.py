@@ -1,0 +1,251 @@
+"""What the timing lines of files hold: events, counts, ranges, times and their spread.
+
+Memory is bounded: files are read in chunks, and of the distinct parameter sets, whose times' spread
+is told, the first SETS_KEPT ones are followed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracebigsim.files import scan_file
+from tracebigsim.lines import LineTable, TimeUnit
+
+SETS_KEPT: Final = 200_000
+CHUNK_BYTES: Final = 4 << 20
+"""So much text is read at a time."""
+
+FAULTS_SHOWN: Final = 20
+
+Floats = NDArray[np.float64]
+
+
+class Kind(NamedTuple):
+    """Lines that are told of together."""
+
+    event: str
+    params: int
+    """How many there are."""
+    unit: TimeUnit
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much the times of lines with identical parameters differ."""
+
+    relative: float
+    """Pooled standard deviation of the times over the mean of their set."""
+    sets: int
+    """Parameter sets that stand on more than one line."""
+    lines: int
+    """Lines of those sets."""
+
+
+@dataclass(frozen=True)
+class KindStats:
+    """What is known of the lines of one kind."""
+
+    kind: Kind
+    lines: int
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+    """The range of each parameter."""
+    total: float | None
+    """Sum of the times in the kind's unit; None for lines without a time."""
+    spread: Spread | None
+    """None where no set that is followed stands on two lines, or there are no times."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean time, None for lines without a time."""
+        return None if self.total is None else self.total / self.lines
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What is known of all lines of some files."""
+
+    kinds: tuple[KindStats, ...]
+    """By event, number of parameters and unit."""
+    faults: tuple[str, ...]
+    """The first FAULTS_SHOWN torn or malformed lines, with file and line."""
+    fault_count: int
+    sets_left_out: bool
+    """There were more than SETS_KEPT parameter sets, and the spread is that of the first."""
+
+
+class _Set(NamedTuple):
+    """The times of one parameter set: how many, their mean, and the squares of their distances."""
+
+    times: int
+    mean: float
+    squares: float
+
+    def joined(self, other: _Set) -> _Set:
+        """Both together; the formula is Chan, Golub and LeVeque's for pooled variances."""
+        times = self.times + other.times
+        apart = other.mean - self.mean
+        mean = self.mean + apart * other.times / times
+        squares = self.squares + other.squares + apart * apart * self.times * other.times / times
+        return _Set(times, mean, squares)
+
+
+@dataclass
+class _Sums:
+    """What has been read of one kind."""
+
+    lines: int = 0
+    total: float = 0.0
+    lowest: Floats | None = None
+    highest: Floats | None = None
+    sets: dict[bytes, _Set] = field(default_factory=dict)
+
+    def add_ranges(self, params: Floats, times: Floats) -> None:
+        """Add some lines; `params` is (lines, parameters)."""
+        low, high = params.min(axis=0), params.max(axis=0)
+        self.lowest = low if self.lowest is None else np.minimum(self.lowest, low)
+        self.highest = high if self.highest is None else np.maximum(self.highest, high)
+        self.lines += len(times)
+        self.total += float(times.sum())
+
+
+class _Reader:
+    """Reads files into sums."""
+
+    def __init__(self) -> None:
+        self.sums: dict[Kind, _Sums] = {}
+        self.faults: list[str] = []
+        self.fault_count = 0
+        self.sets = 0
+        self.sets_left_out = False
+
+    def read(self, path: str | os.PathLike[str]) -> None:
+        """Add a file."""
+        for table in scan_file(path, CHUNK_BYTES):
+            for kind, params, times in _by_kind(table):
+                sums = self.sums.setdefault(kind, _Sums())
+                sums.add_ranges(params, times)
+                if kind.unit != TimeUnit.NONE:
+                    self._add_sets(sums, params, times)
+            room = FAULTS_SHOWN - len(self.faults)
+            self.faults += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
+            self.fault_count += table.fault_count
+
+    def _add_sets(self, sums: _Sums, params: Floats, times: Floats) -> None:
+        """Add lines to the sets of their parameters."""
+        for key, more in _sets(params, times):
+            known = sums.sets.get(key)
+            if known is not None:
+                sums.sets[key] = known.joined(more)
+            elif self.sets < SETS_KEPT:
+                sums.sets[key] = more
+                self.sets += 1
+            else:
+                self.sets_left_out = True
+
+
+def _by_kind(table: LineTable) -> Iterator[tuple[Kind, Floats, Floats]]:
+    """Give the lines of each kind in a table: their parameters, (lines, parameters), and times."""
+    counts = np.diff(table.param_start)
+    keys = np.stack([table.event.astype(np.int64), counts, table.time_unit.astype(np.int64)])
+    kinds, kind_of_line = np.unique(keys, axis=1, return_inverse=True)
+    kind_of_line = kind_of_line.reshape(-1)
+    for number, (event, count, unit) in enumerate(kinds.T.tolist()):
+        rows = np.flatnonzero(kind_of_line == number)
+        columns = table.param_start[rows][:, np.newaxis] + np.arange(count)
+        yield (
+            Kind(table.events[event], count, TimeUnit(unit)),
+            table.params[columns],
+            table.time[rows],
+        )
+
+
+def _sets(params: Floats, times: Floats) -> Iterator[tuple[bytes, _Set]]:
+    """Give each distinct parameter set with its times."""
+    if params.shape[1] == 0:
+        distinct, inverse = params[:1], np.zeros(len(times), dtype=np.int64)
+    else:
+        distinct, inverse = np.unique(params, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+    counts = np.bincount(inverse)
+    means = np.bincount(inverse, weights=times) / counts
+    squares = np.bincount(inverse, weights=(times - means[inverse]) ** 2)
+    figures = zip(counts.tolist(), means.tolist(), squares.tolist(), strict=True)
+    for row, each in zip(distinct, figures, strict=True):
+        yield row.tobytes(), _Set(*each)
+
+
+def _spread(sums: _Sums) -> Spread | None:
+    """Pool the sets that have several times."""
+    repeated = [each for each in sums.sets.values() if each.times > 1 and each.mean > 0]
+    if not repeated:
+        return None
+    squares = math.fsum(each.squares / each.mean**2 for each in repeated)
+    lines = sum(each.times for each in repeated)
+    return Spread(math.sqrt(squares / (lines - len(repeated))), len(repeated), lines)
+
+
+def _numbers(values: Floats | None) -> tuple[float, ...]:
+    return () if values is None else tuple(values.tolist())
+
+
+def file_stats(paths: Iterable[str | os.PathLike[str]]) -> Stats:
+    """Read files of lines, plain or gzip. Raises TraceFileError for one that cannot be read."""
+    reader = _Reader()
+    for path in paths:
+        reader.read(path)
+    kinds = tuple(
+        KindStats(
+            kind,
+            sums.lines,
+            _numbers(sums.lowest),
+            _numbers(sums.highest),
+            None if kind.unit == TimeUnit.NONE else sums.total,
+            _spread(sums),
+        )
+        for kind, sums in sorted(reader.sums.items())
+    )
+    return Stats(kinds, tuple(reader.faults), reader.fault_count, reader.sets_left_out)
+
+
+def stats_text(stats: Stats) -> str:
+    """Word them for people, some lines an event."""
+    lines = [line for kind in stats.kinds for line in _kind_lines(kind)]
+    if not stats.kinds:
+        lines.append("no timing or param lines")
+    if stats.sets_left_out:
+        lines.append(f"spreads are those of the first {SETS_KEPT:,} parameter sets; there are more")
+    lines.append(f"torn or malformed lines: {stats.fault_count}")
+    lines += [f"  {fault}" for fault in stats.faults]
+    return "\n".join(lines) + "\n"
+
+
+_UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
+
+
+def _kind_lines(stats: KindStats) -> Iterator[str]:
+    """Word one kind."""
+    names = [f"p{number}" for number in range(1, stats.kind.params + 1)]
+    count = f"{stats.lines:,} line" + ("s" if stats.lines != 1 else "")
+    if stats.total is None or stats.mean is None:
+        times = "without times"
+    else:
+        unit = _UNIT_NAMES[stats.kind.unit]
+        times = f"{stats.total:.6g} {unit} in all, {stats.mean:.6g} {unit} on average"
+    yield f"{stats.kind.event}({', '.join(names)}): {count}, {times}"
+    ranges = zip(names, stats.lowest, stats.highest, strict=True)
+    if told := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
+        yield f"  range: {told}"
+    if stats.spread is not None:
+        spread = stats.spread
+        yield (
+            f"  spread among identical parameters: {100 * spread.relative:.2g} % "
+            f"({spread.lines:,} lines of {spread.sets:,} sets)"
+        )
