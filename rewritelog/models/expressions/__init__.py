@@ -1,0 +1,35 @@
+"""Expressions over an event's parameters: text in, a value for each row of parameters out.
+
+`parse` reads one, as in `min(p1, p2)*log1p(p3) + 2`, and `Expression` is what it gives. No text
+ever reaches Python's `eval`, and text from strangers costs bounded time, memory and stack.
+
+Within: `origin` (where a text stands, and the error that says so), `tokens`, `parser`, `operations`
+(what the operators and functions compute), `expression` (evaluation and canonical text).
+"""
+
+from __future__ import annotations
+
+from rewritelog.models.expressions.expression import Expression
+from rewritelog.models.expressions.operations import FUNCTIONS
+from rewritelog.models.expressions.origin import FormulaError, Origin
+from rewritelog.models.expressions.parser import MAX_DEPTH, MAX_STEPS, parse
+from rewritelog.models.expressions.tokens import (
+    MAX_LENGTH,
+    MAX_PARAMETERS,
+    is_name,
+    parameter_number,
+)
+
+__all__ = [
+    "FUNCTIONS",
+    "MAX_DEPTH",
+    "MAX_LENGTH",
+    "MAX_PARAMETERS",
+    "MAX_STEPS",
+    "Expression",
+    "FormulaError",
+    "Origin",
+    "is_name",
+    "parameter_number",
+    "parse",
+]

@@ -1,0 +1,81 @@
+"""The words of an expression: numbers, names, operators, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from rewritelog.models.expressions.origin import Origin
+
+MAX_LENGTH = 100_000
+"""A text may have so many characters; what parses has a canonical text that is shorter."""
+
+MAX_PARAMETERS = 20
+"""Parameters are p1 … p20, as timing lines have them."""
+
+Kind = Literal["number", "name", "operator", "end"]
+
+_TOKEN = re.compile(
+    r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
+    r"|(?P<operator><=|>=|==|!=|\*\*|[-+*/^<>(),=])"
+)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+_MISSPELLED = {"**": "^", "=": "=="}
+"""Operators of other languages, and how they are written here."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One word of the text."""
+
+    kind: Kind
+    text: str
+    offset: int
+    """Of its first character, from 0."""
+
+
+def tokenize(text: str, where: Origin) -> list[Token]:
+    """Return the words of the text and an `end`; raise `FormulaError` for what is no word."""
+    if len(text) > MAX_LENGTH:
+        raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
+    tokens = []
+    at = _skip_blanks(text, 0)
+    while at < len(text):
+        token = _token(text, at, where)
+        tokens.append(token)
+        at = _skip_blanks(text, at + len(token.text))
+    tokens.append(Token("end", "", at))
+    return tokens
+
+
+def is_name(text: str) -> bool:
+    """Return whether the text can be a name: a letter or `_`, then letters, digits and `_`."""
+    found = _TOKEN.fullmatch(text)
+    return found is not None and found.lastgroup == "name"
+
+
+def parameter_number(name: str) -> int | None:
+    """Return which parameter a name such as `p12` means; None for one that is no parameter's."""
+    found = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
+    return int(found[1]) if found else None
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
+def _token(text: str, at: int, where: Origin) -> Token:
+    """Return the word that begins here."""
+    found = _TOKEN.match(text, at)
+    if found is None:
+        raise where.error(f"{text[at]!r} cannot stand in an expression", at)
+    word = found.group()
+    if word in _MISSPELLED:
+        raise where.error(f"there is no operator {word!r}; write {_MISSPELLED[word]!r}", at)
+    if found.lastgroup == "number":
+        return Token("number", word, at)
+    return Token("name" if found.lastgroup == "name" else "operator", word, at)

@@ -1,0 +1,100 @@
+"""What a formulas file says: an entry for events by name or pattern, and which of them counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rewritelog.models.expressions import Expression
+from rewritelog.text import count_text, printable
+
+
+@dataclass(frozen=True)
+class EventFormula:
+    """What a formulas file says of the events that match its patterns."""
+
+    patterns: tuple[str, ...]
+    """Event names, in which `*` stands for any characters."""
+    terms: tuple[Expression, ...]
+    """The terms of the fit, one or more, all different; a constant only if it is meant."""
+    category: Expression | None = None
+    """Splits the event: rows with equal values have a fit of their own."""
+    names: tuple[str, ...] = ()
+    """The parameters' names, `_` for one without; empty where the file names none."""
+    where: str = ""
+    """File and line, for messages."""
+
+    @property
+    def highest_parameter(self) -> int:
+        """Return the number of the last parameter that terms and category need; 0 for none."""
+        expressions = (*self.terms, *([self.category] if self.category else []))
+        return max((number for one in expressions for number in one.parameters), default=0)
+
+    def is_for(self, event: str) -> bool:
+        """Return whether one of the patterns matches the event's name."""
+        return any(matches(pattern, event) for pattern in self.patterns)
+
+    def fits(self, parameters: int) -> bool:
+        """Return whether it can be used with so many parameters: as many as named, or enough."""
+        if self.names:
+            return parameters == len(self.names)
+        return parameters >= self.highest_parameter
+
+    def spelled(self, expression: Expression) -> str:
+        """Return an expression's text in the names that the file gives to the parameters."""
+        given = {number: name for number, name in enumerate(self.names, 1) if name != "_"}
+        return expression.spelled(given)
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """The entries of a formulas file, in its order."""
+
+    name: str
+    """What the file is called in messages."""
+    entries: tuple[EventFormula, ...]
+
+    def for_event(self, event: str, parameters: int) -> EventFormula | None:
+        """Return the first entry that matches the event and fits its number of parameters."""
+        return next((entry for entry in self._matching(event) if entry.fits(parameters)), None)
+
+    def misfits(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return a sentence for each entry that matches the event but not its parameters.
+
+        Empty where a formula is found: then the entries before it were meant for other counts.
+        """
+        if self.for_event(event, parameters) is not None:
+            return ()
+        return tuple(
+            f"{entry.where}: the formula is not used for {printable(event)} with "
+            f"{count_text(parameters, 'parameter')}: it {_needs(entry)}"
+            for entry in self._matching(event)
+        )
+
+    def _matching(self, event: str) -> Iterator[EventFormula]:
+        return (entry for entry in self.entries if entry.is_for(event))
+
+
+def _needs(entry: EventFormula) -> str:
+    """Return how many parameters an entry is for."""
+    if entry.names:
+        return f"names {len(entry.names)}"
+    return f"needs p{entry.highest_parameter}"
+
+
+def matches(pattern: str, event: str) -> bool:
+    """Return whether `*` for any characters makes the pattern the event's name; in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return event == first
+    *middle, last = rest
+    end = len(event) - len(last)
+    if not (event.startswith(first) and event.endswith(last) and end >= len(first)):
+        return False
+    at = len(first)
+    for piece in middle:
+        found = event.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True

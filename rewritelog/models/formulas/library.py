@@ -1,0 +1,78 @@
+"""Formulas by kind of kernel, to be named in a formulas file instead of writing terms out.
+
+They stand where the Lost Cycles Toolkit has its standard models (Crovella and LeBlanc, "Parallel
+performance prediction using lost cycles analysis", Supercomputing '94): forms that are known for
+a kind of work, among which an engineer picks by knowing the code. Here each is the operation count
+of the textbook algorithm, with the lower orders that real code has beside it (start-up, loop
+heads, surfaces), so that the fit's coefficients are seconds an operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rewritelog.models.expressions import Expression, parse
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The terms of one kind of kernel."""
+
+    of: tuple[str, ...]
+    """Its sizes, in the order in which a formulas file's `of` gives them."""
+    terms: tuple[str, ...]
+    meant_for: str
+
+    def expressions(self) -> tuple[Expression, ...]:
+        """Return the terms, with the first size as p1, the second as p2 and so on."""
+        names = {name: number for number, name in enumerate(self.of, 1)}
+        return tuple(parse(term, names=names) for term in self.terms)
+
+
+KINDS = {
+    "constant": Kind((), ("1",), "work that no parameter changes"),
+    "linear": Kind(("n",), ("1", "n"), "a loop over n, a copy of n bytes"),
+    "n-log-n": Kind(("n",), ("1", "n", "n*log1p(n)"), "sort, FFT, building a tree"),
+    "quadratic": Kind(("n",), ("1", "n", "n^2"), "all pairs among n"),
+    "cubic": Kind(("n",), ("1", "n^2", "n^3"), "dense matrices of order n: product, LU, QR"),
+    "two-loops": Kind(("m", "n"), ("1", "m", "m*n"), "a loop over n in a loop over m"),
+    "three-loops": Kind(
+        ("k", "m", "n"), ("1", "k", "k*m", "k*m*n"), "loops over k, m and n, the last innermost"
+    ),
+    "matrix-product": Kind(
+        ("m", "n", "k"), ("1", "m*n + n*k + m*k", "m*n*k"), "m×k times k×n, with its memory traffic"
+    ),
+    "stencil-2d": Kind(("n",), ("1", "sqrt(n)", "n"), "n cells of a square, and its edge"),
+    "stencil-3d": Kind(("n",), ("1", "n^(2/3)", "n"), "n cells of a cube, and its surface"),
+    "stencil-block": Kind(
+        ("nx", "ny", "nz"),
+        ("1", "nx*ny + ny*nz + nx*nz", "nx*ny*nz"),
+        "the cells of a block of any shape, and its surface",
+    ),
+    "pairwise": Kind(("n1", "n2"), ("1", "n1 + n2", "n1*n2"), "all pairs between two groups"),
+    "pairwise-cutoff": Kind(
+        ("n1", "n2", "close"),
+        ("1", "n1 + n2", "n1*n2", "close"),
+        "pairs within a cutoff: all are tested, the `close` ones computed",
+    ),
+    "sparse-matrix-vector": Kind(
+        ("rows", "nonzeros"), ("1", "rows", "nonzeros"), "also neighbour lists, graphs, meshes"
+    ),
+    "search": Kind(
+        ("n", "lookups"),
+        ("1", "lookups", "lookups*log1p(n)"),
+        "look-ups in a tree or a sorted table",
+    ),
+    "fft-3d": Kind(
+        ("nx", "ny", "nz"),
+        ("1", "nx*ny*nz", "nx*ny*nz*log1p(nx*ny*nz)"),
+        "a transform of a grid, or of a share of it",
+    ),
+    "tree": Kind(("p",), ("1", "ceil(log2(max(p, 1)))"), "a reduction or broadcast over p"),
+    "tree-of-bytes": Kind(
+        ("p", "bytes"),
+        ("1", "ceil(log2(max(p, 1)))", "bytes*ceil(log2(max(p, 1)))"),
+        "the same with messages whose size varies",
+    ),
+}
+"""The kinds by name; logarithms are of 1 + n, so that a size of 0 has one."""

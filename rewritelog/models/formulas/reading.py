@@ -1,0 +1,244 @@
+"""Reads the text of a formulas file; every error names file, line and column."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewritelog.models.expressions import (
+    FUNCTIONS,
+    MAX_PARAMETERS,
+    Expression,
+    FormulaError,
+    Origin,
+    is_name,
+    parameter_number,
+    parse,
+)
+from rewritelog.models.formulas.entries import EventFormula, Formulas
+from rewritelog.models.formulas.library import KINDS
+from rewritelog.models.formulas.places import Path, TomlPlaces, find_places
+
+MAX_FILE = 200_000
+"""A formulas file may have so many characters."""
+
+MAX_LINE = 1000
+"""A line may have so many: tomllib's time grows with the square of a dotted key's parts."""
+
+MAX_TERMS = 100
+"""A formula may have so many terms: a fit needs some samples for each."""
+
+TABLE = "formula"
+"""The name of the one array of tables."""
+
+_KEYS = ("event", "params", "terms", "category", "kind", "of", "times")
+_PLACE_OF_TOMLLIB = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def parse_formulas(text: str, name: str) -> Formulas:
+    """Return what a formulas file says; `name` is what errors call it.
+
+    Raise `FormulaError` for text that is not TOML, for unknown or missing keys, and for values
+    that cannot be meant, with the place of each.
+    """
+    try:
+        document = _load(text, name)
+        places = find_places(text, name)
+    except RecursionError as error:
+        raise FormulaError(name, None, None, "is nested too deep") from error
+    for key in document:
+        if key != TABLE:
+            problem = f"unknown key {key!r}; formulas stand below [[{TABLE}]]"
+            raise places.of_key((key,)).error(problem)
+    tables = document.get(TABLE, [])
+    where = places.of_value((TABLE,))
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise where.error(f"{TABLE} is written [[{TABLE}]], in two brackets, for each formula")
+    if not tables:
+        raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
+    entries = (
+        _Entry(places, (TABLE, index), table).formula() for index, table in enumerate(tables)
+    )
+    return Formulas(name, tuple(entries))
+
+
+def _load(text: str, name: str) -> Mapping[str, Any]:
+    """Return the document as tomllib reads it."""
+    if len(text) > MAX_FILE:
+        raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MAX_LINE:
+            problem = f"the line has more than {MAX_LINE} characters; part it"
+            raise FormulaError(name, number, MAX_LINE + 1, problem)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # also for a number with thousands of digits
+        found = _PLACE_OF_TOMLLIB.search(str(error))
+        place = (int(found[1]), int(found[2])) if found and found[1] else _end(text)
+        problem = _PLACE_OF_TOMLLIB.sub("", str(error))
+        raise FormulaError(name, *place, f"is not TOML: {problem}") from error
+
+
+def _end(text: str) -> tuple[int, int]:
+    """Return line and column behind the last character."""
+    return text.count("\n") + 1, len(text) - text.rfind("\n")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One `[[formula]]` on its way to what it means."""
+
+    places: TomlPlaces
+    path: Path
+    table: Mapping[str, Any]
+
+    def formula(self) -> EventFormula:
+        """Return what it means."""
+        for key in self.table:
+            if key not in _KEYS:
+                raise self._key(key).error(f"unknown key {key!r}; known: {', '.join(_KEYS)}")
+        names = self._names()
+        return EventFormula(
+            self._patterns(),
+            self._terms(names),
+            self._expression("category", names),
+            names,
+            f"{self.places.name}:{self._header().line}",
+        )
+
+    def _patterns(self) -> tuple[str, ...]:
+        """Return the event names and patterns."""
+        if "event" not in self.table:
+            raise self._header().error("event is missing: the name or pattern of an event")
+        patterns = self._texts("event")
+        for text, where in patterns:
+            if not text:
+                raise where.error("an event has a name")
+        return tuple(text for text, _ in patterns)
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the parameters' names, each checked."""
+        named = self._texts("params")
+        if len(named) > MAX_PARAMETERS:
+            where = named[MAX_PARAMETERS][1]
+            raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
+        seen: set[str] = set()
+        for number, (text, where) in enumerate(named, 1):
+            if not is_name(text):
+                raise where.error(f"{text!r} is no name: a letter, then letters, digits and _")
+            if text in FUNCTIONS:
+                raise where.error(f"{text!r} is a function, so it can be no parameter's name")
+            if parameter_number(text) not in (None, number):
+                raise where.error(f"{text!r} would be the name of p{number}")
+            if text in seen and text != "_":
+                raise where.error(f"the name {text!r} stands twice")
+            seen.add(text)
+        return tuple(text for text, _ in named)
+
+    def _terms(self, names: tuple[str, ...]) -> tuple[Expression, ...]:
+        """Return the kind's terms and those written out, times what both are repeated."""
+        terms = list(self._kind_terms(names))
+        for text, where in self._texts("terms"):
+            term = _parsed(text, names, where)
+            if term in terms:
+                raise where.error(f"the term {text!r} stands twice")
+            if len(terms) == MAX_TERMS:
+                raise where.error(f"a formula has at most {MAX_TERMS} terms")
+            terms.append(term)
+        if not terms:
+            raise self._header().error("terms or kind is missing")
+        times = self._expression("times", names)
+        if times is None:
+            return tuple(terms)
+        one = parse("1")
+        where = self._value("times")
+        products = [times if term == one else _checked(times.times(term), where) for term in terms]
+        return tuple(dict.fromkeys([one, *products]))
+
+    def _kind_terms(self, names: tuple[str, ...]) -> tuple[Expression, ...]:
+        """Return the terms of the kind that the entry names, over what `of` says."""
+        sizes = [_parsed(text, names, where) for text, where in self._texts("of")]
+        named = self._text("kind")
+        if named is None:
+            if "of" in self.table:
+                raise self._key("of").error("of says what a kind is of, and there is no kind")
+            return ()
+        text, where = named
+        if text not in KINDS:
+            raise where.error(f"unknown kind {text!r}; known: {', '.join(KINDS)}")
+        kind = KINDS[text]
+        if "of" not in self.table:
+            if names and len(kind.of) > len(names):
+                raise where.error(f"{text} is of {len(kind.of)}, and params names {len(names)}")
+            return kind.expressions()
+        if len(sizes) != len(kind.of):
+            sought = f"{text} is of {len(kind.of)} ({', '.join(kind.of)})"
+            raise self._key("of").error(f"{sought}, not of {len(sizes)}")
+        given = dict(enumerate(sizes, 1))
+        return tuple(_checked(term.with_parameters(given), where) for term in kind.expressions())
+
+    def _expression(self, key: str, names: tuple[str, ...]) -> Expression | None:
+        """Return the expression that the key has, None without the key."""
+        found = self._text(key)
+        return None if found is None else _parsed(found[0], names, found[1])
+
+    def _text(self, key: str) -> tuple[str, Origin] | None:
+        """Return a key's text with its place, None without the key."""
+        if key not in self.table:
+            return None
+        return _text(key, self.table[key], self._value(key))
+
+    def _texts(self, key: str) -> list[tuple[str, Origin]]:
+        """Return the texts of a key's list with their places, none without the key.
+
+        A single event may stand without a list, and only a constant is a kind of nothing.
+        """
+        values = self.table.get(key)
+        if values is None:
+            return []
+        if key == "event" and isinstance(values, str):
+            return [(values, self._value(key))]
+        if not isinstance(values, list):
+            raise self._value(key).error(f"{key} is a list of texts in quotes")
+        if not values and key != "of":
+            raise self._value(key).error(f"{key} is empty")
+        return [_text(key, value, self._value(key, at)) for at, value in enumerate(values)]
+
+    def _header(self) -> Origin:
+        return self.places.of_key(self.path)
+
+    def _key(self, key: str) -> Origin:
+        return self.places.of_key((*self.path, key))
+
+    def _value(self, *key: str | int) -> Origin:
+        return self.places.of_value((*self.path, *key))
+
+
+def _parsed(text: str, names: tuple[str, ...], where: Origin) -> Expression:
+    """Return the expression that a text in the file says, in the names that the entry gives."""
+    numbers = {name: number for number, name in enumerate(names, 1) if name != "_"}
+    return parse(text, names=numbers, parameters=len(names) or MAX_PARAMETERS, where=where)
+
+
+def _checked(expression: Expression, where: Origin) -> Expression:
+    """Return a composed expression; raise `FormulaError` where it is beyond what may be written."""
+    try:
+        return parse(str(expression))
+    except FormulaError as error:
+        raise where.error(error.problem) from error
+
+
+def _text(key: str, value: object, where: Origin) -> tuple[str, Origin]:
+    """Return a value that must be text, with its place."""
+    if not isinstance(value, str):
+        raise where.error(f"{key} takes text in quotes, not {_kind_of(value)}")
+    return value, where
+
+
+def _kind_of(value: object) -> str:
+    """Return what TOML calls a value's type."""
+    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
+    return names.get(type(value), "a date or time")

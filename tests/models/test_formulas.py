@@ -1,0 +1,363 @@
+"""Formulas files: which formula an event gets, what a kind of kernel stands for, wrong files."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewritelog.models.expressions import FormulaError, parse
+from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
+from rewritelog.models.formulas.entries import matches
+from rewritelog.models.formulas.places import find_places
+
+DOCS = Path(__file__).parents[2] / "docs" / "formulas.md"
+
+NAMD = """\
+# two patches, their cells on the patch grid, and what the pair list had to do
+[[formula]]
+event = "calc_pair_*"
+params = ["n1", "n2", "x1", "y1", "z1", "x2", "y2", "z2", "tested", "close", "_", "_", "_", "_"]
+terms = ["1", "n1*n2", "tested", "close"]
+category = "torus_distance(x1, y1, z1, x2, y2, z2, 6, 6, 4)"
+
+[[formula]]
+event = ["angles", "dihedrals"]
+kind = "linear"
+of = ["p2"]
+times = "p1"
+
+[[formula]]
+event = "*"
+kind = "n-log-n"
+"""
+
+
+def entry(body: str) -> str:
+    return f'[[formula]]\nevent = "kernel"\n{body}\n'
+
+
+def listed(values) -> str:
+    return "[" + ", ".join(f"'{value}'" for value in values) + "]"
+
+
+def terms(body: str, event: str = "kernel", parameters: int = 3) -> list[str]:
+    found = parse_formulas(entry(body), "my.toml").for_event(event, parameters)
+    assert found is not None
+    return [str(term) for term in found.terms]
+
+
+def refused(text: str) -> FormulaError:
+    with pytest.raises(FormulaError) as caught:
+        parse_formulas(text, "my.toml")
+    return caught.value
+
+
+def test_an_event_gets_the_first_formula_that_matches_and_fits():
+    formulas = parse_formulas(NAMD, "namd.toml")
+    pair = formulas.for_event("calc_pair_energy_fullelect", 14)
+    assert pair is formulas.entries[0]
+    assert pair.where == "namd.toml:2"
+    assert pair.category == parse("torus_distance(p3, p4, p5, p6, p7, p8, 6, 6, 4)")
+    assert [str(term) for term in pair.terms] == ["1", "p1*p2", "p9", "p10"]
+    assert [pair.spelled(term) for term in pair.terms] == ["1", "n1*n2", "tested", "close"]
+    assert formulas.for_event("dihedrals", 2) is formulas.entries[1]
+    assert formulas.for_event("other", 2) is formulas.entries[2]
+    assert formulas.for_event("other", 0) is None
+
+
+def test_a_formula_is_not_used_for_another_number_of_parameters():
+    """Torn lines show as another number: they fall to a later formula, or to none."""
+    formulas = parse_formulas(NAMD, "namd.toml")
+    assert formulas.for_event("calc_pair_x", 13) is formulas.entries[2]
+    assert formulas.misfits("calc_pair_x", 13) == ()
+    named, any_event = formulas.misfits("calc_pair_x", 0)
+    assert named == (
+        "namd.toml:2: the formula is not used for calc_pair_x with 0 parameters: it names 14"
+    )
+    assert any_event.endswith("with 0 parameters: it needs p1")
+    assert formulas.for_event("angles", 20) is formulas.entries[1]  # nothing is named: p2 is enough
+
+
+def test_a_formula_evaluates_on_real_lines(reference_timings):
+    formulas = parse_formulas(NAMD, "namd.toml")
+    classes = {}
+    for samples in reference_timings("namd"):
+        formula = formulas.for_event(samples.event, samples.params.shape[1])
+        for term in formula.terms:
+            assert np.isfinite(term.evaluate(samples.params)).all()
+        if formula.category is not None:
+            classes[samples.event] = set(formula.category.evaluate(samples.params))
+    assert classes == {"calc_pair_energy_fullelect": {1, 2, 3}}
+
+
+def test_formulas_cross_process_borders():
+    formulas = parse_formulas(NAMD, "namd.toml")
+    assert pickle.loads(pickle.dumps(formulas)) == formulas  # noqa: S301 - just made
+
+
+@pytest.mark.parametrize(
+    ("pattern", "event", "expected"),
+    [
+        ("a", "a", True), ("a", "ab", False), ("*", "", True), ("*", "a b", True),
+        ("a*", "a", True), ("a*", "ba", False), ("*b", "ab", True), ("*b", "abc", False),
+        ("a*b", "ab", True), ("a*b", "aXXb", True), ("a*a", "a", False), ("ab*ba", "aba", False),
+        ("*a*b*", "xaybz", True), ("*a*b*", "xbyaz", False), ("a**b", "ab", True),
+        ("Cell<3>::[run]", "Cell<3>::[run]", True), ("a?", "ab", False), ("[ab]", "a", False),
+        ("*x*x", "xx", True), ("*x*x", "x", False),
+    ],
+)  # fmt: skip
+def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern, event, expected):
+    assert matches(pattern, event) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"[x{i}]\na" + ".a" * 490 + "=1\n" for i in range(199)),
+        "".join("[[" + "a." * 490 + "a]]\n" for _ in range(199)),
+        "a = [" + ("[]," * 330 + "\n") * 199 + "]",
+        "a = '''" + ("x" * 999 + "\n") * 199 + "'''",
+        "".join("[[formula]]\nevent='a'\nterms=['1']\nx=1\n" for _ in range(5000)),
+    ],
+    ids=["dotted keys", "dotted headers", "arrays", "a long string", "many formulas"],
+)
+def test_a_file_takes_little_time_whatever_it_holds(text):
+    started = time.perf_counter()
+    refused(text)
+    assert time.perf_counter() - started < 20
+
+
+def test_matching_takes_linear_time():
+    started = time.perf_counter()
+    assert not matches("*a" * 2000 + "*b", "a" * 100_000)
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_kernel_can_be_named(kind):
+    sizes = len(KINDS[kind].of)
+    expected = [str(term) for term in KINDS[kind].expressions()]
+    assert terms(f'kind = "{kind}"') == expected
+    of = listed(f"p{number}" for number in range(1, sizes + 1))
+    assert terms(f'kind = "{kind}"\nof = {of}') == expected
+    rows = np.random.default_rng(5).uniform(1, 100, (200, max(sizes, 1)))
+    columns = np.column_stack([term.evaluate(rows) for term in KINDS[kind].expressions()])
+    assert np.linalg.matrix_rank(columns / columns.max(axis=0)) == len(expected)
+    zeros = np.zeros((1, max(sizes, 1)))
+    assert all(np.isfinite(term.evaluate(zeros)).all() for term in KINDS[kind].expressions())
+
+
+def test_a_kind_is_of_any_expressions():
+    assert terms('params = ["r", "m", "k"]\nkind = "n-log-n"\nof = ["m*k"]') == (
+        ["1", "p2*p3", "p2*p3*log1p(p2*p3)"]
+    )
+    assert terms('kind = "stencil-3d"\nof = ["p1 + 2"]') == ["1", "(p1 + 2)^(2/3)", "p1 + 2"]
+
+
+def test_a_kind_may_have_terms_of_its_own_beside_it():
+    assert terms('kind = "linear"\nterms = ["p2*p3"]') == ["1", "p1", "p2*p3"]
+
+
+def test_a_repeat_count_multiplies_every_term_and_leaves_a_constant():
+    assert terms('kind = "n-log-n"\nof = ["p2"]\ntimes = "p1"') == (
+        ["1", "p1", "p1*p2", "p1*(p2*log1p(p2))"]
+    )
+    assert terms('terms = ["p2", "p3"]\ntimes = "p1 + 1"') == ["1", "(p1 + 1)*p2", "(p1 + 1)*p3"]
+
+
+def test_what_is_composed_is_text_that_parses_again():
+    """A model file holds the text; what grows beyond the limits is refused at its place."""
+    deep = "(" * 95 + "p1" + "-1)" * 95
+    formulas = parse_formulas(entry(f'kind = "fft-3d"\nof = ["{deep}", "p2", "p3"]'), "my.toml")
+    for term in formulas.entries[0].terms:
+        assert parse(str(term)) == term
+    right = "p1-(" * 50 + "p1" + ")" * 50
+    error = refused(entry(f'kind = "fft-3d"\nof = ["{right}", "p2", "p3"]'))
+    assert "nested more than" in str(error)
+    assert (error.line, error.column) == (3, 9)
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "column", "problem"),
+    [
+        ('terms = ["1", "n*q"]\nparams = ["n"]', 3, 18, "unknown name 'q'; known: p1 to p1, n"),
+        ('terms = ["1",\n  "p1",\n  "foo(p1)"]', 5, 4, r"unknown function 'foo'"),
+        ('terms = ["""\n1 +\n  q"""]', 5, 3, "unknown name 'q'"),
+        ('terms = ["\\u0070\\u0031 + q"]', 3, 26, "unknown name 'q'"),
+        ('terms = ["1", """\\\n   p1 \\\n  + q"""]', 5, 5, "unknown name 'q'"),
+        ("terms = ['p1 +']", 3, 15, "missing before the end"),
+        ('terms = ["1"]\ncategory = "p1 <"', 4, 17, "missing before the end"),
+        ('terms = ["p2"]\nparams = ["n"]', 3, 11, "no parameter 'p2': they are p1 to p1"),
+        ('terms = ["1"]\nnames = ["n"]', 4, 1, "unknown key 'names'; known: event, params, terms"),
+        ('"terms" = ["1"]\n"na\\u006des" = 1', 4, 1, "unknown key 'names'"),
+        ("terms.x = 1", 3, 1, "terms is a list"),
+        ('terms = "1"', 3, 10, "terms is a list of texts in quotes"),
+        ("terms = [1]", 3, 10, "terms takes text in quotes, not a number"),
+        ('terms = ["1", true]', 3, 15, "not a boolean"),
+        ("terms = [1979-05-27 07:32:00]", 3, 10, "not a date or time"),
+        ('terms = ["1", ["p1"]]', 3, 15, "not a list"),
+        ("terms = []", 3, 9, "terms is empty"),
+        ('params = ["n"]', 1, 1, "terms or kind is missing"),
+        ('terms = ["p1*p2", "p1 * p2"]', 3, 20, "the term 'p1 \\* p2' stands twice"),
+        (f"terms = {listed(range(101))}", 3, 601, "at most 100 terms"),
+        ('terms = ["1"]\nparams = ["n", "n"]', 4, 17, "the name 'n' stands twice"),
+        ('terms = ["1"]\nparams = ["2n"]', 4, 12, "'2n' is no name"),
+        ('terms = ["1"]\nparams = ["max"]', 4, 12, "'max' is a function"),
+        ('terms = ["1"]\nparams = ["p2"]', 4, 12, "'p2' would be the name of p1"),
+        (f"terms = ['1']\nparams = {listed(['_'] * 21)}", 4, 112, "at most 20 parameters"),
+        ('kind = "n-log"', 3, 9, "unknown kind 'n-log'; known: constant, linear, n-log-n"),
+        ("kind = 3", 3, 8, "kind takes text in quotes, not a number"),
+        ('kind = "linear"\nof = ["p1", "p2"]', 4, 1, r"linear is of 1 \(n\), not of 2"),
+        ('kind = "fft-3d"\nparams = ["n"]', 3, 9, "fft-3d is of 3, and params names 1"),
+        ('kind = "linear"\nof = ["p1 p2"]', 4, 11, "an operator is missing"),
+        ('terms = ["1"]\nof = ["p1"]', 4, 1, "there is no kind"),
+        ('terms = ["1"]\ntimes = ["p1"]', 4, 9, "times takes text in quotes, not a list"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_file_line_and_column(body, line, column, problem):
+    for newline in ("\n", "\r\n"):
+        with pytest.raises(FormulaError, match=problem) as caught:
+            parse_formulas(entry(body).replace("\n", newline), "my.toml")
+        assert (caught.value.line, caught.value.column) == (line, column)
+        assert str(caught.value).startswith(f"my.toml:{line}:{column}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "problem"),
+    [
+        ("", "my.toml:", r"has no \[\[formula\]\]"),
+        ("formula = []", "my.toml:", r"has no \[\[formula\]\]"),
+        ("[formula]\nevent = 'a'", "my.toml:1:1:", r"is written \[\[formula\]\], in two brackets"),
+        ("formula = 3", "my.toml:1:11:", "in two brackets"),
+        ("version = 1\n" + entry("terms = ['1']"), "my.toml:1:1:", "unknown key 'version'"),
+        ("\n[[formulas]]\nevent = 'a'", "my.toml:2:1:", "unknown key 'formulas'"),
+        ("[[formula]]\nterms = ['1']", "my.toml:1:1:", "event is missing"),
+        ("[[formula]]\nterms = ['1']\nevent = 3", "my.toml:3:9:", "event is a list of texts"),
+        ("[[formula]]\nterms = ['1']\nevent = ''", "my.toml:3:10:", "an event has a name"),
+        ("[[formula]]\nevent = ['a', '']", "my.toml:2:16:", "an event has a name"),
+        ("[[formula]]\nevent = []", "my.toml:2:9:", "event is empty"),
+        ("[[formula]]\n[formula.terms]\na = 1", "my.toml:1:1:", "event is missing"),
+        (entry("[formula.more]\na = 1"), "my.toml:3:1:", "unknown key 'more'"),
+        ("[[formula]]\nevent = 'a", "my.toml:2:", "is not TOML: "),
+        ("[[formula]]\nevent = 'a'\nevent = 'b'", "my.toml:3:", "is not TOML: Cannot overwrite"),
+        ("a = \n", "my.toml:1:5:", "is not TOML: Invalid value"),
+        ("a = [", "my.toml:1:6:", "is not TOML: "),
+        ("a = '\x1b[31m'", "my.toml:1:6:", r"is not TOML: .*'\\x1b'"),
+        ("a = [\n" + "[\n" * 3000, "my.toml:", "is nested too deep"),
+        ("a = " + "9" * 900, "my.toml:1:1:", "unknown key 'a'"),
+        ("b = 1\n" + "a" * 1001 + " = 1", "my.toml:2:1001:", "more than 1000 characters; part it"),
+        ("#\n" * 100_001, "my.toml:", "has more than 200000 characters"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_none_says_so(text, start, problem):
+    with pytest.raises(FormulaError, match=problem) as caught:
+        parse_formulas(text, "my.toml")
+    assert str(caught.value).startswith(start.removesuffix(":"))
+
+
+TRICKY = r'''
+title = "a # not a comment" # one
+"quoted key" . 'and.dotted' = [ "x", [ 'y', "\t\"z\" \U0001F600 ü" ], { a = "in", b.c = 'line' } ]
+number = 1_000
+date = 1979-05-27 07:32:00Z
+[table . sub]
+multi = """
+  first line \
+     folded
+  "quoted" ""two"""""
+literal = \'\'\'
+no \escapes here''\'\'\'
+empty = ""
+blank = """"""
+[[list]]
+name = "first"
+[[list.inner]]
+name = "first of first"
+[[list.inner]]
+name = "second of first"
+[[list]]
+[list.plain]
+name = "of second"
+[[list.inner]]
+name = "first of second"
+'''.replace("\\'", "'")
+
+
+def strings(value, path=()):
+    """All strings in a document with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in parts:
+            yield from strings(part, (*path, key))
+
+
+def test_every_string_of_a_tricky_file_is_found_where_it_stands():
+    lines = TRICKY.split("\n")
+    places = find_places(TRICKY, "tricky.toml")
+    found = dict(strings(tomllib.loads(TRICKY)))
+    assert len(found) == 15
+    for path, value in found.items():
+        origin = places.of_value(path)
+        steps = origin.places or [(origin.line, origin.column + i) for i in range(len(value) + 1)]
+        assert len(steps) == len(value) + 1, path
+        for character, (line, column) in zip(value, steps, strict=False):
+            written = (lines[line - 1] + "\n")[column - 1]
+            assert written in (character, "\\"), path
+    assert places.of_key(("list", 0, "inner", 1)).line == lines.index("[[list.inner]]", 18) + 1
+    assert places.of_key(("quoted key", "and.dotted")).column == 1
+
+
+@given(
+    st.lists(
+        st.sampled_from(["[[formula]]\n", "event", "terms", " = ", '"', "'", '"""', "[", "]", "\\",
+                         "p1", "*", "1", ",", "\n", "#", "{", "}", "u0041", ".", "kind", "linear",
+                         "'''", "\r\n", 'event = "a"\n', 'terms = ["1"]\n']),
+        max_size=30,
+    )
+)  # fmt: skip
+def test_any_text_is_formulas_or_a_formula_error(parts):
+    try:
+        formulas = parse_formulas("".join(parts), "my.toml")
+    except FormulaError:
+        return
+    assert isinstance(formulas, Formulas)
+
+
+@given(st.text(max_size=12), st.sampled_from(['"', "'", '"""', "'''"]))
+def test_any_string_is_found_where_it_stands(content, quote):
+    text = f"a = [0, {quote}{content}{quote}, 'end']"
+    try:
+        value = tomllib.loads(text)["a"][1]
+    except ValueError:
+        return
+    places = find_places(text, "my.toml")
+    origin = places.of_value(("a", 1))
+    assert len(origin.places) in (0, len(value) + 1)
+    last = text.replace("\r\n", "\n").rindex("'end'")
+    end = places.of_value(("a", 2))
+    before = text.replace("\r\n", "\n")[:last]
+    assert (end.line, end.column - 1) == (before.count("\n") + 1, last - before.rfind("\n"))
+
+
+def test_the_docs_show_the_library_as_it_is():
+    text = DOCS.read_text()
+    for name, kind in KINDS.items():
+        row = f"| `{name}` | {', '.join(kind.of) or '–'} | "
+        row += ", ".join(f"`{term}`" for term in kind.terms) + f" | {kind.meant_for} |"
+        assert row in text, row
+
+
+def test_the_example_of_the_docs_is_a_formulas_file():
+    examples = [part.split("```")[0] for part in DOCS.read_text().split("```toml\n")[1:]]
+    assert examples
+    for example in examples:
+        assert parse_formulas(example, "docs").entries
