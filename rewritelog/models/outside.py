@@ -1,0 +1,244 @@
+"""Outside models: any class with scikit-learn's `fit(X, y)` and `predict(X)`, as `module:Class`.
+
+Naming one runs the code of its module. It is imported then and at no other time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.base import (
+    EventTimings,
+    FittedModel,
+    Flags,
+    Floats,
+    Model,
+    Prediction,
+    Timings,
+)
+from rewritelog.models.checks import checked_seconds, named
+from rewritelog.text import count_text
+
+Key = tuple[str, int]
+"""An event's name and its number of parameters; each pair has a regressor of its own."""
+
+_NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
+_WORDS = {"true": True, "false": False, "none": None}
+_ONE_AT_A_TIME = threading.Lock()
+"""Held while a regressor predicts: nobody asks outside classes to bear several threads."""
+
+
+@dataclass(frozen=True)
+class OutsideOptions:
+    """What the regressor is made with."""
+
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FittedEvent:
+    """One event's regressor after its fit."""
+
+    regressor: Any
+    samples: int
+    lowest: Floats
+    highest: Floats
+    """The range of each parameter over the samples, shape (parameters,)."""
+
+
+@dataclass(frozen=True)
+class MeanTime:
+    """What predicts for events without parameters, which no regressor has columns for."""
+
+    seconds: float
+
+    def predict(self, params: Floats) -> Floats:
+        """Return the mean for every row."""
+        return np.full(len(params), self.seconds)
+
+
+@dataclass(frozen=True)
+class FittedOutside(FittedModel):
+    """One fitted regressor for each event and number of parameters."""
+
+    name: str
+    """The regressor's, as `module:Class`."""
+    options: OutsideOptions
+    events: Mapping[Key, FittedEvent]
+    unfitted: tuple[Key, ...]
+
+    def predict(self, event: str, params: Floats) -> Floats:
+        """Return the regressor's answer; NaN for rows with parameters that are not finite."""
+        seconds = np.full(len(params), np.nan)
+        found = self.events.get((event, params.shape[1]))
+        usable = np.isfinite(params).all(axis=1)
+        if found is None or not usable.any():
+            return seconds
+        where = f"model {self.name!r}, event {event!r}"
+        with _ONE_AT_A_TIME, named(where):
+            answer = found.regressor.predict(params[usable])
+        seconds[usable] = checked_seconds(answer, int(usable.sum()), where)
+        return seconds
+
+    def judge(self, event: str, params: Floats) -> Prediction:
+        """Return the regressor's answer, with the rows outside the samples' range."""
+        exact = np.zeros(len(params), dtype=np.bool_)
+        outside = exact.copy()
+        found = self.events.get((event, params.shape[1]))
+        if found is not None:
+            outside = ~_within(params, found)
+        return Prediction(self.predict(event, params), exact, outside)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the regressor's name and arguments, and what each event was fitted to."""
+        return {
+            "regressor": self.name,
+            "arguments": {key: _plain(value) for key, value in self.options.arguments.items()},
+            "events": [
+                {
+                    "event": event,
+                    "parameters": parameters,
+                    "samples": fitted.samples,
+                    "lowest": fitted.lowest.tolist(),
+                    "highest": fitted.highest.tolist(),
+                }
+                for (event, parameters), fitted in self.events.items()
+            ],
+        }
+
+    def summary(self) -> tuple[str, ...]:
+        """Return a line for each event."""
+        return tuple(
+            f"{_label(event, parameters)}: fitted to {count_text(fitted.samples, 'sample')}"
+            for (event, parameters), fitted in self.events.items()
+        )
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return which events have no usable samples."""
+        return tuple(
+            f"{_label(event, parameters)}: no usable timing sample, so it is not covered; "
+            "add timing lines"
+            for event, parameters in self.unfitted
+        )
+
+
+class Outside(Model[OutsideOptions]):
+    """Fits one new regressor to the samples of each event and number of parameters."""
+
+    Options = OutsideOptions
+
+    def __init__(self, name: str, options: OutsideOptions, maker: Callable[..., Any]) -> None:
+        """Take a class, or a function, that gives a new regressor when it is called."""
+        super().__init__(options)
+        self._name = name
+        self._maker = maker
+        self._new()  # so that wrong arguments show before timings are read
+
+    def fit(self, timings: Timings) -> FittedOutside:
+        """Return the fitted regressors; raise `ModelError` naming the event where one raises."""
+        events: dict[Key, FittedEvent] = {}
+        unfitted: list[Key] = []
+        for samples in timings:
+            key = (samples.event, samples.params.shape[1])
+            usable = np.isfinite(samples.params).all(axis=1) & np.isfinite(samples.seconds)
+            if usable.any():
+                events[key] = self._fit_event(samples, usable)
+            else:
+                unfitted.append(key)
+        return FittedOutside(self._name, self.options, events, tuple(unfitted))
+
+    def _fit_event(self, samples: EventTimings, usable: Flags) -> FittedEvent:
+        params, seconds = samples.params[usable], samples.seconds[usable]
+        regressor: Any = MeanTime(float(seconds.mean()))
+        if params.shape[1]:
+            regressor = self._new()
+            with named(f"model {self._name!r}, event {samples.event!r}, fit"):
+                regressor.fit(params, seconds)
+        lowest, highest = params.min(axis=0), params.max(axis=0)
+        return FittedEvent(regressor, len(seconds), lowest, highest)
+
+    def _new(self) -> Any:
+        """Return a regressor that is fitted to nothing yet."""
+        name, arguments = self._name, self.options.arguments
+        told = "".join(f" {key}={value!r}" for key, value in arguments.items()) or " no options"
+        with named(f"model {name!r} cannot be made with{told}"):
+            regressor = self._maker(**arguments)
+        for method in ("fit", "predict"):
+            if not callable(getattr(regressor, method, None)):
+                raise ModelError(f"model {name!r} has no method {method}; it needs fit and predict")
+        return regressor
+
+
+def import_named(name: str) -> Any:
+    """Import the module of `module:Class`, which runs its code, and return the class.
+
+    Raise `UsageError` for another form of name, and `ModelError` where the import fails.
+    """
+    parts = _NAME.fullmatch(name)
+    if parts is None:
+        raise UsageError(f"an outside model is named module:Class, not {name!r}")
+    try:
+        module = import_module(parts["module"])
+        return reduce(getattr, parts["path"].split("."), module)
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}"
+        hint = "" if not isinstance(error, ModuleNotFoundError) else (
+            "; a module in the current folder is found with PYTHONPATH=."
+        )  # fmt: skip
+        raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
+
+
+def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> Outside:
+    """Return the model of a class or function; text among the arguments is taken as written.
+
+    A regressor that takes a `random_state` gets 0 unless it is told, so that a run can be repeated.
+    """
+    if not callable(maker):
+        raise ModelError(f"model {name!r} is neither a class nor a function")
+    given = {key.replace("-", "_"): _literal(value) for key, value in arguments.items()}
+    with suppress(ValueError, TypeError):  # some callables do not tell what they take
+        if "random_state" in inspect.signature(maker).parameters:
+            given.setdefault("random_state", 0)
+    return Outside(name, OutsideOptions(given), maker)
+
+
+def _label(event: str, parameters: int) -> str:
+    """Return how lines for people name an event's fit."""
+    return f"{event} ({count_text(parameters, 'parameter')})"
+
+
+def _literal(value: object) -> object:
+    """Return the number, truth value or None that a text spells; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    return value
+
+
+def _within(params: Floats, fitted: FittedEvent) -> Flags:
+    """Return which rows lie within the range of the samples."""
+    inside = (params >= fitted.lowest) & (params <= fitted.highest)
+    within: Flags = np.all(inside, axis=1)
+    return within
+
+
+def _plain(value: object) -> object:
+    """Return a value that JSON has, or its text."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | None) else repr(value)

@@ -1,0 +1,56 @@
+"""The files that a model is made with besides timings: formulas, coefficients, model files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rewritelog.errors import ModelError
+from rewritelog.models.base import ModelText
+from rewritelog.models.model_file import ModelFile, parse_model
+
+MAX_BYTES = 16 << 20
+"""A larger file is no list of formulas or coefficients."""
+
+MAX_MODEL_BYTES = 256 << 20
+"""A larger file is no model: one with a million exact matches of 8 parameters has 150 MB."""
+
+
+def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, ModelText]:
+    """Return the texts of the files that are named, by what they are.
+
+    Raise `ModelError` for a file that cannot be read or is not UTF-8.
+    """
+    files = {"formulas": formulas, "coefficients": coefficients}
+    return {what: read_model_text(path) for what, path in files.items() if path is not None}
+
+
+def read_model_file(path: Path) -> ModelFile:
+    """Return the model that a file holds; raise `ModelError` where it does not hold one."""
+    read = read_model_text(path, MAX_MODEL_BYTES)
+    return parse_model(read.text, read.name)
+
+
+def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:
+    """Return the text of a file; raise `ModelError` where it cannot be read or is not UTF-8."""
+    try:
+        with open(path, "rb", opener=_open_regular) as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > most_bytes:
+        raise ModelError(f"{path}: is larger than {most_bytes} bytes")
+    try:
+        return ModelText(str(path), content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: byte {error.start} is not UTF-8") from error
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file; one that waits for a writer, or never ends, is refused."""
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(0, "it is not a regular file")
+    return handle

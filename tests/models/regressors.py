@@ -1,0 +1,87 @@
+"""Regressors as users write them, right and wrong; the tests name them `regressors:Class`."""
+
+# ruff: noqa: N803 - X is what scikit-learn calls it
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+
+class Plane:
+    """Least squares over 1, p1, p2, …: right in every way."""
+
+    def __init__(self, scale=1.0, offset=None):
+        self.scale = scale
+        self.offset = offset
+
+    def fit(self, X, y):
+        columns = np.column_stack([np.ones(len(X)), X])
+        self.coefficients = np.linalg.lstsq(columns, y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return self.scale * (self.coefficients[0] + X @ self.coefficients[1:])
+
+
+class Seeded(Plane):
+    """Takes a seed, as scikit-learn's do."""
+
+    def __init__(self, random_state=None):
+        super().__init__(scale=1.0 + (random_state or 0))
+
+
+class Alone(Plane):
+    """Raises where two threads predict at once."""
+
+    busy = threading.Lock()
+
+    def predict(self, X):
+        if not self.busy.acquire(blocking=False):
+            raise RuntimeError("two at a time")
+        try:
+            return super().predict(X)
+        finally:
+            self.busy.release()
+
+
+class FailsToFit(Plane):
+    def fit(self, X, y):
+        raise RuntimeError("no luck")
+
+
+class FailsToPredict(Plane):
+    def predict(self, X):
+        raise ZeroDivisionError("no luck")
+
+
+class WrongShape(Plane):
+    def predict(self, X):
+        return np.zeros((len(X), 1))
+
+
+class Words(Plane):
+    def predict(self, X):
+        return ["long"] * len(X)
+
+
+class Infinite(Plane):
+    def predict(self, X):
+        return np.full(len(X), np.inf)
+
+
+class NoPredict:
+    def fit(self, X, y):
+        return self
+
+
+class Group:
+    Plane = Plane
+
+
+def doubled(scale=1.0):
+    """Make one, as a function."""
+    return Plane(2 * scale)
+
+
+CONSTANT = 3
