@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,22 @@ class Prediction:
     """True where the duration is that of identically parameterised samples, not the fit's."""
     outside: Flags
     """True where a parameter lies outside the range of the samples."""
+    remote: Flags | None = None
+    """True where the fit's terms reach further than for any sample (by leverage); None: unknown."""
+    negative: Flags | None = None
+    """True where the fit gives less than zero, before any bounds; None: where `seconds` do."""
+
+
+@dataclass(frozen=True)
+class TotalSpread:
+    """How single durations and their mean differ from what a model predicts, as relative errors."""
+
+    single: float
+    """Standard deviation of a measured duration from its prediction, independent of others."""
+    common: float
+    """Standard deviation of the mean of all of them, which more brackets do not average out."""
+    coverage: float | None = None
+    """Share of held-out samples in intervals that are to hold nine in ten; None: not measured."""
 
 
 class FittedModel(ABC):
@@ -60,6 +76,18 @@ class FittedModel(ABC):
         nothing = np.zeros(len(params), dtype=np.bool_)
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)
 
+    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
+        """Return a factor for each row's duration that spreads it as measured ones spread.
+
+        `numbers` lie in [0, 1), one for each row, and decide which of the held-out residuals a row
+        gets. None where the model knows of no residuals.
+        """
+        return None
+
+    def total_spread(self, event: str, parameters: int) -> TotalSpread | None:  # noqa: ARG002
+        """Return what the error of a sum of predictions is made of; None where it is not known."""
+        return None
+
     def describe(self) -> dict[str, Any]:
         """Return the fit in full, in types that JSON has, for the machine-readable report."""
         return {}
@@ -71,6 +99,15 @@ class FittedModel(ABC):
     def warnings(self) -> tuple[str, ...]:
         """Return what a user should know before relying on the fit, a sentence each."""
         return ()
+
+
+@dataclass(frozen=True)
+class ModelText:
+    """The text of a file that a model is made with; models open no files."""
+
+    name: str
+    """What errors call the file."""
+    text: str
 
 
 OptionsT = TypeVar("OptionsT")
@@ -85,11 +122,21 @@ class Model(ABC, Generic[OptionsT]):
     uses_params: ClassVar[bool] = True
     """Whether the model predicts from param records, so that they are read at all."""
 
+    columns: ClassVar[Literal["params", "counters"]] = "params"
+    """What the columns of its tables are: the parameters of lines, or their counters."""
+
     needs_timings: ClassVar[bool] = True
     """Whether the model is fitted, so that running without timings is an error."""
 
-    def __init__(self, options: OptionsT) -> None:
+    takes_text: ClassVar[str | None] = None
+    """Which text the model is made with besides: `formulas`, `coefficients` or none."""
+
+    needs_text: ClassVar[bool] = False
+    """Whether it cannot be made without that text."""
+
+    def __init__(self, options: OptionsT, text: ModelText | None = None) -> None:
         self.options = options
+        self.text = text
 
     @abstractmethod
     def fit(self, timings: Timings) -> FittedModel:

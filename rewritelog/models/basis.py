@@ -13,15 +13,13 @@ import numpy as np
 
 from rewritelog.errors import UsageError
 from rewritelog.models.base import Flags, Floats
+from rewritelog.models.expressions import Expression, parse
 
 HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 """The bases by name, with the highest power of a parameter in each."""
 
 NARROWEST_RANGE = 1e-12
 """A parameter whose half range is at most this share of its largest value counts as constant."""
-
-BLOCK_ROWS = 1 << 15
-"""Rows computed at a time, so that temporaries stay in the cache."""
 
 
 @dataclass(frozen=True, order=True)
@@ -80,6 +78,16 @@ class Scaling:
         scaled: Floats = (params[:, which] - self.centre[which]) / self.scale[which]
         return scaled if term.power == 1 else scaled * scaled
 
+    def expression(self, term: Term) -> Expression:
+        """Return the term as an expression that evaluates to its `column`."""
+        if term.power == 0:
+            return parse("1")
+        which = term.parameter - 1
+        centre, scale = float(self.centre[which]), float(self.scale[which])
+        moved = f"p{term.parameter} {'+' if centre < 0 else '-'} {abs(centre)!r}"
+        scaled = f"({moved})/{scale!r}"
+        return parse(scaled if term.power == 1 else f"({scaled})^{term.power}")
+
 
 def design_matrix(terms: Sequence[Term], params: Floats, scaling: Scaling) -> Floats:
     """Return the columns of the terms, shape (rows, terms), in scaled parameters."""
@@ -87,22 +95,3 @@ def design_matrix(terms: Sequence[Term], params: Floats, scaling: Scaling) -> Fl
     for place, term in enumerate(terms):
         matrix[:, place] = scaling.column(term, params)
     return matrix
-
-
-def evaluate(
-    terms: Sequence[Term], coefficients: Floats, params: Floats, scaling: Scaling
-) -> Floats:
-    """Return the sum of the terms for each row; NaN where it is not a finite number.
-
-    Each row is computed by elementwise operations in one order, never by a matrix product, so
-    that its value does not depend on which rows stand beside it: a log rewritten in one piece and
-    in many has the same bits.
-    """
-    result = np.zeros(len(params))
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for start in range(0, len(params), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            for term, coefficient in zip(terms, coefficients, strict=True):
-                result[block] += coefficient * scaling.column(term, params[block])
-        result[~np.isfinite(result)] = np.nan
-    return result

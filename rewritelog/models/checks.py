@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,12 +10,20 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, RewriteLogError
-from rewritelog.models.base import FittedModel, Flags, Floats, Model, Prediction, Timings
+from rewritelog.models.base import (
+    FittedModel,
+    Flags,
+    Floats,
+    Model,
+    Prediction,
+    Timings,
+    TotalSpread,
+)
 
 
 def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedModel:
     """Return the model fitted; raise `ModelError` that names it where that goes wrong."""
-    with _named(f"model {model_name!r} cannot be fitted"):
+    with named(f"model {model_name!r} cannot be fitted"):
         fitted: Any = model.fit(timings)  # outsiders may break the type
     if not isinstance(fitted, FittedModel):
         found = type(fitted).__name__
@@ -25,36 +34,92 @@ def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedM
 def checked_prediction(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> Prediction:
-    """Return what the model says of the rows, with float64 seconds and boolean masks.
+    """Return what the model says of the rows, with float64 seconds and every mask.
 
     Raise `ModelError` naming model and event where the model raises, or where its answer has
     another shape than (rows,), is not numeric or infinite. NaN stands for "not covered".
     """
     where = f"model {model_name!r}, event {event!r}"
-    with _named(where):
+    with named(where):
         judged: Any = fitted.judge(event, params)
     if not isinstance(judged, Prediction):
         raise ModelError(f"{where}: judge() returned {type(judged).__name__}, not a Prediction")
-    seconds = _seconds(judged.seconds, len(params), where)
-    exact = _mask(judged.exact, len(params), f"{where}: exact")
-    outside = _mask(judged.outside, len(params), f"{where}: outside")
-    return Prediction(seconds, exact, outside)
+    seconds = checked_seconds(judged.seconds, len(params), where)
+    exact, outside, remote, negative = (
+        _mask(mask, len(params), f"{where}: {what}")
+        for what, mask in (
+            ("exact", judged.exact),
+            ("outside", judged.outside),
+            ("remote", _or_nothing(judged.remote, params)),
+            ("negative", seconds < 0 if judged.negative is None else judged.negative),
+        )
+    )
+    return Prediction(seconds, exact, outside, remote, negative)
+
+
+def _or_nothing(mask: Flags | None, params: Floats) -> Flags:
+    """Return a mask, or one without any row where the model has none."""
+    return np.zeros(len(params), dtype=np.bool_) if mask is None else mask
+
+
+def checked_factors(
+    fitted: FittedModel, model_name: str, event: str, params: Floats, numbers: Floats
+) -> Floats | None:
+    """Return the factors that spread the rows' durations, or None where the model knows none.
+
+    Raise `ModelError` as `checked_prediction` does, and where a factor is below zero or NaN.
+    """
+    where = f"model {model_name!r}, event {event!r}: drawn_factors()"
+    with named(where):
+        answer: Any = fitted.drawn_factors(event, params, numbers)
+    if answer is None:
+        return None
+    factors = checked_seconds(answer, len(params), where)
+    if not (factors >= 0).all():
+        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
+    return factors
+
+
+def checked_spread(
+    fitted: FittedModel, model_name: str, event: str, parameters: int
+) -> TotalSpread | None:
+    """Return what the error of a sum of the event's durations is made of, or None.
+
+    Raise `ModelError` where the model raises or gives anything but finite spreads from 0 up.
+    """
+    where = f"model {model_name!r}, event {event!r}: total_spread()"
+    with named(where):
+        spread: Any = fitted.total_spread(event, parameters)
+    if spread is None:
+        return None
+    if not isinstance(spread, TotalSpread):
+        raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
+    with named(where):
+        for value in (spread.single, spread.common):
+            if not 0 <= value < math.inf:
+                raise ModelError(f"{where} gives a spread of {value}")
+    return spread
+
+
+def knows_residuals(fitted: FittedModel) -> bool:
+    """Return whether the model can spread durations at all."""
+    return type(fitted).drawn_factors is not FittedModel.drawn_factors
 
 
 @contextmanager
-def _named(where: str) -> Iterator[None]:
-    """Turn whatever a plug-in raises into a `ModelError` that says where it came from."""
+def named(where: str) -> Iterator[None]:
+    """Turn whatever others' code raises into a `ModelError` that says where it came from."""
     try:
         yield
     except (RewriteLogError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # leaving would look like a run that is done
         raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def _seconds(answer: object, rows: int, where: str) -> Floats:
-    """Return the durations as float64, shape (rows,)."""
-    with _named(where):
+def checked_seconds(answer: object, rows: int, where: str) -> Floats:
+    """Return durations as float64, shape (rows,); raise `ModelError` where they are not so."""
+    with named(where):
         raw = np.asarray(answer)
     if raw.dtype.kind not in "iuf":
         raise ModelError(f"{where}: durations are of type {raw.dtype}, not numbers")

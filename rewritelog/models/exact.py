@@ -50,6 +50,8 @@ class ExactTimes:
     """The sets, shape (sets, parameters)."""
     seconds: Floats
     """Mean time of each set."""
+    counts: Floats
+    """How many samples each set has."""
     longest_run: int
     """The largest number of sets that share a hash."""
 
@@ -75,23 +77,30 @@ class ExactTimes:
         counts = np.bincount(group, minlength=len(sets))
         runs = np.diff(np.flatnonzero(_changes(keys[sets])), append=len(sets))
         longest = int(runs.max(initial=0))
-        return cls(keys[sets], timings.params[sets], base + sums / counts, longest)
+        means = base + sums / counts
+        return cls(keys[sets], timings.params[sets], means, counts.astype(np.float64), longest)
 
     def lookup(self, params: Floats) -> tuple[Floats, Flags]:
         """Return each row's mean seconds, NaN without one, and which rows have one."""
+        place = self.find(params)
+        found = place >= 0
         seconds = np.full(len(params), np.nan)
-        found = np.zeros(len(params), dtype=np.bool_)
+        seconds[found] = self.seconds[place[found]]
+        return seconds, found
+
+    def find(self, params: Floats) -> NDArray[np.int64]:
+        """Return the place of each row's set, −1 without one."""
+        places = np.full(len(params), -1, dtype=np.int64)
         if not len(self.keys) or params.shape[1] != self.rows.shape[1]:
-            return seconds, found
-        place = np.searchsorted(self.keys, hash_rows(params))
+            return places
+        first = np.searchsorted(self.keys, hash_rows(params))
         for step in range(self.longest_run):
-            candidate = np.minimum(place + step, len(self.keys) - 1)
+            candidate = np.minimum(first + step, len(self.keys) - 1)
             equal = np.ones(len(params), dtype=np.bool_)
             for which in range(params.shape[1]):
                 equal &= params[:, which] == self.rows[candidate, which]
-            seconds[equal] = self.seconds[candidate[equal]]
-            found |= equal
-        return seconds, found
+            places[equal] = candidate[equal]
+        return places
 
 
 def _changes(values: NDArray[Any]) -> Flags:

@@ -6,10 +6,28 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from rewritelog.models.regression import Coefficient, EventFit
+from rewritelog.models.fitting.diagnosis import Coefficient
+from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 
 POOR_R2 = 0.5
 """Below this share of explained variation a fit is warned of."""
+
+LARGE_ERROR = 0.2
+"""A mean error on unseen samples beyond this is warned of."""
+
+FEW_FOR_EACH = 3
+"""Fewer samples than these for each coefficient are warned of."""
+
+MANY_FAR_OFF = 0.01
+"""A share of samples far off beyond this is warned of."""
+
+ENOUGH = 8
+"""Among fewer samples than these nothing can be called an outlier."""
+
+FIRST_CALL = 1.5
+"""A first call that takes so many times longer, or less, is warned of."""
+
+ILL_CONDITIONED = 1e6
 
 LINE_WIDTH = 100
 
@@ -27,49 +45,110 @@ def label(event: str, parameters: int) -> str:
 
 
 def describe(fit: EventFit) -> dict[str, Any]:
-    """Return one event's fit in JSON types; times are in seconds, χ² in s²."""
-    return {
+    """Return one event's fit in JSON types; times are in seconds."""
+    described = {
         "event": fit.event,
         "parameters": fit.parameters,
         "samples": fit.samples,
         "unusable_samples": fit.unusable,
+        "ranges": [
+            {"parameter": f"p{number}", "min": float(low), "max": float(high)}
+            for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
+        ],
+        **_describe_class(fit.whole),
+        "tried": {name: finite(error) for name, error in fit.tried.items()},
+        "exact_sets": None if fit.twins is None else len(fit.twins.weights),
+        "exact_weight": None if fit.twins is None else finite(float(fit.twins.weights.mean())),
+    }
+    if fit.category is not None:
+        described["category"] = str(fit.category)
+        described["classes"] = [
+            {"value": one.value, "samples": one.samples, **_describe_class(one)}
+            for one in fit.classes[1:]
+        ]
+    return described
+
+
+def _describe_class(fit: ClassFit) -> dict[str, Any]:
+    """Return one law's terms and its quality."""
+    quality = fit.quality
+    return {
+        "family": fit.family,
         "terms": [
             {
-                "term": str(coefficient.term),
+                "term": coefficient.term,
                 "coefficient": finite(coefficient.value),
                 "standard_error": finite(coefficient.standard_error),
             }
             for coefficient in fit.coefficients
         ],
-        "dropped": [{"term": str(drop.term), "reason": drop.reason} for drop in fit.dropped],
-        "ranges": [
-            {"parameter": f"p{number}", "min": float(low), "max": float(high)}
-            for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
-        ],
-        "chi2": finite(fit.chi2),
-        "degrees_of_freedom": fit.freedom,
-        "chi2_per_degree": finite(fit.chi2_per_freedom),
-        "r2": finite(fit.r2),
+        "calibration": finite(fit.law.calibration),
+        "dropped": [{"term": drop.term, "reason": drop.reason} for drop in fit.dropped],
+        "chi2": finite(quality.chi2),
+        "degrees_of_freedom": quality.freedom,
+        "chi2_per_degree": finite(quality.chi2 / quality.freedom if quality.freedom else None),
+        "r2": finite(quality.r2),
+        "held_out": {
+            "r2": finite(quality.held_out_r2),
+            "mean_relative_error": finite(quality.held_out_error),
+            "rms_relative_error": finite(quality.held_out_rms),
+            "sum_error": finite(quality.held_out_sum_error),
+            "interval_coverage": finite(quality.coverage),
+        },
+        "rank": quality.rank,
+        "condition": finite(quality.condition),
+        "largest_leverage": finite(quality.largest_leverage),
+        "far_off": quality.far_off,
+        "first_call": finite(quality.first_call),
+        "negative_raw": quality.negative,
     }
 
 
 def summarise(fit: EventFit) -> list[str]:
-    """Return one event's fit in a few lines: quality, formula, ranges, dropped terms."""
-    r2 = "undefined" if fit.r2 is None else f"{fit.r2:.4f}"
-    per_degree = fit.chi2_per_freedom
-    share = (
-        "no degree of freedom" if per_degree is None else f"{per_degree:.2g} per degree of freedom"
-    )
-    quality = f"{fit.samples} samples, R² {r2}, χ² {fit.chi2:.2g} s² ({share})"
-    lines = [f"{label(fit.event, fit.parameters)}: {quality}"]
-    lines += _wrap("  seconds = ", (_spell(c) for c in fit.coefficients), " + ")
+    """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
+    whole = fit.whole
+    lines = [f"{label(fit.event, fit.parameters)}: {_quality(whole, fit.samples)}"]
+    unseen = _unseen(whole)
+    lines += [unseen] if unseen else []
+    lines += _formula("  seconds = ", whole)
+    for one in fit.classes[1:]:
+        lines.append(f"  class {one.value:g}: {_quality(one, one.samples)}")
+        lines += _formula("    seconds = ", one)
     ranges = (
         f"p{number} {low:.6g} to {high:.6g}"
         for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
     )
     lines += _wrap("  range: ", ranges, ", ")
-    lines += _wrap("  dropped: ", _dropped(fit), "; ")
+    lines += _wrap("  dropped: ", _dropped(whole), "; ")
     return lines
+
+
+def _quality(fit: ClassFit, samples: int) -> str:
+    """Return how good a law is on its samples."""
+    quality = fit.quality
+    r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
+    unit = "" if quality.relative else " s²"
+    left = f"χ² {quality.chi2:.2g}{unit}" if quality.freedom else "no degree of freedom"
+    said = [fit.family, f"{samples} samples", f"R² {r2}", left]
+    return ", ".join(said)
+
+
+def _unseen(fit: ClassFit) -> str:
+    """Return how good a law is on samples that it had not seen, or nothing."""
+    quality = fit.quality
+    if quality.held_out_error is None:
+        return ""
+    said = [f"mean error {quality.held_out_error:.2%}"]
+    if quality.held_out_sum_error is not None:
+        said.append(f"error of the sum {quality.held_out_sum_error:+.2%}")
+    if quality.held_out_r2 is not None:
+        said.append(f"R² {quality.held_out_r2:.4f}")
+    return f"  on unseen samples: {', '.join(said)}"
+
+
+def _formula(head: str, fit: ClassFit) -> list[str]:
+    terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
+    return _wrap(head, (_spell(one) for one in terms), " + ")
 
 
 def warn(fit: EventFit) -> list[str]:
@@ -77,49 +156,98 @@ def warn(fit: EventFit) -> list[str]:
     name = label(fit.event, fit.parameters)
     found: list[str] = []
     if fit.unusable:
-        found.append(f"{name}: {fit.unusable} samples hold numbers that are not finite; left aside")
-    short = [str(drop.term) for drop in fit.dropped if "allow no more" in drop.reason]
+        found.append(f"{fit.unusable} samples hold numbers that are not finite; left aside")
+    found += _of_samples(fit)
+    found += _of_dropped(fit.whole)
+    found += _of_quality(fit)
+    return [f"{name}: {text}" for text in found]
+
+
+def _of_samples(fit: EventFit) -> Iterable[str]:
+    """Say where there are too few samples for what is fitted to them."""
+    short = [drop.term for drop in fit.whole.dropped if "allow no more" in drop.reason]
     if short:
-        found.append(
-            f"{name}: {fit.samples} samples are too few for {_some(short)}; add timing lines"
+        yield f"{fit.samples} samples are too few for {_some(short)}; add timing lines"
+    elif fit.whole.quality.freedom == 0 and fit.parameters:
+        yield "as many terms as samples, so the fit's error is unknown; add timing lines"
+    elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.law.terms):
+        yield (
+            f"{fit.samples} samples for {len(fit.whole.law.terms)} coefficients are few; "
+            "add timing lines"
         )
-    elif fit.freedom == 0 and fit.parameters:
-        found.append(
-            f"{name}: as many terms as samples, so the fit's error is unknown; add timing lines"
-        )
-    linear = [drop for drop in fit.dropped if drop.term.power == 1]
-    constant = [str(drop.term) for drop in linear if "is constant" in drop.reason]
+
+
+def _of_dropped(fit: ClassFit) -> Iterable[str]:
+    """Say which parameters the samples know nothing about."""
+    plain = [drop for drop in fit.dropped if "^" not in drop.term]
+    constant = [drop.term for drop in plain if "is constant" in drop.reason]
     if constant:
-        found.append(
-            f"{name}: {_some(constant)} never varies in the samples, so its influence is unknown; "
+        yield (
+            f"{_some(constant)} never varies in the samples, so its influence is unknown; "
             "where it varies in the logs, time other values of it"
         )
-    tied = [str(drop.term) for drop in linear if "combination" in drop.reason]
+    tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
     if tied:
-        found.append(
-            f"{name}: {_some(tied)} determined by other parameters in all samples; where that is "
+        yield (
+            f"{_some(tied)} determined by other parameters in all samples; where that is "
             "not so in the logs, time values that vary independently"
         )
-    if fit.freedom and fit.r2 is not None and fit.r2 < POOR_R2 and fit.parameters:
-        found.append(
-            f"{name}: R² {fit.r2:.3f}: the parameters explain little of the time; bracket with "
+
+
+def _of_quality(fit: EventFit) -> Iterable[str]:
+    """Say where the fit explains little, only looks good, or has outliers."""
+    quality = fit.whole.quality
+    if quality.freedom and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
+        yield (
+            f"R² {quality.r2:.3f}: the parameters explain little of the time; bracket with "
             "parameters that determine it, or check the timings for noise"
         )
-    return found
+    elif fit.parameters and (quality.held_out_r2 or 1.0) < POOR_R2 <= (quality.r2 or 0.0):
+        yield (
+            f"R² is {quality.r2:.3f} on the samples but {quality.held_out_r2:.3f} on samples "
+            "that the fit had not seen: it is too detailed for them; add timing lines"
+        )
+    if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
+        yield (
+            f"predictions are off by {quality.held_out_error:.0%} on average on samples that the "
+            "fit had not seen; bracket with parameters that determine the time, split the event "
+            "by a category, or add timing lines"
+        )
+    if quality.far_off > MANY_FAR_OFF * fit.samples and fit.samples >= ENOUGH:
+        yield (
+            f"{quality.far_off} of {fit.samples} samples are off by more than 2 times from the "
+            "fit; look for disturbed measurements or for a parameter that is missing"
+        )
+    first = quality.first_call
+    if first is not None and fit.samples >= ENOUGH and not 1 / FIRST_CALL < first < FIRST_CALL:
+        yield (
+            f"the first call took {first:.1f} times what the fit says: caches were cold, or "
+            "something was set up; leave a warm-up call out of the timings"
+        )
+    if quality.negative:
+        yield (
+            f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
+            "or --model auto"
+        )
+    if quality.condition > ILL_CONDITIONED:
+        yield (
+            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so that "
+            "their coefficients say little; time values that vary independently"
+        )
 
 
 def _spell(coefficient: Coefficient) -> str:
     """Return one term of the formula, as in `(1.2e-06 ± 3e-08) p1^2`."""
     error = coefficient.standard_error
     value = f"{coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}")
-    return f"({value})" if str(coefficient.term) == "1" else f"({value}) {coefficient.term}"
+    return f"({value})" if coefficient.term == "1" else f"({value}) {coefficient.term}"
 
 
-def _dropped(fit: EventFit) -> list[str]:
-    """Return the dropped terms, those of one reason together."""
+def _dropped(fit: ClassFit) -> list[str]:
+    """Return what was dropped, things of one reason together."""
     by_reason: dict[str, list[str]] = {}
     for drop in fit.dropped:
-        by_reason.setdefault(drop.reason, []).append(str(drop.term))
+        by_reason.setdefault(drop.reason, []).append(drop.term)
     return [f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items()]
 
 

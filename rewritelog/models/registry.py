@@ -9,7 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rewritelog.errors import ModelError, RewriteLogError, UsageError
-from rewritelog.models.base import Model
+from rewritelog.models.base import Model, ModelText
+from rewritelog.models.outside import Outside, import_named, make_outside
 
 GROUP = "rewritelog.models"
 """The entry-point group in which a distribution names its models."""
@@ -74,21 +75,46 @@ def model_class(name: str) -> type[Model[Any]]:
     return found
 
 
-def load_model(name: str, options: Mapping[str, object]) -> Model[Any]:
+def load_model(
+    name: str,
+    options: Mapping[str, object],
+    texts: Mapping[str, ModelText] | None = None,
+) -> Model[Any]:
     """Return the model of that name, made with the options; text is converted to their types.
 
-    Raise `UsageError` for an unknown model, an unknown option or a value that cannot be meant, and
-    `ModelError` for a plug-in that does not keep the contract.
+    A name with a colon, `module:Class`, is imported, which runs the module's code: either a `Model`
+    that no package declares, or a regressor as scikit-learn has them. `texts` has the texts of
+    the files given for the model, by what they are: `formulas`, `coefficients`. Raise `UsageError`
+    for an unknown model, an unknown option, a value that cannot be meant, or a text that the model
+    does not take or lacks, and `ModelError` for a plug-in that does not keep the contract.
     """
-    cls = model_class(name)
-    made = make_options(name, cls, options)
+    found = import_named(name) if ":" in name else model_class(name)
+    if not (isinstance(found, type) and issubclass(found, Model)):
+        _choose_text(name, Outside, texts or {})
+        return make_outside(name, found, options)
+    made = make_options(name, found, options)
+    text = _choose_text(name, found, texts or {})
     try:
-        return cls(made)
+        return found(made) if text is None else found(made, text)
     except RewriteLogError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise ModelError(f"model {name!r} cannot be made: {what}") from error
+
+
+def _choose_text(
+    name: str, cls: type[Model[Any]], texts: Mapping[str, ModelText]
+) -> ModelText | None:
+    """Return the text that the model takes; raise `UsageError` for one too many or one missing."""
+    for what in texts:
+        if what != cls.takes_text:
+            raise UsageError(f"the model {name!r} takes no file of {what}")
+    if cls.needs_text and cls.takes_text not in texts:
+        raise UsageError(
+            f"the model {name!r} needs a file of {cls.takes_text}: --{cls.takes_text} FILE"
+        )
+    return None if cls.takes_text is None else texts.get(cls.takes_text)
 
 
 def describe_options(name: str, cls: type[Model[Any]]) -> tuple[OptionInfo, ...]:

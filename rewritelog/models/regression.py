@@ -1,4 +1,4 @@
-"""Ordinary least squares for one event, whatever its samples look like.
+"""Least squares over a fixed basis for one event, whatever its samples look like.
 
 The samples are reduced, block by block, to the triangle R of a QR decomposition of all columns
 and the times: everything else happens on R, which has a few dozen rows (Golub and Van Loan,
@@ -10,13 +10,21 @@ an error or huge coefficients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.models.base import EventTimings, Flags, Floats
-from rewritelog.models.basis import CONSTANT, Scaling, Term, design_matrix, evaluate, terms_of
+from rewritelog.models.base import Floats
+from rewritelog.models.basis import CONSTANT, Scaling, Term, design_matrix, terms_of
+from rewritelog.models.fitting.diagnosis import Coefficient, Dropped
+from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.solving import ROUNDS, Loss, robust_weights
+
+Left: TypeAlias = tuple[Term, str]
+"""A term that the samples cannot determine, and why."""
 
 COLLINEAR = 1e-7
 """The smallest singular value that the terms may have together, their columns having length 1.
@@ -29,112 +37,47 @@ BLOCK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """A term that the samples cannot determine, and why."""
+class Regression:
+    """The fit of one event's times over a basis."""
 
-    term: Term
-    reason: str
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """One term of the fit in the parameters as given, in seconds for each unit of the term."""
-
-    term: Term
-    value: float
-    standard_error: float | None
-    """None without degrees of freedom."""
-
-
-@dataclass(frozen=True)
-class EventFit:
-    """The fit of one event with one number of parameters, and how good it is."""
-
-    event: str
-    samples: int
-    unusable: int
-    """Samples left aside because a number in them is not finite."""
-    lowest: Floats
-    highest: Floats
-    """The range of each parameter over the samples, shape (parameters,)."""
-    terms: tuple[Term, ...]
-    scaled_coefficients: Floats
-    """Seconds for each term in scaled parameters; what predictions are computed from."""
-    scaling: Scaling
+    law: Law
+    """Over scaled parameters, in which it is well conditioned."""
     coefficients: tuple[Coefficient, ...]
+    """In the parameters as given."""
     dropped: tuple[Dropped, ...]
-    chi2: float
-    """Sum of the squared residuals, s²."""
-    freedom: int
-    """Degrees of freedom: samples less terms."""
-    r2: float | None
-    """Share of the variation of the times that is explained; None where they do not vary."""
-
-    @property
-    def parameters(self) -> int:
-        """Return the number of parameters."""
-        return len(self.lowest)
-
-    @property
-    def chi2_per_freedom(self) -> float | None:
-        """Return χ² per degree of freedom in s², None without any."""
-        return self.chi2 / self.freedom if self.freedom else None
-
-    def predict(self, params: Floats) -> Floats:
-        """Return the seconds of each row, maybe below zero; NaN where they are not finite."""
-        return evaluate(self.terms, self.scaled_coefficients, params, self.scaling)
-
-    def outside(self, params: Floats) -> Flags:
-        """Return which rows have a parameter outside its range over the samples."""
-        flags = np.zeros(len(params), dtype=np.bool_)
-        for which in range(self.parameters):
-            column = params[:, which]
-            flags |= ~((column >= self.lowest[which]) & (column <= self.highest[which]))
-        return flags
 
 
-def usable(timings: EventTimings) -> EventTimings:
-    """Return the samples in which all numbers are finite."""
-    finite = np.isfinite(timings.seconds) & np.isfinite(timings.params).all(axis=1)
-    if finite.all():
-        return timings
-    return replace(timings, params=timings.params[finite], seconds=timings.seconds[finite])
-
-
-def fit_event(timings: EventTimings, basis: str) -> EventFit:
-    """Fit one event's times over the basis; at least one sample must be `usable`."""
-    finite = usable(timings)
-    params, seconds = finite.params, finite.seconds
-    lowest, highest = params.min(axis=0), params.max(axis=0)
+def regress(samples: Samples, basis: str, loss: Loss) -> Regression:
+    """Fit the times over the basis, each residual divided by its sample's scale."""
+    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
     scaling = Scaling.of_range(lowest, highest)
-    constant, candidates = _split(terms_of(basis, params.shape[1]), lowest, scaling)
-    level = seconds.min() / 2 + seconds.max() / 2
-    triangle = _triangle(candidates, params, seconds - level, scaling)
-    choice = _choose(triangle[:, :-1], candidates, scaling, len(seconds))
-    solution = _solve(choice, triangle[:, -1], level, len(seconds))
-    variation = float(np.sum(triangle[1:, -1] ** 2))
-    return EventFit(
-        event=timings.event,
-        samples=len(seconds),
-        unusable=len(timings.seconds) - len(seconds),
-        lowest=lowest,
-        highest=highest,
-        terms=choice.terms,
-        scaled_coefficients=solution.scaled,
-        scaling=choice.scaling,
-        coefficients=solution.coefficients,
-        dropped=tuple(sorted((*constant, *choice.dropped), key=lambda dropped: dropped.term)),
-        chi2=solution.chi2,
-        freedom=len(seconds) - len(choice.terms),
-        r2=1 - solution.chi2 / variation if variation > 0 else None,
+    constant, candidates = _split(terms_of(basis, samples.params.shape[1]), lowest, scaling)
+    level = float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
+    weights = samples.weights
+    for last in _rounds(loss, len(samples)):
+        triangle = _triangle(candidates, samples, level, scaling, weights)
+        choice = _choose(triangle[:, :-1], candidates, scaling, len(samples))
+        solution = _solve(choice, triangle[:, -1], level, len(samples))
+        law = Law(tuple(choice.scaling.expression(term) for term in choice.terms), solution.scaled)
+        if not last:
+            weights = samples.weights * robust_weights(law, samples)
+    dropped = sorted((*constant, *choice.dropped), key=lambda one: one[0])
+    return Regression(
+        law, solution.coefficients, tuple(Dropped(str(term), reason) for term, reason in dropped)
     )
+
+
+def _rounds(loss: Loss, samples: int) -> Iterator[bool]:
+    """Yield, for each round of a fit, whether it is the last."""
+    rounds = ROUNDS if loss == "huber" and samples > 2 else 1
+    yield from (number == rounds - 1 for number in range(rounds))
 
 
 def _split(
     terms: Sequence[Term], lowest: Floats, scaling: Scaling
-) -> tuple[list[Dropped], list[Term]]:
+) -> tuple[list[Left], list[Term]]:
     """Part the terms into those of constant parameters and those that can be fitted."""
-    constant: list[Dropped] = []
+    constant: list[Left] = []
     candidates: list[Term] = []
     for term in terms:
         which = term.parameter - 1
@@ -143,23 +86,26 @@ def _split(
         else:
             value = lowest[which] + 0.0  # -0 is 0
             reason = f"p{term.parameter} is constant {value:.6g} in all samples"
-            constant.append(Dropped(term, reason))
+            constant.append((term, reason))
     return constant, candidates
 
 
-def _triangle(terms: Sequence[Term], params: Floats, seconds: Floats, scaling: Scaling) -> Floats:
-    """Return R of the QR decomposition of [columns of the terms | seconds].
+def _triangle(
+    terms: Sequence[Term], samples: Samples, level: float, scaling: Scaling, weights: Floats
+) -> Floats:
+    """Return R of the QR decomposition of [columns of the terms | seconds − level], weighted.
 
     Lengths of columns and angles between them are R's, so that a fit to R is the fit to the rows.
-    Row 0 is the part along the constant; the memory needed does not grow with the rows.
+    The memory needed does not grow with the rows.
     """
     width = len(terms) + 1
     rows = max(width, BLOCK_BYTES // (8 * width))
     triangle = np.zeros((0, width))
-    for start in range(0, len(params), rows):
+    for start in range(0, len(samples), rows):
         block = slice(start, start + rows)
-        columns = design_matrix(terms, params[block], scaling)
-        stacked = np.vstack((triangle, np.column_stack((columns, seconds[block]))))
+        columns = design_matrix(terms, samples.params[block], scaling)
+        both = np.column_stack((columns, samples.seconds[block] - level))
+        stacked = np.vstack((triangle, both * weights[block, None]))
         triangle = np.asarray(np.linalg.qr(stacked, mode="r"), dtype=np.float64)
     return triangle
 
@@ -171,7 +117,7 @@ class _Choice:
     terms: tuple[Term, ...]
     columns: Floats
     scaling: Scaling
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[Left, ...]
 
 
 def _choose(
@@ -180,11 +126,11 @@ def _choose(
     """Take each candidate in turn unless the ones taken before it say all that it says."""
     taken: dict[Term, Floats] = {}
     units = np.zeros((len(triangle), 0))
-    dropped: list[Dropped] = []
+    dropped: list[Left] = []
     centre = scaling.centre.copy()
     for place, term in enumerate(candidates):
         if len(taken) == samples:
-            dropped.append(Dropped(term, f"{samples} samples allow no more terms"))
+            dropped.append((term, f"{samples} samples allow no more terms"))
             continue
         column, plain = triangle[:, place], triangle[:, place]
         if term.power == 2:
@@ -195,7 +141,7 @@ def _choose(
                 centre[term.parameter - 1] = 0
         more = _with_unit(units, column)
         if more is None:
-            dropped.append(Dropped(term, _relation(plain, taken)))
+            dropped.append((term, _relation(plain, taken)))
         else:
             taken[term] = column
             units = more
@@ -250,7 +196,6 @@ class _Solution:
 
     scaled: Floats
     coefficients: tuple[Coefficient, ...]
-    chi2: float
 
 
 def _solve(choice: _Choice, times: Floats, level: float, samples: int) -> _Solution:
@@ -269,10 +214,10 @@ def _solve(choice: _Choice, times: Floats, level: float, samples: int) -> _Solut
         spread = np.linalg.norm(back @ inverse, axis=1)
         errors = spread * np.sqrt(chi2 / freedom) if freedom else np.full(len(values), np.nan)
     coefficients = tuple(
-        Coefficient(term, float(value), float(error) if freedom else None)
+        Coefficient(str(term), float(value), float(error) if freedom else None)
         for term, value, error in zip(choice.terms, values, errors, strict=True)
     )
-    return _Solution(scaled, coefficients, chi2)
+    return _Solution(scaled, coefficients)
 
 
 def _to_given(choice: _Choice) -> Floats:

@@ -1,32 +1,24 @@
-"""The least-squares model on a random sample of the timing lines, checked on those left out."""
+"""The automatic model on a random sample of the timing lines, checked on those left out."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rewritelog.errors import UsageError
-from rewritelog.models.base import (
-    EventTimings,
-    FittedModel,
-    Flags,
-    Floats,
-    Model,
-    Prediction,
-    Timings,
-)
-from rewritelog.models.basis import terms_of
+from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings, Flags, Model, ModelText, Timings
 from rewritelog.models.exact import mix
 from rewritelog.models.fit_report import finite, label
-from rewritelog.models.least_squares import FittedLeastSquares, Key, LeastSquares
-from rewritelog.models.options import SampledOptions
+from rewritelog.models.fitted_events import FittedEvents, Key
+from rewritelog.models.options import AutoOptions, SampledOptions
 
-SAMPLES_PER_TERM = 2
-"""Each event keeps at least so many lines for each term of the basis, as far as it has them."""
+FEWEST_LINES = 8
+"""Each event keeps at least so many lines, as far as it has them."""
 
 LARGE_ERROR = 0.1
 """An error of the sum of the times left out beyond this share is warned of."""
@@ -65,44 +57,32 @@ def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags
 
 
 @dataclass(frozen=True)
-class FittedSampled(FittedModel):
-    """The fit to the lines drawn, with its error on the others."""
+class FittedSampled(FittedEvents):
+    """The fits to the lines drawn, with their errors on the others."""
 
-    options: SampledOptions
-    fitted: FittedLeastSquares
-    left_out: Mapping[Key, LeftOut]
-
-    def predict(self, event: str, params: Floats) -> Floats:
-        """Return the seconds of each row, as the fit to the lines drawn has them."""
-        return self.fitted.predict(event, params)
-
-    def judge(self, event: str, params: Floats) -> Prediction:
-        """Return the seconds of each row; exact matches are with the lines drawn only."""
-        return self.fitted.judge(event, params)
+    left_out: Mapping[Key, LeftOut] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
         """Return the fits in full, each with its error on the lines left out."""
-        events = []
-        for key in self.fitted.fits:
+        described = super().describe()
+        for event, key in zip(described["events"], self.fits, strict=True):
             error = self.left_out[key]
-            checked = {
+            event["check"] = {
                 "lines": error.lines,
                 "drawn": error.drawn,
                 "left_out": error.left_out,
                 "mean_relative_error": finite(error.mean_relative_error),
                 "sum_error": finite(error.sum_error),
             }
-            events.append({**self.fitted.describe_event(key), "check": checked})
-        drawn = {"fraction": self.options.fraction, "seed": self.options.seed}
-        return {**self.fitted.describe(), **drawn, "events": events}
+        return described
 
     def summary(self) -> tuple[str, ...]:
         """Return each fit in a few lines, then the errors on the lines left out."""
-        head = f"lines drawn: fraction {self.options.fraction:g}, seed {self.options.seed}"
+        head = f"lines drawn: fraction {self.options['fraction']:g}, seed {self.options['seed']}"
         errors = (
             _spell(event, count, self.left_out[event, count]) for event, count in self.left_out
         )
-        return (head, *self.fitted.summary(), *errors)
+        return (head, *super().summary(), *errors)
 
     def warnings(self) -> tuple[str, ...]:
         """Return the fits' weak points, and which errors on the lines left out are large."""
@@ -112,35 +92,39 @@ class FittedSampled(FittedModel):
             for (event, _), error in self.left_out.items()
             if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
         )
-        return (*self.fitted.warnings(), *large)
+        return (*super().warnings(), *large)
 
 
 class Sampled(Model[SampledOptions]):
     """Fit to a random share of each event's timing lines; the rest measures the error."""
 
     Options = SampledOptions
+    takes_text = "formulas"
 
-    def __init__(self, options: SampledOptions) -> None:
+    def __init__(self, options: SampledOptions, text: ModelText | None = None) -> None:
         if not 0 < options.fraction <= 1:
             raise UsageError(f"fraction must lie in (0, 1], not {options.fraction!r}")
-        super().__init__(options)
+        super().__init__(options, text)
+        self._auto = Auto(AutoOptions(options.weights, options.loss, options.exact_match), text)
 
     def fit(self, timings: Timings) -> FittedSampled:
         """Return the fit to the lines drawn, checked on the lines left out."""
         masks = [self._drawn(samples) for samples in timings]
         pairs = list(zip(timings, masks, strict=True))
-        fitted = LeastSquares(self.options).fit([_part(samples, mask) for samples, mask in pairs])
+        fitted = self._auto.fit([_part(samples, mask) for samples, mask in pairs])
         left_out = {
             (samples.event, samples.params.shape[1]): _check(fitted, samples, mask)
             for samples, mask in pairs
         }
-        return FittedSampled(self.options, fitted, left_out)
+        return FittedSampled(
+            "sampled", asdict(self.options), fitted.fits, fitted.unfitted, fitted.notes,
+            fitted.extra, left_out,
+        )  # fmt: skip
 
     def _drawn(self, samples: EventTimings) -> Flags:
-        """Draw the event's lines: the share asked for, or what its terms need."""
+        """Draw the event's lines: the share asked for, or what a fit needs at least."""
         rows, parameters = samples.params.shape
-        floor = SAMPLES_PER_TERM * len(terms_of(self.options.basis, parameters))
-        count = max(floor, round(self.options.fraction * rows))
+        count = max(FEWEST_LINES, round(self.options.fraction * rows))
         return draw(samples.event, parameters, rows, count, self.options.seed)
 
 
@@ -149,7 +133,7 @@ def _part(samples: EventTimings, mask: Flags) -> EventTimings:
     return replace(samples, params=samples.params[mask], seconds=samples.seconds[mask])
 
 
-def _check(fitted: FittedLeastSquares, samples: EventTimings, mask: Flags) -> LeftOut:
+def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> LeftOut:
     """Measure the error on the lines left out; predictions below zero count as zero."""
     others = _part(samples, ~mask)
     predicted = np.maximum(fitted.predict(others.event, others.params), 0)

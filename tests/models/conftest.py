@@ -44,6 +44,12 @@ def reference_timings() -> Callable[[str], list[EventTimings]]:
 
 
 @pytest.fixture
+def sample_timings() -> list[EventTimings]:
+    """Return the timings of the project's own kernels."""
+    return read_timings(REPOSITORY / "sample_logs" / "cells" / "timings.txt")
+
+
+@pytest.fixture
 def event() -> Callable[..., EventTimings]:
     """Return a maker of the samples of `kernel`: columns of parameters, then seconds."""
 

@@ -9,7 +9,9 @@ from rewritelog.models.options import LeastSquaresOptions
 
 
 def fit(*timings, **options):
-    return LeastSquares(LeastSquaresOptions(**options)).fit(timings)
+    """Fit by least squares; the fit alone, unless other `exact_match` is asked for."""
+    given = {"exact_match": "never", **options}
+    return LeastSquares(LeastSquaresOptions(**given)).fit(timings)
 
 
 def only(fitted):

@@ -169,7 +169,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(event):
 
 
 def test_exact_matches_replace_the_fit(event):
-    fitted = fit(event([1.0, 2, 2, 3, 3], seconds=[1.0, 2, 4, 3, 3]), exact_match=True)
+    fitted = fit(event([1.0, 2, 2, 3, 3], seconds=[1.0, 2, 4, 3, 3]), exact_match="always")
     judged = fitted.judge("kernel", np.array([[2.0], [2.5], [1], [3]]))
     assert judged.exact.tolist() == [True, False, True, True]
     assert judged.seconds[[0, 2, 3]].tolist() == [3.0, 1.0, 3.0]
@@ -178,7 +178,7 @@ def test_exact_matches_replace_the_fit(event):
 
 
 def test_a_fitted_model_survives_pickle(event):
-    fitted = fit(event([1.0, 2, 2, 3], seconds=[1.0, 2, 4, 3]), exact_match=True)
+    fitted = fit(event([1.0, 2, 2, 3], seconds=[1.0, 2, 4, 3]), exact_match="always")
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - our own bytes
     assert again.describe() == fitted.describe()
     rows = np.array([[2.0], [2.7]])
@@ -188,10 +188,11 @@ def test_a_fitted_model_survives_pickle(event):
 def test_the_summary_shows_quality_and_formula(event):
     p = np.arange(1.0, 9)
     summary = fit(event(p, np.ones(8), seconds=2 * p), basis="linear").summary()
-    assert summary[0].startswith("kernel(p1, p2): 8 samples, R² 1.0000, χ² ")
-    assert "p1" in summary[1]
-    assert summary[1].startswith("  seconds = (")
-    assert summary[2:] == (
+    assert summary[0].startswith("kernel(p1, p2): linear basis, 8 samples, R² 1.0000, χ² ")
+    assert summary[1].startswith("  on unseen samples: mean error 0.00%")
+    assert summary[2].startswith("  seconds = (")
+    assert "p1" in summary[2]
+    assert summary[3:] == (
         "  range: p1 1 to 8, p2 1 to 1",
         "  dropped: p2 (p2 is constant 1 in all samples)",
     )

@@ -70,7 +70,7 @@ def test_the_built_in_models_are_known_by_their_entry_points():
 
 
 def test_an_unknown_model_lists_the_known_ones():
-    with pytest.raises(UsageError, match=r"'leastsquares'; known models: constant, least-squares"):
+    with pytest.raises(UsageError, match=r"'leastsquares'; known models: coefficients, constant, "):
         load_model("leastsquares", {})
 
 
@@ -179,10 +179,10 @@ def test_wrong_option_values_are_refused(value, kind):
 
 
 def test_options_are_made_from_text():
-    made = make_options("least-squares", LeastSquares, {"basis": "linear", "exact-match": "yes"})
-    assert made == LeastSquaresOptions(basis="linear", exact_match=True)
+    made = make_options("least-squares", LeastSquares, {"basis": "linear", "exact-match": "always"})
+    assert made == LeastSquaresOptions(basis="linear", exact_match="always")
     with pytest.raises(UsageError, match="given twice"):
-        make_options("m", LeastSquares, {"exact-match": True, "exact_match": True})
+        make_options("m", LeastSquares, {"exact-match": "auto", "exact_match": "auto"})
     with pytest.raises(UsageError, match="'cubic' is none of quadratic, linear"):
         make_options("m", LeastSquares, {"basis": "cubic"})
     with pytest.raises(UsageError, match="no option 'x'; its options: none"):
@@ -191,9 +191,9 @@ def test_options_are_made_from_text():
 
 def test_options_are_described_for_flags():
     described = {info.name: info for info in describe_options("sampled", model_class("sampled"))}
-    assert list(described) == ["basis", "exact_match", "fraction", "seed"]
+    assert list(described) == ["weights", "loss", "exact_match", "fraction", "seed"]
     assert described["fraction"].kind is float
-    assert described["exact_match"].default is False
+    assert described["exact_match"].default == "auto"
     assert all(info.help for info in described.values())
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rewritelog.errors import UsageError
-from rewritelog.models.least_squares import LeastSquares
-from rewritelog.models.options import LeastSquaresOptions, SampledOptions
+from rewritelog.models.auto import Auto
+from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.sampled import Sampled, draw
 
 
@@ -67,13 +67,12 @@ def test_a_fraction_that_cannot_be_meant_is_refused(fraction):
 
 def test_each_event_keeps_enough_lines_to_fit(noisy):
     assert only(fit(noisy, fraction=0.1))["check"]["drawn"] == 200
-    assert only(fit(noisy, fraction=1e-9))["check"]["drawn"] == 6
-    assert only(fit(noisy, fraction=1e-9, basis="linear"))["check"]["drawn"] == 4
+    assert only(fit(noisy, fraction=1e-9))["check"]["drawn"] == 8
 
 
-def test_the_whole_is_plain_least_squares(noisy):
+def test_the_whole_is_the_automatic_model(noisy):
     whole = fit(noisy, fraction=1.0)
-    plain = LeastSquares(LeastSquaresOptions()).fit([noisy])
+    plain = Auto(AutoOptions()).fit([noisy])
     assert whole.predict("kernel", noisy.params).tolist() == (
         plain.predict("kernel", noisy.params).tolist()
     )
@@ -97,7 +96,7 @@ def test_the_error_is_measured_on_the_lines_left_out(noisy):
 
 
 def test_a_large_error_is_warned_of(event):
-    seconds = np.where(draw("kernel", 1, 300, 6, 1), 1.0, 2.0)
+    seconds = np.where(draw("kernel", 1, 300, 8, 1), 1.0, 2.0)
     fitted = fit(event(np.arange(300), seconds=seconds), fraction=0.02)
     assert only(fitted)["check"]["sum_error"] == pytest.approx(-0.5)
     assert "off by -50.0%; draw a larger fraction" in " ".join(fitted.warnings())
@@ -115,7 +114,9 @@ def test_exact_matches_are_with_the_lines_drawn_only(event):
     p = np.arange(100.0)
     samples = event(p, seconds=1 + np.sin(p))
     drawn = draw("kernel", 1, 100, 10, 4)
-    judged = fit(samples, fraction=0.1, seed=4, exact_match=True).judge("kernel", samples.params)
+    judged = fit(samples, fraction=0.1, seed=4, exact_match="always").judge(
+        "kernel", samples.params
+    )
     assert judged.exact.tolist() == drawn.tolist()
     assert judged.seconds[drawn].tolist() == samples.seconds[drawn].tolist()
 

@@ -1,0 +1,45 @@
+"""The model that chooses, event by event, the law that predicts unseen samples best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rewritelog.models.base import EventTimings, Model, ModelText, Timings
+from rewritelog.models.fitted_events import FittedEvents, fit_events
+from rewritelog.models.fitting.building import Recipe, fit_event, with_formula
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.formulas import parse_formulas
+from rewritelog.models.options import AutoOptions
+
+
+class Auto(Model[AutoOptions]):
+    """Fit each event by the family that cross-validation prefers, or by its formula."""
+
+    Options = AutoOptions
+    takes_text = "formulas"
+
+    def __init__(self, options: AutoOptions, text: ModelText | None = None) -> None:
+        super().__init__(options, text)
+        self._formulas = None if text is None else parse_formulas(text.text, text.name)
+        self._recipe = Recipe(options.weights, options.loss, options.exact_match)
+
+    def fit(self, timings: Timings) -> FittedEvents:
+        """Return a fit for each event."""
+        fitted = fit_events("auto", self.options, timings, self._fit_event)
+        if self._formulas is None:
+            return fitted
+        notes = tuple(
+            note
+            for event, parameters in (*fitted.fits, *fitted.unfitted)
+            for note in self._formulas.misfits(event, parameters)
+        )
+        return replace(fitted, notes=notes, extra={"formulas": self._formulas.name})
+
+    def _fit_event(self, timings: EventTimings) -> EventFit:
+        """Fit one event, by its formula where the file has one for it."""
+        formula = None
+        if self._formulas is not None:
+            formula = self._formulas.for_event(timings.event, timings.params.shape[1])
+        if formula is None:
+            return fit_event(timings, self._recipe)
+        return fit_event(timings, with_formula(self._recipe, formula.terms, formula.category))

@@ -1,0 +1,35 @@
+"""The model that is linear in performance counters, such as those of PAPI."""
+
+from __future__ import annotations
+
+from rewritelog.models.base import EventTimings, Model, Timings
+from rewritelog.models.expressions import parse
+from rewritelog.models.fitted_events import FittedEvents, fit_events
+from rewritelog.models.fitting.building import Recipe, fit_event
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.families import non_negative_terms
+from rewritelog.models.options import CountersOptions
+
+
+class Counters(Model[CountersOptions]):
+    """Fit each event's times to a constant and its counters, none with a negative coefficient.
+
+    The tables of this model have the counters of the lines for columns, in their order.
+    """
+
+    Options = CountersOptions
+    columns = "counters"
+
+    def fit(self, timings: Timings) -> FittedEvents:
+        """Return a fit for each event."""
+        return fit_events("counters", self.options, timings, self._fit_event)
+
+    def _fit_event(self, timings: EventTimings) -> EventFit:
+        many = timings.params.shape[1]
+        terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, many + 1))))
+        options = self.options
+        recipe = Recipe(
+            options.weights, options.loss, options.exact_match,
+            families={"counters": non_negative_terms(terms)}, terms=terms,
+        )  # fmt: skip
+        return fit_event(timings, recipe)

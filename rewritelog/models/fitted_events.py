@@ -1,0 +1,117 @@
+"""A fitted model made of one fit for each event and number of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import ModelError
+from rewritelog.models import fit_report
+from rewritelog.models.base import (
+    EventTimings,
+    FittedModel,
+    Floats,
+    Prediction,
+    Timings,
+    TotalSpread,
+)
+from rewritelog.models.fitting.event_fit import EventFit, usable_part
+
+Key = tuple[str, int]
+"""An event's name and its number of parameters; each pair has a fit of its own."""
+
+
+@dataclass(frozen=True)
+class FittedEvents(FittedModel):
+    """The fits of all events."""
+
+    model: str
+    """The name of the model that made them."""
+    options: Mapping[str, Any]
+    """What that model was told, in types that JSON has."""
+    fits: Mapping[Key, EventFit]
+    unfitted: tuple[Key, ...] = ()
+    """Events whose samples all hold numbers that are not finite, or that have no samples."""
+    notes: tuple[str, ...] = ()
+    """What else a user should know of, a sentence each."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What else the report for machines says of the model."""
+
+    def predict(self, event: str, params: Floats) -> Floats:
+        """Return the seconds of each row; NaN for an event or parameter count without a fit."""
+        return self.judge(event, params).seconds
+
+    def judge(self, event: str, params: Floats) -> Prediction:
+        """Return the seconds of each row with what determined them."""
+        fit = self.fits.get((event, params.shape[1]))
+        if fit is None:
+            none = np.zeros(len(params), dtype=np.bool_)
+            return Prediction(np.full(len(params), np.nan), none, none, none)
+        return fit.judge(params)
+
+    def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds that nine in ten measured durations are to lie between, in seconds."""
+        fit = self.fits.get((event, params.shape[1]))
+        if fit is None:
+            nothing = np.full(len(params), np.nan)
+            return nothing, nothing
+        return fit.interval(params)
+
+    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
+        """Return the held-out ratio of measured to predicted time at each row's number.
+
+        None for an event without a fit, or with samples too few to hold any out.
+        """
+        fit = self.fits.get((event, params.shape[1]))
+        if fit is None or not any(len(which.ratios) for which in fit.classes):
+            return None
+        return fit.drawn_factors(params, numbers)
+
+    def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
+        """Return the spread of single durations and of their mean, from held-out samples."""
+        fit = self.fits.get((event, parameters))
+        ratios = None if fit is None else fit.whole.ratios
+        if fit is None or ratios is None or len(ratios) < 2:
+            return None
+        single = float(ratios.std(ddof=1))
+        coverage = fit.whole.quality.coverage
+        return TotalSpread(single, single / float(np.sqrt(fit.samples)), coverage)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options and the fits in full."""
+        events = [fit_report.describe(fit) for fit in self.fits.values()]
+        return {**self.options, **self.extra, "events": events}
+
+    def summary(self) -> tuple[str, ...]:
+        """Return each event's fit in a few lines."""
+        return tuple(line for fit in self.fits.values() for line in fit_report.summarise(fit))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the samples leave open, event by event."""
+        nothing = tuple(
+            f"{fit_report.label(event, count)}: no usable timing sample, so it is not covered; "
+            "add timing lines"
+            for event, count in self.unfitted
+        )
+        said = (text for fit in self.fits.values() for text in fit_report.warn(fit))
+        return (*nothing, *self.notes, *said)
+
+
+def fit_events(
+    model: str, options: Any, timings: Timings, fit: Callable[[EventTimings], EventFit]
+) -> FittedEvents:
+    """Fit each event; raise `ModelError` where one event and parameter count stands twice."""
+    fits: dict[Key, EventFit] = {}
+    unfitted: list[Key] = []
+    for samples in timings:
+        key = (samples.event, samples.params.shape[1])
+        if key in fits or key in unfitted:
+            raise ModelError(f"samples of {key[0]} with {key[1]} parameters stand apart")
+        if len(usable_part(samples).seconds):
+            fits[key] = fit(samples)
+        else:
+            unfitted.append(key)
+    return FittedEvents(model, asdict(options), fits, tuple(unfitted))

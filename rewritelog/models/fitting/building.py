@@ -1,0 +1,181 @@
+"""From an event's timings to its fit: the choice of a law, its diagnosis, its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rewritelog.models.base import EventTimings, Flags, Floats
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.choosing import Choice, choose
+from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality, diagnose
+from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
+from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, proportional
+from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.samples import Samples, Weighting
+from rewritelog.models.fitting.solving import Loss
+from rewritelog.models.twins import ExactMatch, HeldOutTimes, twins_of
+
+FEWEST_TO_CHOOSE = 4
+"""With fewer samples there is nothing to leave out, and the simplest family is taken."""
+
+NOT_DETERMINED = "is constant or a combination of the other terms in all samples"
+
+FEWEST_IN_A_CLASS = 8
+"""A class with fewer samples is predicted by the law of all samples."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A law of all samples, with what a person reads of it."""
+
+    law: Law
+    coefficients: tuple[Coefficient, ...]
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an event is fitted."""
+
+    weights: Weighting = "relative"
+    loss: Loss = "huber"
+    exact_match: ExactMatch = "auto"
+    families: Mapping[str, Family] | None = None
+    """The families to choose from; None for the automatic choice."""
+    category: Expression | None = None
+    """What splits the event into classes with a fit each."""
+    terms: tuple[Expression, ...] = ()
+    """The terms of the one family, where they are given."""
+    account: Callable[[Samples, Loss], Account] | None = None
+    """How the one family fits all samples, where it has a way of its own."""
+
+
+def with_formula(
+    recipe: Recipe, terms: tuple[Expression, ...], category: Expression | None
+) -> Recipe:
+    """Return the recipe for the terms, and maybe the classes, of a formula."""
+    families = {"formula": fixed_terms(terms)}
+    return replace(recipe, families=families, terms=terms, category=category)
+
+
+def fit_event(timings: EventTimings, recipe: Recipe) -> EventFit:
+    """Fit one event's times; at least one sample must be finite in all its numbers."""
+    with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
+        return _fit_event(timings, recipe)
+
+
+def _fit_event(timings: EventTimings, recipe: Recipe) -> EventFit:
+    usable = usable_part(timings)
+    whole, choice = _fit_class(usable, recipe, None)
+    fits, choices = [whole], [choice]
+    if recipe.category is not None:
+        values = recipe.category.evaluate(usable.params)
+        for value, rows in _classes(values):
+            part = EventTimings(timings.event, usable.params[rows], usable.seconds[rows])
+            fit, its_choice = _fit_class(part, recipe, value)
+            fits.append(fit)
+            choices.append(its_choice)
+    return EventFit(
+        event=timings.event,
+        samples=len(usable.seconds),
+        unusable=len(timings.seconds) - len(usable.seconds),
+        lowest=usable.params.min(axis=0),
+        highest=usable.params.max(axis=0),
+        classes=tuple(fits),
+        category=recipe.category,
+        tried={name: one.mean_error for name, one in choice.tried.items()},
+        twins=twins_of(usable, recipe.exact_match, _together(choices[1:] or choices)),
+    )
+
+
+def _classes(values: Floats) -> list[tuple[float, Flags]]:
+    """Return each value of the category that has samples enough, with its rows."""
+    found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    return [
+        (float(value), values == value)
+        for value, count in zip(found, counts, strict=True)
+        if count >= FEWEST_IN_A_CLASS
+    ]
+
+
+def _together(parts: Sequence[Choice]) -> HeldOutTimes:
+    """Return the held-out samples of several choices as one table."""
+    known = [(one.tried_with, one.held_out) for one in parts if one.held_out is not None]
+    if not known:
+        return HeldOutTimes(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+    return HeldOutTimes(
+        np.concatenate([samples.params for samples, _ in known]),
+        np.concatenate([samples.seconds for samples, _ in known]),
+        np.concatenate([tried.predicted_s for _, tried in known]),
+    )
+
+
+def _fit_class(
+    usable: EventTimings, recipe: Recipe, value: float | None
+) -> tuple[ClassFit, Choice]:
+    """Fit the samples of a class, or all; return the fit and the choice that it comes from."""
+    samples = Samples.weighted(usable.params, usable.seconds, recipe.weights)
+    choice = _chosen(samples, recipe)
+    held_out = choice.held_out
+    seen = None if held_out is None else (choice.tried_with, held_out.predicted_s)
+    told = None if recipe.account is None else recipe.account(samples, recipe.loss)
+    law = choice.law if told is None else told.law
+    quality, root, ratios = diagnose(law, samples, seen)
+    fit = ClassFit(
+        value=value,
+        samples=len(samples),
+        family=choice.family,
+        law=law,
+        coefficients=told.coefficients if told else _coefficients(law, samples, quality, root),
+        dropped=told.dropped if told else _dropped(law, samples, recipe),
+        quality=quality,
+        leverage_root=root,
+        ratios=ratios,
+    )
+    return fit, choice
+
+
+def _chosen(samples: Samples, recipe: Recipe) -> Choice:
+    """Return the law of the best family, or of the simplest where nothing can be tried."""
+    families = recipe.families or FAMILIES
+    if len(samples) >= FEWEST_TO_CHOOSE:
+        return choose(families, samples, recipe.loss)
+    if recipe.families is None:
+        families = {"proportional": proportional}
+    return choose(families, samples, recipe.loss, try_out=False)
+
+
+def _coefficients(
+    law: Law, samples: Samples, quality: Quality, root: Floats
+) -> tuple[Coefficient, ...]:
+    """Return the terms with their calibrated coefficients and standard errors.
+
+    Standard errors are the roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² for each degree of
+    freedom; they know nothing of the choice of the terms.
+    """
+    spread = np.linalg.norm(root, axis=0)
+    chi2 = quality.chi2 / (1.0 if samples.relative else float(samples.scale_s[0]) ** 2)
+    errors = spread * np.sqrt(chi2 / quality.freedom) if quality.freedom else None
+    return tuple(
+        Coefficient(
+            str(term),
+            float(coefficient) * law.calibration,
+            None if errors is None else float(errors[place]),
+        )
+        for place, (term, coefficient) in enumerate(zip(law.terms, law.coefficients, strict=True))
+    )
+
+
+def _dropped(law: Law, samples: Samples, recipe: Recipe) -> tuple[Dropped, ...]:
+    """Return the parameters that no term could be made of, or the given terms left out."""
+    if recipe.families is None:
+        ignored = Parameters.of_samples(samples.params).ignored
+        return tuple(
+            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}") for one in ignored
+        )
+    left = (term for term in recipe.terms if term not in law.terms)
+    return tuple(Dropped(str(term), NOT_DETERMINED) for term in left)

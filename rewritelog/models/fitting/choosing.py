@@ -1,0 +1,144 @@
+"""The choice among families: each is fitted to parts of the samples and tried on the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rewritelog.models.base import Floats
+from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.families import Family, Few
+from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.samples import Ints, Samples, shuffle_keys
+from rewritelog.models.fitting.solving import Loss, residual_spread, solve
+
+MOST_CHOSEN_WITH = 4096
+"""Families, terms and shapes are chosen with at most so many samples; all fit the coefficients."""
+
+WORST = 2.0
+"""An error counts as this at the most, so that one sample does not choose the family."""
+
+OUTLIER = 6.0
+"""Samples beyond so many robust standard deviations are outliers to a robust fit's calibration."""
+
+CLEARLY = 1.0
+"""A less simple family must be better by so many standard errors of the difference."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A family's predictions of samples that it was not fitted to."""
+
+    predicted_s: Floats
+    """Shape (samples,), of the samples that the choice was made with."""
+    errors: Floats
+    """|predicted − measured| in units of each sample's scale, at most `WORST`."""
+
+    @property
+    def mean_error(self) -> float:
+        """Return the mean error."""
+        return float(self.errors.mean())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The family that was chosen, with its law and what was tried."""
+
+    family: str
+    law: Law
+    tried: Mapping[str, Tried]
+    """Empty where there were too few samples to try anything."""
+    tried_with: Samples
+    """The samples of the trials, in the order of their predictions."""
+
+    @property
+    def held_out(self) -> Tried | None:
+        """Return the trial of the chosen family."""
+        return self.tried.get(self.family)
+
+
+def folds_of(count: int) -> Ints:
+    """Return the part of each sample: as many parts as samples up to 20, then 10, then 5."""
+    parts = count if count <= 20 else 10 if count < 200 else 5
+    folds = np.empty(count, dtype=np.int64)
+    folds[np.argsort(shuffle_keys(count), kind="stable")] = np.arange(count) % parts
+    return folds
+
+
+def choose(
+    families: Mapping[str, Family], samples: Samples, loss: Loss, *, try_out: bool = True
+) -> Choice:
+    """Return the law of the family that predicts held-out samples best.
+
+    Families stand in order of simplicity: a later one is taken only where it is clearly better.
+    Where there is nothing to `try_out`, the first is taken.
+    """
+    drawn = samples.drawn(MOST_CHOSEN_WITH)
+    tried: dict[str, Tried] = {}
+    best = next(iter(families))
+    if try_out:
+        folds = folds_of(len(drawn))
+        tried = {name: try_family(family, drawn, folds, loss) for name, family in families.items()}
+        for name, trial in tried.items():
+            gain = tried[best].errors - trial.errors
+            if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)) + 1e-12:
+                best = name
+    law = fit_family(families[best], drawn, loss)
+    return Choice(best, law_of_all(law, samples, drawn, loss), tried, drawn)
+
+
+def try_family(family: Family, samples: Samples, folds: Ints, loss: Loss) -> Tried:
+    """Return what the family predicts of each part of the samples when fitted to the others."""
+    predicted = np.empty(len(samples))
+    for part in range(int(folds.max()) + 1):
+        law = fit_family(family, samples.part(folds != part), loss)
+        predicted[folds == part] = law.predict(samples.params[folds == part])
+    with np.errstate(all="ignore"):
+        errors = np.abs(predicted - samples.seconds) / samples.scale_s
+    return Tried(predicted, np.where(np.isfinite(errors), np.minimum(errors, WORST), WORST))
+
+
+def fit_family(family: Family, samples: Samples, loss: Loss) -> Law:
+    """Return the family's law of the samples, with its sum set right."""
+    law = family(Few(samples, Parameters.of_samples(samples.params), loss))
+    return calibrate(law, samples, _spread(law, samples, loss))
+
+
+def _spread(law: Law, samples: Samples, loss: Loss) -> float:
+    """Return the spread beyond which a robust fit's residuals are outliers."""
+    if loss != "huber":
+        return np.inf
+    return residual_spread(law.terms, law.coefficients, samples)
+
+
+def law_of_all(law: Law, samples: Samples, drawn: Samples, loss: Loss) -> Law:
+    """Return a law that was found with some samples, its coefficients fitted to all of them."""
+    if drawn is samples:
+        return law
+    non_negative = bool((law.coefficients >= 0).all())
+    solved = solve(law.terms, samples, loss, non_negative=non_negative)
+    law = replace(law, coefficients=solved.coefficients)
+    return calibrate(law, samples, solved.spread if loss == "huber" else np.inf)
+
+
+def calibrate(law: Law, samples: Samples, spread: float = np.inf) -> Law:
+    """Return the law with the one factor that gives its predictions the sum of the times.
+
+    Relative weights bias that sum a little. The event's first call stays out of both sums, and so
+    do samples off by more than two times, or by more than `OUTLIER` times the spread of a robust
+    fit: one of them can shift the sum by per cents.
+    """
+    plain = replace(law, calibration=1.0)
+    if not samples.relative:
+        return plain
+    measured = predicted = 0.0
+    for block in samples.blocks():
+        seconds = plain.predict(block.params)
+        with np.errstate(all="ignore"):
+            fair = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
+            fair &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
+        measured += float(block.seconds[fair].sum())
+        predicted += float(seconds[fair].sum())
+    return replace(law, calibration=measured / predicted if predicted > 0 else 1.0)

@@ -1,0 +1,212 @@
+"""How far a fit is to be trusted: what its samples, and those that it had not seen, say of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.models.base import Floats
+from rewritelog.models.fitting.candidates import columns_of
+from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.leverage import leverage_root, leverages
+from rewritelog.models.fitting.samples import Samples
+
+FAR_OFF = 2.0
+"""A sample is far off where measured and predicted time differ by more than this factor."""
+
+MOST_RATIOS = 999
+"""So many quantiles of the held-out ratios are kept at the most."""
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One term as a person reads it, with its coefficient in seconds for each unit of the term."""
+
+    term: str
+    value: float
+    standard_error: float | None
+    """None without degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A term or parameter that the samples cannot determine, and why."""
+
+    term: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The numbers of one fit; None where there are not samples enough for one."""
+
+    r2: float | None
+    """Share of the variation of the times that is explained."""
+    held_out_r2: float | None
+    """The same over samples that the fit had not seen: R² of a fit that only looks good is high."""
+    held_out_error: float | None
+    """Mean of |predicted − measured| / measured over samples that the fit had not seen."""
+    held_out_rms: float | None
+    """Root of the mean square of the same, samples that are far off left out."""
+    held_out_sum_error: float | None
+    """Σ predicted / Σ measured − 1 over the same samples."""
+    coverage: float | None
+    """Share of them in an interval that was made without them, nominally nine in ten."""
+    chi2: float
+    """Sum of the squares of relative residuals; of residuals, in s², where weights are uniform."""
+    relative: bool
+    """Whether χ² is of relative residuals."""
+    freedom: int
+    """Degrees of freedom: samples less terms."""
+    rank: int
+    condition: float
+    """Condition number of the weighted columns, each of length 1."""
+    largest_leverage: float
+    far_off: int
+    """Samples off by more than two times."""
+    first_call: float | None
+    """Measured over predicted time of the event's first call."""
+    negative: int
+    """Samples for which the law without its bounds gives a time below zero."""
+
+
+def diagnose(
+    law: Law, samples: Samples, held_out: tuple[Samples, Floats] | None
+) -> tuple[Quality, Floats, Floats]:
+    """Return the fit's quality, the root of its leverages, and its held-out ratios, rising.
+
+    `held_out` are samples with what was predicted for them without them.
+    """
+    sums = _Sums(len(law.terms))
+    for block in samples.blocks():
+        sums.add(law, block)
+    lengths = np.linalg.norm(sums.triangle, axis=0)
+    units = sums.triangle / np.where(lengths > 0, lengths, 1.0)
+    sizes = np.linalg.svd(units, compute_uv=False)
+    rank = int((sizes > 1e-10 * sizes.max(initial=0)).sum())
+    root = leverage_root(sums.triangle)
+    some = samples.drawn(1 << 16)
+    seen = UNSEEN if held_out is None else HeldOut.of(*held_out)
+    quality = Quality(
+        r2=_share(sums.chi2_s2, sums.variation),
+        held_out_r2=seen.r2,
+        held_out_error=seen.error,
+        held_out_rms=seen.rms,
+        held_out_sum_error=seen.sum_error,
+        coverage=seen.coverage,
+        chi2=sums.chi2 if samples.relative else sums.chi2_s2,
+        relative=samples.relative,
+        freedom=max(0, len(samples) - len(law.terms)),
+        rank=rank,
+        condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
+        largest_leverage=float(np.nanmax(leverages(law, root, some.params), initial=0.0)),
+        far_off=sums.far_off,
+        first_call=sums.first_call,
+        negative=sums.negative,
+    )
+    return quality, root, seen.ratios
+
+
+class _Sums:
+    """What one pass over the samples adds up."""
+
+    def __init__(self, terms: int) -> None:
+        self.triangle = np.zeros((0, terms))
+        self.chi2 = self.chi2_s2 = 0.0
+        self.far_off = self.negative = 0
+        self.first_call: float | None = None
+        self._count, self._mean, self.variation = 0, 0.0, 0.0
+
+    def add(self, law: Law, block: Samples) -> None:
+        """Add some samples."""
+        predicted, raw = law.predict(block.params), law.raw(block.params)
+        residual = block.seconds - predicted
+        with np.errstate(all="ignore"):
+            self.chi2 += float(np.nansum((residual / block.scale_s) ** 2))
+            self.chi2_s2 += float(np.nansum(residual**2))
+            ratio = block.seconds / predicted
+        far = ~((ratio <= FAR_OFF) & (ratio >= 1 / FAR_OFF)) & (block.seconds != predicted)
+        self.far_off += int(far.sum())
+        self.negative += int((raw < 0).sum())
+        if block.first.any():
+            first = float(ratio[block.first][0])
+            self.first_call = first if math.isfinite(first) else None
+        rows = columns_of(law.terms, block.params) / block.scale_s[:, None]
+        rows[~np.isfinite(rows).all(axis=1)] = 0.0
+        self.triangle = np.asarray(np.linalg.qr(np.vstack((self.triangle, rows)), mode="r"))
+        self._add_variation(block.seconds)
+
+    def _add_variation(self, seconds: Floats) -> None:
+        """Add to the sum of squared distances from the mean (Chan, Golub and LeVeque 1983)."""
+        count, mean = len(seconds), float(seconds.mean())
+        both = self._count + count
+        self.variation += float(((seconds - mean) ** 2).sum())
+        self.variation += (mean - self._mean) ** 2 * self._count * count / both
+        self._mean += (mean - self._mean) * count / both
+        self._count = both
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Measured and predicted times of samples that the fit had not seen."""
+
+    r2: float | None
+    error: float | None
+    rms: float | None
+    sum_error: float | None
+    coverage: float | None
+    ratios: Floats
+
+    @classmethod
+    def of(cls, samples: Samples, predicted: Floats) -> HeldOut:
+        """Compare the times of the samples with what was predicted for them."""
+        measured = samples.seconds
+        positive = measured > 0
+        with np.errstate(all="ignore"):
+            errors = np.abs(predicted - measured)[positive] / measured[positive]
+            ratios = measured / predicted
+        near = errors[errors <= 1]
+        fair = ~samples.first & (ratios > 1 / FAR_OFF) & (ratios < FAR_OFF)
+        total = float(measured[fair].sum())
+        return cls(
+            _share(float(((predicted - measured) ** 2).sum()),
+                   float(((measured - measured.mean()) ** 2).sum())),
+            float(errors.mean()) if len(errors) else None,
+            float(np.sqrt((near**2).mean())) if len(near) else None,
+            float(predicted[fair].sum()) / total - 1 if total > 0 else None,
+            _coverage(ratios),
+            _kept(np.sort(ratios[np.isfinite(ratios)])),
+        )  # fmt: skip
+
+
+UNSEEN = HeldOut(None, None, None, None, None, np.zeros(0))
+"""Where there were too few samples to leave any out."""
+
+
+def _share(unexplained: float, variation: float) -> float | None:
+    return 1 - unexplained / variation if variation > 0 else None
+
+
+def _kept(rising: Floats) -> Floats:
+    """Return the values, or as many quantiles as are kept."""
+    if len(rising) <= MOST_RATIOS:
+        return rising
+    levels = (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS
+    return np.quantile(rising, levels)
+
+
+def _coverage(ratios: Floats) -> float | None:
+    """Return the share of ratios within the interval that the other half of them gives."""
+    finite = ratios[np.isfinite(ratios)]
+    if len(finite) < 20:
+        return None
+    halves = finite[::2], finite[1::2]
+    inside = 0
+    for mine, others in (halves, halves[::-1]):
+        rising = np.sort(others)
+        low = rising[max(0, int(np.floor((len(rising) + 1) * 0.05)) - 1)]
+        high = rising[min(len(rising) - 1, int(np.ceil((len(rising) + 1) * 0.95)) - 1)]
+        inside += int(((mine >= low) & (mine <= high)).sum())
+    return inside / len(finite)

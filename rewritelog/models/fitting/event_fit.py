@@ -1,0 +1,166 @@
+"""The fit of one event: its law, or a law for each class of it, and what there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.models.base import EventTimings, Flags, Floats, Prediction
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
+from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.leverage import leverages
+from rewritelog.models.twins import Twins
+
+LEVEL = 0.9
+"""The share of measurements that a prediction interval is to hold."""
+
+
+@dataclass(frozen=True)
+class ClassFit:
+    """The law of one class of an event's calls, or of all of them."""
+
+    value: float | None
+    """The value of the category expression; None for the law of all samples."""
+    samples: int
+    family: str
+    law: Law
+    coefficients: tuple[Coefficient, ...]
+    dropped: tuple[Dropped, ...]
+    quality: Quality
+    leverage_root: Floats
+    """Leverage of a row with terms t is |L·t|², shape (terms, terms)."""
+    ratios: Floats
+    """Measured over predicted seconds of samples that the fit had not seen, rising."""
+
+
+@dataclass(frozen=True)
+class EventFit:
+    """The fit of one event with one number of parameters."""
+
+    event: str
+    samples: int
+    unusable: int
+    """Samples left aside because a number in them is not finite."""
+    lowest: Floats
+    highest: Floats
+    """The range of each parameter over the samples, shape (parameters,)."""
+    classes: tuple[ClassFit, ...]
+    """The law of all samples first, and then one for each class that has samples enough."""
+    category: Expression | None
+    """What tells the classes; None where there is one law for all."""
+    tried: Mapping[str, float]
+    """Mean error of each family on samples that it had not seen, by name."""
+    twins: Twins | None
+    """Measured times that count beside the fit's."""
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of parameters."""
+        return len(self.lowest)
+
+    @property
+    def whole(self) -> ClassFit:
+        """Return the law of all samples."""
+        return self.classes[0]
+
+    def predict(self, params: Floats) -> Floats:
+        """Return the fit's seconds for each row, maybe below zero; NaN where not finite."""
+        seconds = np.empty(len(params))
+        for which, rows in self._by_class(params):
+            seconds[rows] = which.law.predict(params[rows])
+        return seconds
+
+    def judge(self, params: Floats) -> Prediction:
+        """Return each row's seconds with what determined them."""
+        seconds = self.predict(params)
+        negative = self.negative(params) | (seconds < 0)
+        exact = np.zeros(len(params), dtype=np.bool_)
+        if self.twins is not None:
+            seconds, exact = self.twins.blend(params, seconds)
+        outside, remote = self.outside(params), self.remote(params)
+        return Prediction(seconds, exact, outside, remote, negative & ~exact)
+
+    def outside(self, params: Floats) -> Flags:
+        """Return which rows have a parameter outside its range over the samples."""
+        inside = (params >= self.lowest) & (params <= self.highest)
+        return np.asarray(~inside.all(axis=1))
+
+    def remote(self, params: Floats) -> Flags:
+        """Return which rows the terms reach further for than for any sample (by leverage)."""
+        flags = np.zeros(len(params), dtype=np.bool_)
+        for which, rows in self._by_class(params):
+            size = leverages(which.law, which.leverage_root, params[rows])
+            flags[rows] = ~(size <= which.quality.largest_leverage * (1 + 1e-9))
+        return flags
+
+    def negative(self, params: Floats) -> Flags:
+        """Return which rows a law with bounds would give less than zero without them."""
+        flags = np.zeros(len(params), dtype=np.bool_)
+        for which, rows in self._by_class(params):
+            if which.law.guard is not None:
+                flags[rows] = which.law.raw(params[rows]) < 0
+        return flags
+
+    def interval(self, params: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the most seconds that nine in ten measurements are to lie between.
+
+        From the quantiles of measured over predicted times of samples that the fit had not seen,
+        at the places that make the coverage hold for any distribution (split conformal prediction,
+        Lei et al., JASA 2018). NaN where there were too few samples.
+        """
+        seconds = self.predict(params)
+        factors = self.factors(params, np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+        return seconds * factors[:, 0], seconds * factors[:, 1]
+
+    def factors(self, params: Floats, levels: Floats) -> Floats:
+        """Return quantiles of measured over predicted time for each row, shape (rows, levels)."""
+        factors = np.full((len(params), len(levels)), np.nan)
+        for which, rows in self._by_class(params):
+            if len(which.ratios):
+                factors[rows] = quantiles(which.ratios, levels)
+        return factors
+
+    def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
+        """Return a factor for each row: the held-out ratio at its number in [0, 1)."""
+        factors = np.ones(len(params))
+        for which, rows in self._by_class(params):
+            if len(which.ratios):
+                place = (numbers[rows] * len(which.ratios)).astype(np.int64)
+                factors[rows] = which.ratios[np.minimum(place, len(which.ratios) - 1)]
+        return factors
+
+    def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
+        """Return each law with the rows that it is for."""
+        rest = np.ones(len(params), dtype=np.bool_)
+        if self.category is None or len(self.classes) == 1:
+            return [(self.whole, rest)]
+        values = self.category.evaluate(params)
+        found = []
+        for which in self.classes[1:]:
+            rows = np.asarray(values == which.value)
+            rest = np.asarray(rest & ~rows)
+            found.append((which, rows))
+        return [(self.whole, rest), *found]
+
+
+def quantiles(rising: Floats, levels: Floats) -> Floats:
+    """Return values of a sample such that a further one lies below with at least that chance.
+
+    Levels below a half are taken from below, so that intervals are never too narrow.
+    """
+    count = len(rising)
+    upper = np.ceil((count + 1) * levels) - 1
+    lower = np.floor((count + 1) * levels) - 1
+    place = np.where(levels < 0.5, lower, upper)
+    return rising[np.clip(place, 0, count - 1).astype(np.int64)]
+
+
+def usable_part(timings: EventTimings) -> EventTimings:
+    """Return the samples in which all numbers are finite."""
+    finite = np.isfinite(timings.seconds) & np.isfinite(timings.params).all(axis=1)
+    if finite.all():
+        return timings
+    return EventTimings(timings.event, timings.params[finite], timings.seconds[finite])

@@ -1,0 +1,190 @@
+"""The kinds of law that a fit is chosen from, each a function from samples to a law.
+
+All of them but one have no negative coefficients: they predict no time below zero, and grow
+outside of their samples' range no faster than their terms do. The one with signs has a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.fitting.candidates import (
+    ONE,
+    Parameters,
+    columns_of,
+    power,
+    products_of,
+)
+from rewritelog.models.fitting.law import Guard, Law
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.selection import MOST_TERMS, most_terms, select
+from rewritelog.models.fitting.shape import product_factors
+from rewritelog.models.fitting.solving import Loss, robust_weights, solve
+
+MOST_FACTORS = 6
+"""All partial products are candidates of so many factors; of more, those of three and of all."""
+
+EXPONENTS = (-3.0, 4.0)
+"""A power law's exponents are kept within these."""
+
+
+@dataclass(frozen=True)
+class Few:
+    """Samples to choose terms with, out of all that the coefficients are then fitted to."""
+
+    samples: Samples
+    parameters: Parameters
+    loss: Loss
+
+
+Family: TypeAlias = Callable[[Few], Law]
+
+
+def single_terms(few: Few) -> Law:
+    """Return a sum of functions of one parameter each, none of them negative."""
+    return _summed(few, few.parameters.single(), non_negative=True)
+
+
+def signed_terms(few: Few) -> Law:
+    """Return a sum of functions of one parameter each, with coefficients of any sign."""
+    law = _summed(few, few.parameters.single(), non_negative=False)
+    return replace(law, guard=guard_of(few.samples)) if (law.coefficients < 0).any() else law
+
+
+def product(few: Few) -> Law:
+    """Return a sum over partial products of the shape that explains most of the times."""
+    factors = product_factors(few.samples, few.parameters)
+    return _summed(few, (ONE, *_partial_products(factors)), non_negative=True)
+
+
+def crossed_terms(few: Few) -> Law:
+    """Return a sum of functions of one parameter and of their products."""
+    terms = (*few.parameters.single(), *few.parameters.crossed())
+    return _summed(few, terms, non_negative=True)
+
+
+def interacting_terms(few: Few) -> Law:
+    """Return a sum of functions of one parameter, and products of those that explain most."""
+    single = few.parameters.single()
+    taken = _chosen(few, single, non_negative=True)
+    products = products_of(taken, (*taken, *few.parameters.linear()))
+    return _summed(few, (*single, *products), non_negative=True)
+
+
+def power_law(few: Few) -> Law:
+    """Return one power of each parameter that is above 0, fitted in logarithms."""
+    samples, usable = few.samples, few.parameters.positive()
+    logs = np.log(samples.params[:, [number - 1 for number in usable]])
+    columns = np.asfortranarray(np.column_stack((np.ones(len(samples)), logs)))
+    times = np.log(samples.scale_s)
+    most = most_terms(len(samples))
+    taken = select(columns, times, most, non_negative=False, constant=0)
+    exponents = np.linalg.lstsq(columns[:, taken], times, rcond=1e-9)[0]
+    texts = [
+        power(usable[place - 1], float(np.clip(exponent, *EXPONENTS)), _lowest(few, usable, place))
+        for place, exponent in zip(taken, exponents, strict=True)
+        if place > 0
+    ]
+    return _solved(few, (parse("*".join(texts) or "1"),), non_negative=True)
+
+
+FAMILIES: dict[str, Family] = {
+    "single terms": single_terms,
+    "product": product,
+    "power law": power_law,
+    "crossed terms": crossed_terms,
+    "interacting terms": interacting_terms,
+    "signed terms": signed_terms,
+}
+"""Simple ones first: a later one is taken only where it predicts clearly better."""
+
+
+def fixed_terms(terms: Sequence[Expression]) -> Family:
+    """Return the family of one formula: its terms, of any sign, as far as the samples allow."""
+
+    def fit(few: Few) -> Law:
+        law = _summed(few, terms, non_negative=False, by_criterion=False)
+        return replace(law, guard=guard_of(few.samples)) if (law.coefficients < 0).any() else law
+
+    return fit
+
+
+def non_negative_terms(terms: Sequence[Expression]) -> Family:
+    """Return the family of the terms with coefficients that are not negative."""
+
+    def fit(few: Few) -> Law:
+        return _summed(few, terms, non_negative=True, by_criterion=False)
+
+    return fit
+
+
+def proportional(few: Few) -> Law:
+    """Return a multiple of one parameter, or a constant: all that two or three samples can say."""
+    return _summed(few, few.parameters.linear(), non_negative=True)
+
+
+def guard_of(samples: Samples) -> Guard:
+    """Return the bounds that the samples suggest."""
+    positive = samples.seconds[samples.seconds > 0]
+    least = float(positive.min()) if len(positive) else 0.0
+    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
+    return Guard(lowest, highest, least, float(samples.seconds.max()))
+
+
+def _summed(
+    few: Few, terms: Sequence[Expression], *, non_negative: bool, by_criterion: bool = True
+) -> Law:
+    """Return the sum of the terms that are worth taking."""
+    taken = _chosen(few, terms, non_negative=non_negative, by_criterion=by_criterion)
+    return _solved(few, taken, non_negative=non_negative)
+
+
+def _solved(few: Few, terms: Sequence[Expression], *, non_negative: bool) -> Law:
+    solved = solve(terms, few.samples, few.loss, non_negative=non_negative)
+    return Law(tuple(terms), solved.coefficients)
+
+
+def _chosen(
+    few: Few, terms: Sequence[Expression], *, non_negative: bool, by_criterion: bool = True
+) -> tuple[Expression, ...]:
+    """Return the terms that are taken; twice, the second time with outliers weighing less."""
+    samples = few.samples
+    columns = columns_of(terms, samples.params) / samples.scale_s[:, None]
+    target = samples.seconds / samples.scale_s
+    weights = np.ones(len(samples))
+    constant = terms.index(ONE) if ONE in terms else None
+    taken: tuple[Expression, ...] = (ONE,)
+    for _ in range(2 if few.loss == "huber" else 1):
+        places = select(
+            np.asfortranarray(columns * weights[:, None]), target * weights,
+            most_terms(len(samples)) if by_criterion else MOST_TERMS,
+            non_negative=non_negative, constant=constant, by_criterion=by_criterion,
+        )  # fmt: skip
+        taken = tuple(terms[place] for place in places) or (ONE,)
+        if few.loss == "huber" and len(samples) > len(taken) + 2:
+            law = _solved(few, taken, non_negative=non_negative)
+            weights = robust_weights(law, samples)
+    return taken
+
+
+def _partial_products(factors: Sequence[Expression]) -> list[Expression]:
+    """Return the products of some or all of the factors."""
+    sizes = range(1, len(factors) + 1) if len(factors) <= MOST_FACTORS else (1, 2, len(factors))
+    products = []
+    for size in sizes:
+        for some in combinations(factors, size):
+            whole = some[0]
+            for factor in some[1:]:
+                whole = whole.times(factor)
+            products.append(whole)
+    return products
+
+
+def _lowest(few: Few, usable: Sequence[int], place: int) -> float:
+    return float(few.parameters.lowest[usable[place - 1] - 1])

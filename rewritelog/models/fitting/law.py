@@ -1,0 +1,107 @@
+"""A law: seconds as a sum of terms over an event's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.models.base import Floats
+from rewritelog.models.expressions import Expression, parse
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Bounds for a law with negative coefficients, which may go anywhere beyond its samples.
+
+    Within the samples' range a time lies between half the least and three times the largest that
+    was measured. Outside of it the bounds widen: the upper one with the cube of how many times a
+    parameter exceeds its largest value, the lower one as a parameter falls short of its least.
+    """
+
+    lowest: Floats
+    highest: Floats
+    """The range of each parameter, shape (parameters,)."""
+    least_s: float
+    most_s: float
+
+    def bounds(self, params: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the most seconds that each row may have."""
+        with np.errstate(all="ignore"):
+            above = np.where(
+                (self.highest > 0) & (params > self.highest), params / self.highest, 1.0
+            )
+            below = np.where(
+                (self.lowest > 0) & (params < self.lowest),
+                np.maximum(params, 0.0) / self.lowest,
+                1.0,
+            )
+            upper = 3 * self.most_s * np.prod(above, axis=1) ** 3
+        lower = 0.5 * self.least_s * np.min(below, axis=1, initial=1.0)
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class Law:
+    """seconds = calibration · Σ coefficient · term, within its guard's bounds."""
+
+    terms: tuple[Expression, ...]
+    coefficients: Floats
+    """Seconds for each unit of its term."""
+    calibration: float = 1.0
+    """What the sum of the predictions is multiplied by to be that of the samples' times."""
+    guard: Guard | None = None
+
+    def raw(self, params: Floats) -> Floats:
+        """Return each row's seconds without bounds; row by row the same in any company."""
+        seconds = np.zeros(len(params))
+        with np.errstate(all="ignore"):
+            for term, coefficient in zip(self.terms, self.coefficients, strict=True):
+                if coefficient:
+                    seconds += coefficient * term.evaluate(params)
+        seconds *= self.calibration
+        seconds[~np.isfinite(seconds)] = np.nan
+        return seconds
+
+    def predict(self, params: Floats) -> Floats:
+        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
+        seconds = self.raw(params)
+        if self.guard is None:
+            return seconds
+        lower, upper = self.guard.bounds(params)
+        bounded: Floats = np.minimum(np.maximum(seconds, lower), upper)
+        return bounded
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the law in types that JSON has."""
+        terms = [
+            {"term": str(term), "coefficient": float(coefficient)}
+            for term, coefficient in zip(self.terms, self.coefficients, strict=True)
+        ]
+        law: dict[str, Any] = {"terms": terms, "calibration": self.calibration}
+        if self.guard is not None:
+            law["bounds"] = {
+                "least_s": self.guard.least_s,
+                "most_s": self.guard.most_s,
+                "lowest": self.guard.lowest.tolist(),
+                "highest": self.guard.highest.tolist(),
+            }
+        return law
+
+    @classmethod
+    def from_json(cls, law: Mapping[str, Any]) -> Law:
+        """Return the law that `to_json` wrote; raise `KeyError`, `TypeError` or `ValueError`."""
+        guard = None
+        if "bounds" in law:
+            given = law["bounds"]
+            guard = Guard(
+                np.asarray(given["lowest"], dtype=np.float64),
+                np.asarray(given["highest"], dtype=np.float64),
+                float(given["least_s"]),
+                float(given["most_s"]),
+            )
+        terms = tuple(parse(str(term["term"])) for term in law["terms"])
+        coefficients = np.array([float(term["coefficient"]) for term in law["terms"]])
+        return cls(terms, coefficients, float(law["calibration"]), guard)

@@ -1,0 +1,25 @@
+"""How far a row of parameters reaches beyond the samples, seen by a law's terms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.models.base import Floats
+from rewritelog.models.fitting.candidates import columns_of
+from rewritelog.models.fitting.law import Law
+
+
+def leverage_root(triangle: Floats) -> Floats:
+    """Return L such that |L·t|² is tᵀ(XᵀX)⁻¹t, from R of X's QR decomposition."""
+    lengths = np.linalg.norm(triangle, axis=0)
+    lengths[lengths == 0] = 1.0
+    root: Floats = np.linalg.pinv(triangle / lengths, rcond=1e-12).T / lengths
+    return root
+
+
+def leverages(law: Law, root: Floats, params: Floats) -> Floats:
+    """Return each row's leverage, its weight being that of the time that the law predicts."""
+    with np.errstate(all="ignore"):
+        columns = columns_of(law.terms, params) / np.abs(law.predict(params))[:, None]
+        sizes: Floats = (columns @ root.T) ** 2 @ np.ones(root.shape[0])
+    return sizes

@@ -1,0 +1,89 @@
+"""The usable samples of an event, with the weight that each has in a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.models.base import Flags, Floats
+from rewritelog.models.exact import mix
+
+Weighting: TypeAlias = Literal["relative", "uniform"]
+Ints: TypeAlias = NDArray[np.int64]
+
+BLOCK_ROWS = 1 << 16
+"""Rows worked on at a time where all of many samples are gone through."""
+
+LEAST_SHARE = 1e-3
+"""A time below this share of the median counts as that in weights: 0.000000 s is a rounded one."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Parameters and times of one event, all of them finite, in the order of measurement."""
+
+    params: Floats
+    """Shape (samples, parameters)."""
+    seconds: Floats
+    """Shape (samples,)."""
+    scale_s: Floats
+    """What an error of each sample is measured by: the time itself, or the mean of all times."""
+    first: Flags
+    """True for the event's first call, which pays for cold caches."""
+    relative: bool
+    """Whether errors are measured by the times themselves."""
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    @classmethod
+    def weighted(cls, params: Floats, seconds: Floats, weighting: Weighting) -> Samples:
+        """Return the samples with relative or uniform weights.
+
+        Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
+        Programs" (1995), 3.5.3: each residual is divided by its observation.
+        """
+        first = np.zeros(len(seconds), dtype=np.bool_)
+        first[:1] = True
+        size = np.abs(seconds)
+        if weighting == "uniform":
+            mean = float(size.mean()) if len(size) else 0.0
+            return cls(params, seconds, np.full(len(size), mean or 1.0), first, relative=False)
+        positive = size[size > 0]
+        least = LEAST_SHARE * float(np.median(positive)) if len(positive) else 1.0
+        return cls(params, seconds, np.maximum(size, least), first, relative=True)
+
+    @property
+    def weights(self) -> Floats:
+        """Return what each sample's residual is multiplied by: 1 at the most, so none overflows."""
+        weights: Floats = self.scale_s.min(initial=np.inf) / self.scale_s
+        return weights
+
+    def part(self, rows: Flags | Ints | slice) -> Samples:
+        """Return the samples that a mask, places or a slice select, in their order."""
+        return Samples(
+            self.params[rows], self.seconds[rows], self.scale_s[rows], self.first[rows],
+            self.relative,
+        )  # fmt: skip
+
+    def blocks(self) -> Iterator[Samples]:
+        """Yield all samples in runs of bounded size."""
+        for start in range(0, len(self), BLOCK_ROWS):
+            yield self.part(slice(start, start + BLOCK_ROWS))
+
+    def drawn(self, most: int) -> Samples:
+        """Return at most so many of them, always the same ones."""
+        if len(self) <= most:
+            return self
+        numbers = shuffle_keys(len(self))
+        rows = np.sort(np.argpartition(numbers, most)[:most])
+        return self.part(rows)
+
+
+def shuffle_keys(count: int) -> NDArray[np.uint64]:
+    """Return a number for each place that orders places at random, the same on every machine."""
+    return mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))

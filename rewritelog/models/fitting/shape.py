@@ -1,0 +1,131 @@
+"""The shape of a product: which power of which parameter, with or without its logarithm.
+
+Work is often one product of every parameter (three loop bounds; a repeat count times n·log n). Its
+powers are searched one parameter at a time among those that loops give rise to, from the power law
+that the logarithms suggest. The set of powers is that of Extra-P's performance model normal form
+(Calotoiu et al., "Using automated performance modeling to find scalability bugs in complex codes",
+SC 2013), with negative ones for parameters that divide the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.models.base import Floats
+from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.fitting.candidates import Parameters, logarithm, power
+from rewritelog.models.fitting.samples import Samples
+
+POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
+
+SIMPLER = 0.003
+"""A factor more, a broken power or a logarithm must lower the error by this share."""
+
+_SWEEPS = 6
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A power of a parameter, times its logarithm or not."""
+
+    exponent: float
+    log: bool
+
+    @property
+    def complexity(self) -> int:
+        """Return how many things there are to say about it."""
+        return int(self.exponent != 0) + int(self.exponent % 1 != 0) + int(self.log)
+
+
+FACTORS = tuple(
+    Factor(exponent, log)
+    for exponent in POWERS
+    for log in (False, True)
+    if exponent >= 0 or not log
+)
+_PENALTY = np.array([1 + SIMPLER * factor.complexity for factor in FACTORS])
+_NOTHING = FACTORS.index(Factor(0, False))
+
+
+def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expression, ...]:
+    """Return the factors of the product that explains most of the times, one for each parameter.
+
+    Only parameters above 0 can be factors; there are none where nothing is gained by any.
+    """
+    usable = parameters.positive()
+    if not usable:
+        return ()
+    logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
+    chosen = _started(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
+    shape = np.sum([log[:, which] for log, which in zip(logs, chosen, strict=True)], axis=0)
+    for _ in range(_SWEEPS):
+        before = list(chosen)
+        for place, log in enumerate(logs):
+            others = shape - log[:, chosen[place]]
+            errors = _errors(others[:, None] + log, samples) * _PENALTY
+            best = int(np.argmin(errors))
+            if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
+                chosen[place] = best
+            shape = others + log[:, chosen[place]]
+        if chosen == before:
+            break
+    return tuple(
+        _expression(number, FACTORS[which], float(parameters.lowest[number - 1]))
+        for number, which in zip(usable, chosen, strict=True)
+        if which != _NOTHING
+    )
+
+
+def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
+    """Return the logarithm of each factor's values, shape (samples, factors)."""
+    low = float(parameters.lowest[number - 1])
+    with np.errstate(divide="ignore"):
+        of_log = np.log(np.log(np.maximum(column, 1)) if low >= 1 else np.log1p(column))
+    plain = np.log(column)
+    logs = np.empty((len(column), len(FACTORS)))
+    for place, factor in enumerate(FACTORS):
+        logs[:, place] = factor.exponent * plain + (of_log if factor.log else 0.0)
+    return logs
+
+
+def _started(samples: Samples, logs: Floats) -> list[int]:
+    """Return the factors nearest to the exponents of a power law over all parameters."""
+    columns = np.column_stack((np.ones(len(logs)), logs))
+    exponents = np.linalg.lstsq(columns, np.log(samples.scale_s), rcond=1e-3)[0][1:]
+    plain = [place for place, factor in enumerate(FACTORS) if not factor.log]
+    return [
+        min(plain, key=lambda place: abs(FACTORS[place].exponent - exponent))
+        for exponent in exponents
+    ]
+
+
+def _errors(logs: Floats, samples: Samples) -> Floats:
+    """Return, for each column of logarithms of a shape, the error of c0 + c1 · shape.
+
+    c0 and c1 are the weighted least-squares ones that are not negative; an error counts as 1 where
+    it is larger, so that outliers do not choose the shape.
+    """
+    weights = 1 / samples.scale_s
+    with np.errstate(all="ignore"):
+        shape = np.exp(logs - np.median(logs, axis=0)) * weights[:, None]
+        target = samples.seconds * weights
+        cross, square = weights @ shape, np.einsum("ij,ij->j", shape, shape)
+        ones, level, along = weights @ weights, weights @ target, target @ shape
+        determinant = ones * square - cross**2
+        constant = (square * level - cross * along) / determinant
+        slope = (ones * along - cross * level) / determinant
+        no_constant, no_slope = ~(constant > 0), ~(slope > 0)
+        slope = np.where(no_constant, along / square, np.where(no_slope, 0.0, slope))
+        constant = np.where(no_constant, 0.0, np.where(no_slope, level / ones, constant))
+        errors = np.abs(constant * weights[:, None] + slope * shape - target[:, None])
+    limited: Floats = np.where(np.isfinite(errors), np.minimum(errors, 1.0), 1.0).mean(axis=0)
+    return limited
+
+
+def _expression(number: int, factor: Factor, lowest: float) -> Expression:
+    """Return a factor as a term."""
+    texts = [power(number, factor.exponent, lowest)] if factor.exponent else []
+    texts += [logarithm(f"p{number}", lowest)] if factor.log else []
+    return parse("*".join(texts))

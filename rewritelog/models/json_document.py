@@ -1,0 +1,250 @@
+"""JSON documents: those of strangers read value by value, and our own written for people.
+
+Every error names the file and the JSON path of the value, as in `m.json: $.events[2].event`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rewritelog.errors import ModelError
+from rewritelog.models.base import Floats
+from rewritelog.text import json_text, printable
+
+MAX_DEPTH = 20
+"""Lists and objects may nest so deep."""
+
+MAX_TEXT = 10_000
+"""A name or sentence may have so many characters."""
+
+LINE_WIDTH = 100
+
+T = TypeVar("T")
+
+ODD_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+"""How numbers are written that JSON does not have."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a document, with its place."""
+
+    value: Any
+    name: str
+    """What errors call the file."""
+    path: str = "$"
+
+    def error(self, problem: str) -> ModelError:
+        """Return the error that the problem is."""
+        return ModelError(f"{self.where}: {problem}")
+
+    @property
+    def where(self) -> str:
+        """The file and the path."""
+        return f"{printable(self.name)}: {printable(self.path)}"
+
+    def fields(self, *keys: str) -> dict[str, Node]:
+        """Return the values of an object that has these keys, all of them and no others."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"must be an object, not {self._found}")
+        for key in keys:
+            if key not in self.value:
+                raise self.error(f"has no {key!r}")
+        for key in self.value:
+            if key not in keys:
+                raise self.error(f"has an unknown key, {printable(key[:80])!r}")
+        return {key: self._child(f".{key}", self.value[key]) for key in keys}
+
+    def entries(self) -> dict[str, Node]:
+        """Return the values of an object with any keys."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"must be an object, not {self._found}")
+        return {key: self._child(f".{key[:80]}", value) for key, value in self.value.items()}
+
+    def items(self) -> list[Node]:
+        """Return the values of a list."""
+        values = self._list()
+        return [self._child(f"[{place}]", value) for place, value in enumerate(values)]
+
+    def text(self) -> str:
+        """Return a text."""
+        if not isinstance(self.value, str):
+            raise self.error(f"must be a text, not {self._found}")
+        if len(self.value) > MAX_TEXT:
+            raise self.error(f"has {len(self.value)} characters; at most {MAX_TEXT}")
+        return self.value
+
+    def one_of(self, *texts: str) -> str:
+        """Return a text that is one of those."""
+        if self.value not in texts:
+            raise self.error(f"must be {' or '.join(map(repr, texts))}, not {self._found}")
+        return self.text()
+
+    def flag(self) -> bool:
+        """Return true or false."""
+        if not isinstance(self.value, bool):
+            raise self.error(f"must be true or false, not {self._found}")
+        return self.value
+
+    def count(self) -> int:
+        """Return a whole number that is not negative."""
+        if type(self.value) is not int or not 0 <= self.value < 2**63:
+            raise self.error(f"must be a count, not {self._found}")
+        return self.value
+
+    def number(self) -> float:
+        """Return a finite number."""
+        if type(self.value) not in (int, float):
+            raise self.error(f"must be a number, not {self._found}")
+        return float(self._finite([self.value])[0])
+
+    def odd_number(self) -> float:
+        """Return a number, or what stands for one that is not finite."""
+        if isinstance(self.value, str) and self.value in ODD_NUMBERS:
+            return ODD_NUMBERS[self.value]
+        return self.number()
+
+    def maybe(self, read: Callable[[Node], T]) -> T | None:
+        """Return what is read of the node, or None where the value is null."""
+        return None if self.value is None else read(self)
+
+    def numbers(self, length: int | None = None) -> Floats:
+        """Return a list of finite numbers, of that length."""
+        values = self._list()
+        if length is not None and len(values) != length:
+            raise self.error(f"must have {length} numbers, not {len(values)}")
+        if not {type(value) for value in values} <= {int, float}:
+            for item in self.items():
+                item.number()
+        return self._finite(values)
+
+    def table(self, columns: int) -> Floats:
+        """Return a list of lists of so many finite numbers, shape (rows, columns)."""
+        rows = [row.numbers(columns) for row in self.items()]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+
+    def odd_table(self, columns: int) -> Floats:
+        """Return such a table in which numbers may be odd."""
+        rows = [[item.odd_number() for item in row.items()] for row in self.items()]
+        for place, row in enumerate(rows):
+            if len(row) != columns:
+                raise self._child(f"[{place}]", None).error(f"must have {columns} numbers")
+        return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+
+    def _child(self, step: str, value: Any) -> Node:
+        return Node(value, self.name, self.path + step)
+
+    def _list(self) -> list[Any]:
+        if not isinstance(self.value, list):
+            raise self.error(f"must be a list, not {self._found}")
+        return self.value
+
+    def _finite(self, values: list[Any]) -> Floats:
+        try:
+            return np.array(values, dtype=np.float64)
+        except OverflowError as error:
+            raise self.error("holds a number larger than any float64") from error
+
+    @property
+    def _found(self) -> str:
+        """The value as an error shows it."""
+        if isinstance(self.value, dict | list):
+            return "an object" if isinstance(self.value, dict) else "a list"
+        return json.dumps(self.value)[:80]
+
+
+def load_document(text: str, name: str) -> Node:
+    """Return the document that a text holds.
+
+    Raise `ModelError` with line and column for what is not JSON, and for NaN, infinity, a key that
+    stands twice in an object, and lists and objects that nest deeper than `MAX_DEPTH`.
+    """
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_float
+        )
+    except json.JSONDecodeError as error:
+        where = f"{printable(name)}:{error.lineno}:{error.colno}"
+        raise ModelError(f"{where}: is not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        problem = "is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise ModelError(f"{printable(name)}: {problem}") from error
+    _check_depth(value, name)
+    return Node(value, name)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in made if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+    return made
+
+
+def _refused(token: str) -> Any:
+    raise ValueError(f"{token} is no number of JSON")
+
+
+def _float(token: str) -> float:
+    value = float(token)
+    if not math.isfinite(value):
+        raise ValueError(f"{token[:80]} is larger than any float64")
+    return value
+
+
+def _check_depth(value: Any, name: str) -> None:
+    """Refuse a document that nests too deep; without recursion."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[Any] = []
+        for one in level:
+            values: Iterable[Any] = one.values() if isinstance(one, dict) else one
+            if isinstance(one, dict | list):
+                inner.extend(part for part in values if isinstance(part, dict | list))
+        if not inner:
+            return
+        level = inner
+    raise ModelError(f"{printable(name)}: is nested more than {MAX_DEPTH} deep")
+
+
+def odd(value: float | None) -> float | str | None:
+    """Return a number as JSON can hold it: a text for what is not finite."""
+    if value is None or math.isfinite(value):
+        return None if value is None else float(value)
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def readable(value: Any, indent: str = "") -> str:
+    """Return JSON that a person can read: what fits in a line, and lists of numbers, in one line.
+
+    Raise `ValueError` for a number that JSON does not have.
+    """
+    if not isinstance(value, dict | list) or _is_flat(value):
+        line = json_text(value)
+        if not isinstance(value, dict) or len(line) + len(indent) <= LINE_WIDTH:
+            return line
+    inner = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{json_text(key)}: {readable(one, inner)}" for key, one in value.items()]
+        return _enclosed("{", parts, "}", indent)
+    return _enclosed("[", [readable(one, inner) for one in value], "]", indent)
+
+
+def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
+    """Return whether nothing stands within that is a list or an object."""
+    parts = value.values() if isinstance(value, dict) else value
+    return not any(isinstance(part, dict | list) for part in parts)
+
+
+def _enclosed(begin: str, parts: Sequence[str], end: str, indent: str) -> str:
+    inner = f"\n{indent}  "
+    return (
+        f"{begin}{inner}" + f",{inner}".join(parts) + f"\n{indent}{end}" if parts else begin + end
+    )

@@ -1,0 +1,134 @@
+"""The automatic model gives back known formulas, from exact and from noisy samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models.laws import LAWS, Known, auto, errors_elsewhere, relative_errors
+
+from rewritelog.models.auto import Auto
+from rewritelog.models.options import AutoOptions
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_known_law_comes_back_from_exact_times(law: Known):
+    fitted = auto(law.timings(60, seed=1))
+    assert errors_elsewhere(fitted, law).max() < 0.005
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Known):
+    fitted = auto(law.timings(100, seed=2, noise=0.03))
+    errors = errors_elsewhere(fitted, law)
+    assert errors.mean() < 0.04
+    assert errors.max() < 0.15
+
+
+@pytest.mark.parametrize("name", ["three loop bounds", "repeat count times n log n", "p1·p2² + p3"])
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, seed: int):
+    law = LAWS[name]
+    least, most = law.seconds(np.array(law.ranges).T)
+    assert most / least > 1e4
+    errors = errors_elsewhere(auto(law.timings(30, seed=seed, noise=0.02)), law)
+    assert errors.mean() < 0.05
+
+
+def test_a_law_is_spelled_as_a_person_would(event):
+    p = np.arange(1.0, 41)
+    fitted = auto(event(p, seconds=1e-6 * p**2))
+    (line, *_rest) = fitted.describe()["events"]
+    assert any("p1^2" in text for text in fitted.summary()), line
+
+
+def test_a_parameter_that_says_nothing_is_not_in_the_law(event):
+    rng = np.random.default_rng(6)
+    work, noise = rng.uniform(1, 100, 80), rng.uniform(1, 100, 80)
+    fitted = auto(event(work, noise, seconds=1e-6 * work * rng.normal(1, 0.01, 80)))
+    elsewhere = np.column_stack((np.full(9, 50.0), np.linspace(1, 100, 9)))
+    predicted = fitted.predict("kernel", elsewhere)
+    assert predicted == pytest.approx(np.full(9, 50e-6), rel=0.02)
+
+
+def test_the_sum_of_the_times_is_right_although_errors_count_in_per_cent(event):
+    rng = np.random.default_rng(7)
+    p = rng.uniform(1, 100, 400)
+    seconds = 1e-6 * p * np.exp(rng.normal(0, 0.2, 400))
+    timings = event(p, seconds=seconds)
+    predicted = auto(timings).predict("kernel", timings.params)
+    near = (seconds < 2 * predicted) & (predicted < 2 * seconds)
+    assert predicted[near].sum() == pytest.approx(seconds[near].sum(), rel=0.01)
+
+
+def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event):
+    law = LAWS["linear"]
+    timings = law.timings(60, seed=8, noise=0.01)
+    timings.seconds[0] *= 100
+    assert errors_elsewhere(auto(timings), law).mean() < 0.01
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_outliers_of_a_hundred_times_are_left_aside(share: float):
+    law = LAWS["three loop bounds"]
+    timings = law.timings(200, seed=9, noise=0.02)
+    timings.seconds[:: int(1 / share)] *= 100
+    fitted = auto(timings)
+    assert errors_elsewhere(fitted, law).mean() < 0.03
+    assert any("more than 2" in text for text in fitted.warnings()), fitted.warnings()
+
+
+def test_squares_follow_outliers_and_huber_does_not():
+    law = LAWS["linear"]
+    timings = law.timings(60, seed=10)
+    timings.seconds[1::6] *= 1.9
+    huber = errors_elsewhere(auto(timings), law).mean()
+    squares = errors_elsewhere(auto(timings, loss="squares"), law).mean()
+    assert huber < 0.01 < squares
+
+
+def test_relative_weights_hold_small_times_to_their_own_size():
+    law = LAWS["three loop bounds"]
+    timings = law.timings(60, seed=11, noise=0.05)
+    relative = errors_elsewhere(auto(timings), law).mean()
+    uniform = errors_elsewhere(auto(timings, weights="uniform"), law).mean()
+    assert relative < 0.05
+    assert relative <= uniform
+
+
+def test_two_runs_give_the_same_bits_and_other_events_change_none():
+    one = LAWS["three loop bounds"].timings(80, seed=12, noise=0.05, event="one")
+    other = LAWS["linear"].timings(50, seed=13, noise=0.05, event="other")
+    model = Auto(AutoOptions())
+    fits = [model.fit(timings) for timings in ((one, other), (other, one), (one,))]
+    first, *others = (fitted.predict("one", one.params).tobytes() for fitted in fits)
+    assert others == [first, first]
+    assert fits[0].describe()["events"][0] == fits[1].describe()["events"][1]
+
+
+def test_many_samples_are_fitted_with_all_of_them_in_bounded_time():
+    law = LAWS["repeat count times n log n"]
+    timings = law.timings(150_000, seed=14, noise=0.2)
+    fitted = auto(timings, exact_match="never")
+    assert errors_elsewhere(fitted, law).max() < 0.02
+    assert fitted.fits["kernel", 2].samples == 150_000
+
+
+def test_sums_over_real_kernels_hold_on_lines_left_out(sample_timings):
+    """Ten folds of the project's own kernels: half the lines are within one per cent."""
+    for samples in sample_timings:
+        fold = np.random.default_rng(15).permutation(len(samples.seconds)) % 10
+        part = type(samples)(samples.event, samples.params[fold > 0], samples.seconds[fold > 0])
+        predicted = auto(part).predict(samples.event, samples.params[fold == 0])
+        errors = relative_errors(predicted, samples.seconds[fold == 0])
+        assert np.median(errors) < 0.02
+        assert errors.mean() < 0.04
+
+
+def test_namd_is_predicted_better_than_by_the_originals_basis(reference_timings):
+    for samples in reference_timings("namd"):
+        if not samples.event.startswith("calc_self"):
+            continue
+        fold = np.random.default_rng(16).permutation(len(samples.seconds)) % 3
+        part = type(samples)(samples.event, samples.params[fold > 0], samples.seconds[fold > 0])
+        predicted = auto(part).predict(samples.event, samples.params[fold == 0])
+        assert relative_errors(predicted, samples.seconds[fold == 0]).mean() < 0.06

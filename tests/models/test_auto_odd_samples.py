@@ -1,0 +1,233 @@
+"""The automatic model on samples that nobody would choose: it stays plain, finite and above zero."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from models.laws import LAWS, auto, errors_elsewhere, relative_errors
+
+from rewritelog.models.base import EventTimings
+
+
+def predicted(fitted, params):
+    return fitted.predict("kernel", np.array(params, dtype=np.float64))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_a_few_samples_of_a_multiple_give_that_multiple(event, count):
+    p = np.array([7.0, 20.0, 3.0, 11.0, 40.0])[:count]
+    fitted = auto(event(p, seconds=2e-6 * p))
+    assert predicted(fitted, p[:, None]) == pytest.approx(2e-6 * p, rel=1e-3)
+    assert 0 < predicted(fitted, [[10.0]])[0] < 1e-4
+
+
+def test_one_sample_says_its_time_for_everything(event):
+    fitted = auto(event([7.0], [3.0], seconds=[5e-6]))
+    assert predicted(fitted, [[7, 3], [8, 3], [1000, 0]]) == pytest.approx([5e-6] * 3)
+    assert fitted.warnings()
+
+
+@pytest.mark.parametrize("count", range(1, 31))
+def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spread(count):
+    law = LAWS["sum and product"]
+    timings = law.timings(count, seed=count, noise=0.05)
+    fitted = auto(timings)
+    seconds = predicted(fitted, law.params(100, np.random.default_rng(1)))
+    assert (seconds > 0).all()
+    assert seconds.max() < 20 * law.seconds(np.array([[100.0, 100.0]]))[0]
+
+
+def test_an_event_without_parameters_is_its_usual_time(event):
+    rng = np.random.default_rng(1)
+    seconds = 1e-5 * rng.normal(1, 0.01, 50)
+    seconds[0] = 1e-3
+    fitted = auto(event(seconds=seconds))
+    assert fitted.predict("kernel", np.zeros((3, 0))) == pytest.approx([1e-5] * 3, rel=0.01)
+
+
+def test_constant_parameters_are_left_out_and_named(event):
+    p = np.arange(1.0, 31)
+    fitted = auto(event(p, np.full(30, -0.0), np.full(30, 3.5), seconds=1e-6 * p))
+    assert predicted(fitted, [[10, 0, 3.5]]) == pytest.approx([1e-5], rel=1e-3)
+    (described,) = fitted.describe()["events"]
+    reasons = {one["term"]: one["reason"] for one in described["dropped"]}
+    assert "constant 0" in reasons["p2"]
+    assert "constant 3.5" in reasons["p3"]
+
+
+@pytest.mark.parametrize("second", [lambda p: p, lambda p: 2 * p + 3, lambda p: 1e6 * p])
+def test_a_copied_parameter_changes_nothing(event, second):
+    p = np.arange(1.0, 61)
+    seconds = 1e-6 * (3 + p) * np.random.default_rng(2).normal(1, 0.02, 60)
+    alone = predicted(auto(event(p, seconds=seconds)), p[:, None])
+    both = predicted(auto(event(p, second(p), seconds=seconds)), np.column_stack((p, second(p))))
+    assert both == pytest.approx(alone, rel=0.01)
+
+
+def test_collinear_parameters_give_no_huge_coefficients(event):
+    rng = np.random.default_rng(3)
+    p, q = rng.uniform(1, 100, (2, 80))
+    seconds = 1e-6 * (p + 2 * q) * rng.normal(1, 0.02, 80)
+    fitted = auto(event(p, q, p + q, p - q + 1e-7 * rng.normal(size=80), seconds=seconds))
+    rows = np.column_stack((p, q, p + q, p - q))
+    assert relative_errors(predicted(fitted, rows), seconds).mean() < 0.03
+    (described,) = fitted.describe()["events"]
+    assert json.dumps(described, allow_nan=False)
+
+
+def test_zero_times_do_not_pull_the_others_down(event):
+    p = np.arange(1.0, 61)
+    seconds = 1e-6 * p
+    seconds[10::20] = 0.0
+    fitted = auto(event(p, seconds=seconds))
+    assert predicted(fitted, [[30.0]]) == pytest.approx([30e-6], rel=0.05)
+
+
+def test_all_zero_times_are_predicted_as_zero(event):
+    p = np.arange(1.0, 21)
+    assert predicted(auto(event(p, seconds=np.zeros(20))), [[1.0], [30.0]]) == pytest.approx([0, 0])
+
+
+@pytest.mark.parametrize("count", [2, 5, 40])
+def test_equal_times_are_predicted_as_they_are(event, count):
+    p = np.arange(1.0, count + 1)
+    fitted = auto(event(p, p[::-1] ** 2, seconds=np.full(count, 4e-6)))
+    assert predicted(fitted, [[1.0, 1.0], [2.5, 9.0]]) == pytest.approx([4e-6, 4e-6], rel=0.01)
+
+
+def test_negative_parameters_are_as_good_as_others(event):
+    p = np.linspace(-50, 50, 101)
+    fitted = auto(event(p, seconds=1e-6 * (10 + p**2)))
+    assert predicted(fitted, [[-33.5], [0.5]]) == pytest.approx(
+        1e-6 * np.array([10 + 33.5**2, 10.25]), rel=0.01
+    )
+
+
+def test_times_that_fall_towards_zero_stay_above_it(event):
+    p = np.arange(0.0, 100)
+    fitted = auto(event(p, seconds=1e-6 * (100.5 - p)))
+    inside = predicted(fitted, p[:, None])
+    assert relative_errors(inside, 1e-6 * (100.5 - p)).mean() < 0.2
+    assert (predicted(fitted, [[100.4], [110.0], [1e4]]) > 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-9, 1e9, 1e140])
+def test_parameters_and_times_of_any_size_give_the_same_law(event, unit):
+    rng = np.random.default_rng(4)
+    p = rng.uniform(1, 100, 60)
+    fitted = auto(event(p * unit, seconds=1e-6 * p * rng.normal(1, 0.02, 60)))
+    assert predicted(fitted, [[50 * unit]]) == pytest.approx([5e-5], rel=0.03)
+    fitted = auto(event(p, seconds=unit * p * rng.normal(1, 0.02, 60)))
+    assert predicted(fitted, [[50]]) == pytest.approx([50 * unit], rel=0.03)
+
+
+def test_samples_with_numbers_that_are_not_finite_are_left_aside(event):
+    law = LAWS["linear"]
+    good = law.timings(40, seed=5, noise=0.01)
+    params = np.vstack((good.params, [[np.nan], [np.inf], [5.0], [6.0]]))
+    seconds = np.concatenate((good.seconds, [1.0, 1.0, np.nan, np.inf]))
+    fitted = auto(EventTimings("kernel", params, seconds))
+    alone = auto(good)
+    assert predicted(fitted, good.params).tobytes() == predicted(alone, good.params).tobytes()
+    assert any("4 samples" in text for text in fitted.warnings()), fitted.warnings()
+
+
+def test_an_event_without_any_finite_sample_is_not_covered(event):
+    fitted = auto(event([1.0, np.nan], seconds=[np.nan, 1.0]))
+    assert np.isnan(predicted(fitted, [[1.0]])).all()
+    assert "not covered" in " ".join(fitted.warnings())
+
+
+def test_rows_with_numbers_that_are_not_finite_do_not_disturb_the_others():
+    law = LAWS["three loop bounds"]
+    fitted = auto(law.timings(40, seed=6, noise=0.01))
+    rows = law.params(3, np.random.default_rng(1))
+    alone = predicted(fitted, rows)
+    with_odd = predicted(fitted, np.vstack((rows, [[np.nan, 1, 1]])))
+    assert with_odd[:3].tobytes() == alone.tobytes()
+
+
+def test_repeated_rows_are_no_more_than_what_they_are(event):
+    p = np.repeat(np.array([1.0, 10.0, 100.0]), 40)
+    seconds = 1e-6 * p * np.random.default_rng(7).normal(1, 0.05, 120)
+    fitted = auto(event(p, seconds=seconds))
+    assert predicted(fitted, [[1.0], [10.0], [100.0]]) == pytest.approx(
+        [1e-6, 1e-5, 1e-4], rel=0.03
+    )
+    assert 1e-6 < predicted(fitted, [[5.0]])[0] < 1e-5
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("count", [5, 12, 60])
+def test_ten_per_cent_outside_of_the_samples_nothing_explodes(name, count):
+    law = LAWS[name]
+    timings = law.timings(count, seed=8 + count, noise=0.05)
+    fitted = auto(timings)
+    low, high = timings.params.min(axis=0), timings.params.max(axis=0)
+    width = high - low
+    corners = np.array(np.meshgrid(*zip(low - 0.1 * width, high + 0.1 * width, strict=True)))
+    seconds = predicted(fitted, corners.reshape(len(low), -1).T)
+    assert (seconds >= 0).all()
+    assert (
+        seconds.max() < 10 * law.seconds((high + 0.1 * width)[None, :])[0] + timings.seconds.max()
+    )
+
+
+def test_a_step_in_the_times_does_not_swing_beyond_them(event):
+    p = np.arange(1.0, 201)
+    seconds = np.where(p < 100, 1e-6, 5e-6)
+    rows = np.linspace(0, 220, 500)[:, None]
+    seconds = predicted(auto(event(p, seconds=seconds)), rows)
+    assert (seconds > 0.1e-6).all()
+    assert (seconds < 15e-6).all()
+
+
+def test_pure_noise_is_predicted_by_its_level(event):
+    rng = np.random.default_rng(9)
+    params = rng.uniform(1, 100, (14, 60))
+    seconds = 1e-5 * np.exp(rng.normal(0, 0.3, 60))
+    elsewhere = rng.uniform(1, 100, (200, 14))
+    found = predicted(auto(event(*params, seconds=seconds)), elsewhere)
+    assert found.mean() == pytest.approx(1e-5, rel=0.25)
+    assert found.max() < 4e-5
+
+
+def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_right():
+    rng = np.random.default_rng(10)
+    params = np.round(10 ** rng.uniform(0, 2, (100_000, 8)), 2)
+    p = params.T
+    truth = 2e-6 + 1e-9 * p[0] * p[1] * p[2] + 2e-8 * p[4]
+    seconds = truth * np.exp(rng.normal(0, 0.03, 100_000))
+    seconds[::1000] *= 100
+    fitted = auto(EventTimings("kernel", params, seconds))
+    assert relative_errors(predicted(fitted, params[:2000]), truth[:2000]).mean() < 0.02
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 12), st.integers(1, 4)),
+        elements=st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e300]),
+    ),
+    st.floats(0, 1e3),
+)
+def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(params, level):
+    seconds = level * (1 + np.arange(len(params)) % 3)
+    fitted = auto(EventTimings("kernel", params, seconds))
+    found = predicted(fitted, params)
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()
+    assert found.max() <= 10 * seconds.max() + 1e-12
+    json.dumps(fitted.describe(), allow_nan=False)
+
+
+def test_errors_of_a_fit_to_few_lines_are_of_their_noise():
+    law = LAWS["three loop bounds"]
+    errors = [errors_elsewhere(auto(law.timings(8, seed, 0.02)), law).mean() for seed in range(5)]
+    assert np.median(errors) < 0.2
