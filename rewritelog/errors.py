@@ -14,6 +14,10 @@ class UsageError(RewriteLogError):
     """The caller asked for something that cannot be meant (exit code 2 on the command line)."""
 
 
+class NotComparableError(UsageError):
+    """Two log sets cannot be compared, so that there is no answer (exit code 2, as of diff)."""
+
+
 class ModelError(RewriteLogError):
     """A model cannot be found, cannot be fitted or gives values that cannot be used."""
 

@@ -20,7 +20,11 @@ class KernelLayout(NamedTuple):
 
     swap: bool
     seb_head: int
+    seb_seqno: int
+    seb_source: int
+    seb_number: int
     seb_recv: int
+    seb_effective: int
     seb_start: int
     seb_exec: int
     seb_end: int
@@ -28,8 +32,12 @@ class KernelLayout(NamedTuple):
     name_bytes: int
     count_bytes: int
     message: int
+    message_number: int
+    message_node: int
     message_send: int
     message_recv: int
+    message_worker: int
+    message_size: int
     event_head: int
     event_time: int
     event_index: int
@@ -87,7 +95,11 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
     kernel = KernelLayout(
         swap=not event["r_time"].isnative,
         seb_head=seb.itemsize,
+        seb_seqno=_offset(seb, "seqno"),
+        seb_source=_offset(seb, "src_pe"),
+        seb_number=_offset(seb, "msg_id"),
         seb_recv=_offset(seb, "recv_time"),
+        seb_effective=_offset(seb, "eff_recv_time"),
         seb_start=_offset(seb, "start_time"),
         seb_exec=_offset(seb, "exec_time"),
         seb_end=_offset(seb, "end_time"),
@@ -95,8 +107,12 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         name_bytes=declaration.NAME_BYTES,
         count_bytes=i4,
         message=message.itemsize,
+        message_number=_offset(message, "msg_id"),
+        message_node=_offset(message, "dst_node"),
         message_send=_offset(message, "send_time"),
         message_recv=_offset(message, "recv_time"),
+        message_worker=_offset(message, "tid"),
+        message_size=_offset(message, "size"),
         event_head=event.itemsize,
         event_time=_offset(event, "r_time"),
         event_index=i4,

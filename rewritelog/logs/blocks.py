@@ -18,9 +18,13 @@ from rewritelog.format.declaration import PRIMITIVES
 from rewritelog.kernels import walk
 from rewritelog.logs.files import Bytes, InputFile
 from rewritelog.logs.timelines import TimelineFile
+from rewritelog.text import bytes_text
 
 BLOCK_BYTES = 16 << 20
 """The size that blocks are made up to."""
+
+MOST_SEB_BYTES = 1 << 27
+"""A SEB that is larger is taken for damage: a made log could cost any amount of memory else."""
 
 _COUNT_BYTES = PRIMITIVES["little"].i4.sizeof()
 
@@ -104,12 +108,20 @@ def load_blocks(
     """Yield a block with its bytes, or where it is a long timeline its parts, one by one.
 
     Each uses the buffer's memory anew. Raise `DamagedLogError` where a timeline's count cannot be,
-    or where a long timeline cannot be walked.
+    where a long timeline cannot be walked, or where the file has become another one meanwhile.
     """
+    check_size(source, file)
     if block.timelines == 1 and block.size_bytes > block_bytes:
         yield from _load_parts(source, file, block, layout, buffer, block_bytes)
     else:
         yield _load_whole(source, file, block, layout, buffer.take(block.size_bytes))
+
+
+def check_size(source: InputFile, file: TimelineFile) -> None:
+    """Raise `DamagedLogError` where a file is not as long any more as when its head was read."""
+    if source.size_bytes != file.size_bytes:
+        problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
+        raise DamagedLogError(Place(file.path), problem)
 
 
 def _load_whole(
@@ -141,12 +153,14 @@ def _load_parts(
     begin, skip, seb = whole.offset, _COUNT_BYTES, 0
     while begin < whole.end:
         fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-        window = buffer.take(min(part_bytes, whole.end - begin))
+        window = buffer.take(min(max(part_bytes, skip), whole.end - begin))
         source.read_into(window, begin)
         sebs, used = walk.advance(window, skip, len(window), total - seb, layout.kernel, fault)
         if not (fault_kind(fault).cut and begin + len(window) < whole.end):
             raise_fault(fault, file, begin, pe, np.array([seb]))
         elif sebs == 0:
+            if part_bytes >= MOST_SEB_BYTES:
+                raise oversized(file, begin + skip, int(pe[0]), seb)
             part_bytes *= 2
             continue
         last = seb + sebs == total
@@ -168,6 +182,13 @@ def _claimed_sebs(source: InputFile, file: TimelineFile, layout: Layout, whole: 
     counts = walk.count_sebs(head, start, start + whole.size_bytes, layout.kernel, fault)
     raise_fault(fault, file, whole.offset, file.pes[whole.first_timeline :])
     return int(counts[0])
+
+
+def oversized(file: TimelineFile, offset: int, pe: int, seb: int) -> DamagedLogError:
+    """Return the error of a SEB that is larger than any should be."""
+    most = bytes_text(MOST_SEB_BYTES)
+    problem = f"the SEB goes on for more than {most}, which is taken for damage"
+    return DamagedLogError(Place(file.path, offset, pe, seb), problem)
 
 
 def fault_kind(fault: NDArray[np.int64]) -> walk.FaultKind:

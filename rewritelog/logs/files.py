@@ -14,6 +14,9 @@ from rewritelog.errors import DamagedLogError, Place, RewriteLogError
 
 Bytes = NDArray[np.uint8]
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""No pipe without a writer is waited for, and no terminal becomes that of this process."""
+
 
 class InputFile:
     """A regular file opened for reading; reads from many threads do not disturb one another."""
@@ -22,14 +25,15 @@ class InputFile:
         """Open a file; raise `RewriteLogError` where it cannot be read or is no regular file."""
         self.path = path
         try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._fd = os.open(path, _FLAGS)
         except OSError as error:
             raise RewriteLogError(f"{path}: cannot be read: {error.strerror}") from error
         found = os.fstat(self._fd)
         self.size_bytes = found.st_size
         if not stat.S_ISREG(found.st_mode):
             os.close(self._fd)
-            raise RewriteLogError(f"{path}: not a regular file")
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
+            raise RewriteLogError(f"{path}: not a regular file, but {kind}")
 
     def read_into(self, buffer: Bytes, offset: int) -> None:
         """Fill the buffer with the bytes from `offset`; raise where the file has not as many."""

@@ -100,12 +100,8 @@ class LogSet:
         return np.concatenate([getattr(self.timeline(pe), name) for pe in chosen])
 
 
-def open_logs(path: str | Path) -> LogSet:
-    """Open a log set, given its folder or its `bgTrace` file.
-
-    Raise `DamagedLogError` where the summary or a timeline file's head is damaged, and
-    `RewriteLogError` where something is missing or cannot be read.
-    """
+def log_folder(path: str | Path) -> Path:
+    """Return the folder of a log set, given it or its `bgTrace` file; raise where there is none."""
     given = Path(path)
     folder = given if given.is_dir() else given.parent
     if not given.is_dir() and given.name != SUMMARY_NAME:
@@ -113,6 +109,16 @@ def open_logs(path: str | Path) -> LogSet:
         raise RewriteLogError(f"{given}: {problem}")
     if not (folder / SUMMARY_NAME).exists():
         raise RewriteLogError(f"{folder}: no log set here: there is no file {SUMMARY_NAME}")
+    return folder
+
+
+def open_logs(path: str | Path) -> LogSet:
+    """Open a log set, given its folder or its `bgTrace` file.
+
+    Raise `DamagedLogError` where the summary or a timeline file's head is damaged, and
+    `RewriteLogError` where something is missing or cannot be read.
+    """
+    folder = log_folder(path)
     summary = read_summary(folder / SUMMARY_NAME)
     files = tuple(
         read_timeline_file(folder / f"{SUMMARY_NAME}{index}", index, summary)

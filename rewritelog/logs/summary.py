@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,14 @@ def read_summary(path: Path) -> Summary:
     Raise `DamagedLogError` naming the field for one that cannot be, `RewriteLogError` for one that
     cannot be read.
     """
+    summary = parse_summary(path)
+    for fault in summary_faults(summary, path):
+        raise fault
+    return summary
+
+
+def parse_summary(path: Path) -> Summary:
+    """Read a `bgTrace` file whose fields may be anything; raise as `read_summary` does."""
     with InputFile(path) as file:
         head = file.read(0, min(file.size_bytes, max(_LENGTHS) + 1)).tobytes()
         length = file.size_bytes
@@ -98,7 +107,7 @@ def read_summary(path: Path) -> Summary:
             f"a summary has 52, 56 or 60 bytes, and this file has {length}",
         )
     parsed = summary_struct(order).parse(head)
-    summary = Summary(
+    return Summary(
         order=order,
         header_version=header_version,
         log_version=0 if parsed.log_version is None else parsed.log_version,
@@ -111,23 +120,22 @@ def read_summary(path: Path) -> Summary:
             )
         },
     )  # fmt: skip
-    _check(summary, path)
-    return summary
 
 
-def _check(summary: Summary, path: Path) -> None:
+def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
+    """Yield what cannot be of a summary, the fields that nothing can be done without first."""
     for name in ("total_pes", "x", "y", "z", "num_wth", "files"):
         value = getattr(summary, name)
         if value < 1:
-            raise DamagedLogError(Place(path, field=name), f"{value} cannot be")
+            yield DamagedLogError(Place(path, field=name), f"{value} cannot be")
     if summary.total_pes != summary.nodes * summary.num_wth:
         shape = f"{summary.x} × {summary.y} × {summary.z} nodes × {summary.num_wth} worker threads"
-        raise DamagedLogError(
+        yield DamagedLogError(
             Place(path, field="total PEs"),
             f"{summary.total_pes} PEs, but {shape} are {summary.nodes * summary.num_wth}",
         )
     if summary.log_version not in LOG_VERSIONS:
-        raise DamagedLogError(
+        yield DamagedLogError(
             Place(path, 52, field="log version"),
             f"version {summary.log_version} is unknown; {LOG_VERSIONS[0]} to "
             f"{LOG_VERSIONS[-1]} are known",

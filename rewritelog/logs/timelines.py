@@ -36,11 +36,17 @@ class TimelineFile:
         return MACHINE_HEADER_BYTES + _COUNT_BYTES * (1 + len(self.pes))
 
 
-def pes_of_file(summary: Summary, index: int) -> NDArray[np.int64]:
-    """Return the PEs whose timelines stand in file `index`, in the file's order."""
-    nodes = np.arange(index, summary.nodes, summary.files, dtype=np.int64)
-    workers = np.arange(summary.num_wth, dtype=np.int64)
-    return (nodes[:, None] * summary.num_wth + workers[None, :]).ravel()
+def pe_count_of_file(summary: Summary, index: int) -> int:
+    """Return how many PEs have their timelines in file `index`; a summary may claim any number."""
+    return max(0, -((index - summary.nodes) // summary.files)) * summary.num_wth
+
+
+def pes_of_file(summary: Summary, index: int, most: int | None = None) -> NDArray[np.int64]:
+    """Return the PEs whose timelines stand in file `index`, in the file's order, or the first."""
+    count = pe_count_of_file(summary, index)
+    slots = np.arange(count if most is None else min(count, most), dtype=np.int64)
+    nodes = index + slots // summary.num_wth * summary.files
+    return nodes * summary.num_wth + slots % summary.num_wth
 
 
 def read_timeline_file(path: Path, index: int, summary: Summary) -> TimelineFile:
@@ -56,16 +62,17 @@ def read_timeline_file(path: Path, index: int, summary: Summary) -> TimelineFile
                 Place(path, field="integer format"),
                 f"{order}-endian, but the summary is {summary.order}-endian",
             )
-        pes = pes_of_file(summary, index)
         number = np.dtype("<u4" if order == "little" else ">u4")
         count = int(file.read(MACHINE_HEADER_BYTES, number.itemsize).view(number)[0])
-        if count != len(pes):
+        if count != pe_count_of_file(summary, index):
             raise DamagedLogError(
                 Place(path, MACHINE_HEADER_BYTES, field="number of timelines"),
-                f"{count} timelines, but the summary puts {len(pes)} PEs into this file",
+                f"{count} timelines, but the summary puts {pe_count_of_file(summary, index)} PEs "
+                "into this file",
             )
         start = MACHINE_HEADER_BYTES + number.itemsize
         offsets = file.read(start, count * number.itemsize).view(number).astype(np.int64)
+        pes = pes_of_file(summary, index)
         borders = true_borders(offsets, start + count * number.itemsize, file.size_bytes, path, pes)
         return TimelineFile(path, index, file.size_bytes, pes, borders)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.logs.blocks import Cut, LoadedBlock
 from rewritelog.logs.files import InputFile
-from rewritelog.models.base import Floats
-from rewritelog.rewriting.timings import FAULTS_SHOWN, fault_text
+from rewritelog.text import FAULTS_SHOWN, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Columns: TypeAlias = Literal["params", "counters"]
+"""Which numbers of a param line its record has: the parameters, or the counters (`PAPI`)."""
 
 SMALL_BYTES = 1 << 20
 """Param files up to this size are read whole and scanned together."""
@@ -44,10 +48,10 @@ class ParamRecords:
     param_start: Ints
     param_count: Ints
     params: Floats
-    """Record i has `param_count[i]` of these from `param_start[i]`."""
+    """Record i has `param_count[i]` of these from `param_start[i]`: parameters, or counters."""
 
     def table(self, rows: Ints, count: int) -> Floats:
-        """Return the parameters of rows that have `count` of them, shape (rows, count)."""
+        """Return the numbers of rows that have `count` of them, shape (rows, count)."""
         chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
         return chosen
 
@@ -94,18 +98,34 @@ def list_params(folder: Path) -> ParamFolder:
 
 
 def read_params(
-    source: ParamFolder, loaded: LoadedBlock, *, strict: bool
+    source: ParamFolder, loaded: LoadedBlock, *, strict: bool, columns: Columns = "params"
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the records of a block's SEBs, and those for SEBs that their timeline does not have.
 
     Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
     """
+    pes = loaded.pes.tolist()
+    return read_records(source, pes, loaded.block.cut, strict=strict, columns=columns)
+
+
+def read_records(
+    source: ParamFolder,
+    pes: Sequence[int],
+    cut: Cut | None = None,
+    *,
+    strict: bool,
+    columns: Columns = "params",
+) -> tuple[ParamRecords, ParamNotes]:
+    """Read the records of some PEs (the i-th has piece i), or of a cut of the one PE given.
+
+    Raise `TimingError` as `read_params` does.
+    """
     notes = ParamNotes()
     parts = []
-    for scanned in _scan_files(source, loaded):
-        _note_faults(scanned, notes, loaded, strict=strict)
-        parts.append(_rows(scanned, loaded, notes))
-    return _joined(parts), notes
+    for scanned in _scan_files(source, pes, cut):
+        _note_faults(scanned, notes, cut, strict=strict)
+        parts.append(_rows(scanned, cut, notes))
+    return _joined(parts, columns), notes
 
 
 @dataclass(frozen=True)
@@ -133,10 +153,10 @@ class _Scanned:
         return self.paths[file], line - before + self.lines_before
 
 
-def _scan_files(source: ParamFolder, loaded: LoadedBlock) -> Iterator[_Scanned]:
-    """Scan a block's param files: the small ones all together, the large ones in parts."""
+def _scan_files(source: ParamFolder, pes: Sequence[int], cut: Cut | None) -> Iterator[_Scanned]:
+    """Scan the param files of PEs: the small ones all together, the large ones in parts."""
     texts, pieces, paths = [], [], []
-    for piece, pe in enumerate(loaded.pes.tolist()):
+    for piece, pe in enumerate(pes):
         if pe not in source.pes:
             continue
         path = source.path(pe)
@@ -146,7 +166,7 @@ def _scan_files(source: ParamFolder, loaded: LoadedBlock) -> Iterator[_Scanned]:
                 pieces.append(piece)
                 paths.append(path)
                 continue
-        for lines_before, table in _scan_large(path, loaded.block.cut):
+        for lines_before, table in _scan_large(path, cut):
             yield _Scanned(table, [], np.array([piece]), [path], lines_before)
     if texts:
         joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
@@ -203,11 +223,9 @@ def _seb_of(table: LineTable) -> Ints:
     return np.where(table.seb >= 0, table.seb, table.seqno)
 
 
-def _note_faults(
-    scanned: _Scanned, notes: ParamNotes, loaded: LoadedBlock, *, strict: bool
-) -> None:
+def _note_faults(scanned: _Scanned, notes: ParamNotes, cut: Cut | None, *, strict: bool) -> None:
     """Note malformed lines and those of no SEB, once for a timeline that is cut into blocks."""
-    if loaded.block.cut is not None and loaded.block.cut.first_seb > 0:
+    if cut is not None and cut.first_seb > 0:
         return
     table = scanned.table
     notes.faulty += table.fault_count
@@ -232,14 +250,19 @@ class _Rows:
     piece: Ints
     seb: Ints
 
+    def columns(self, which: Columns) -> tuple[Ints, Floats]:
+        """Return where the numbers of each of the table's lines begin, and the numbers."""
+        if which == "counters":
+            return self.table.counter_start, self.table.counters.astype(np.float64)
+        return self.table.param_start, self.table.params
 
-def _rows(scanned: _Scanned, loaded: LoadedBlock, notes: ParamNotes) -> _Rows:
+
+def _rows(scanned: _Scanned, cut: Cut | None, notes: ParamNotes) -> _Rows:
     table = scanned.table
     seb = _seb_of(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
     wanted = np.ones(len(table), dtype=np.bool_)
-    if loaded.block.cut is not None:
-        cut = loaded.block.cut
+    if cut is not None:
         wanted = (seb >= cut.first_seb) & (cut.last | (seb < cut.first_seb + cut.sebs))
     wanted &= seb >= 0
     differs = wanted & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
@@ -254,18 +277,19 @@ def _rows(scanned: _Scanned, loaded: LoadedBlock, notes: ParamNotes) -> _Rows:
     return _Rows(table, rows, piece[rows], seb[rows])
 
 
-def _joined(parts: list[_Rows]) -> ParamRecords:
+def _joined(parts: list[_Rows], columns: Columns) -> ParamRecords:
     """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
     names: dict[str, int] = {}
     events, starts, counts, params = [], [], [], []
     base = 0
     for part in parts:
-        numbers = [names.setdefault(name, len(names)) for name in part.table.events]
-        events.append(np.array([*numbers, -1])[part.table.event[part.rows]])
-        starts.append(part.table.param_start[part.rows] + base)
-        counts.append(np.diff(part.table.param_start)[part.rows])
-        params.append(part.table.params)
-        base += len(part.table.params)
+        known = [names.setdefault(name, len(names)) for name in part.table.events]
+        events.append(np.array([*known, -1])[part.table.event[part.rows]])
+        start, numbers = part.columns(columns)
+        starts.append(start[part.rows] + base)
+        counts.append(np.diff(start)[part.rows])
+        params.append(numbers)
+        base += len(numbers)
     none = [_NONE]
     piece = np.concatenate(none + [part.piece for part in parts])
     seb = np.concatenate(none + [part.seb for part in parts])

@@ -1,0 +1,31 @@
+"""Work on many blocks at a time, whose results come in the blocks' order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from itertools import islice
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(
+    executor: Executor, work: Callable[[Item], Result], items: Iterable[Item], ahead: int
+) -> Iterator[Result]:
+    """Yield the results in the items' order, with at most `ahead` items under way.
+
+    Where one raises, those that wait are dropped, and its error is raised.
+    """
+    waiting: deque[Future[Result]] = deque()
+    source = iter(items)
+    try:
+        waiting.extend(executor.submit(work, item) for item in islice(source, ahead))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(executor.submit(work, item) for item in islice(source, 1))
+    finally:
+        for future in waiting:
+            future.cancel()
