@@ -40,6 +40,12 @@ class Sum(IntEnum):
     NEW = 2
     BRACKETED_OLD = 4
     BRACKETED_NEW = 6
+    AROUND_OLD = 8
+    """In SEBs with brackets, the time outside of them."""
+    AROUND_NEW = 10
+    WITHOUT_OLD = 12
+    """SEBs without a bracket, or with none that is certain."""
+    WITHOUT_NEW = 14
 
 
 class RecordState(IntEnum):

@@ -61,6 +61,16 @@ def slack(start: float, end: float) -> float:
 
 
 @inner
+def pairs_up(mark: int, bounds: int, time: float, before: float, latest: float) -> bool:
+    """Return whether a mark at `time` may be the next bound, there being `bounds` so far.
+
+    The bounds begin with the SEB's start; `before` is the last of them, `latest` the SEB's end.
+    """
+    expected = START_MARK if bounds % 2 == 1 else END_MARK
+    return mark == expected and before <= time <= latest
+
+
+@inner
 def find_brackets(
     buf: Bytes, events: int, lay: KernelLayout, duration: float, reach: float, table: Floats
 ) -> int:
@@ -78,8 +88,7 @@ def find_brackets(
         mark = mark_at(buf, place, lay)
         if mark != NO_MARK:
             time = load_f8(buf, place + lay.event_time, lay.swap)
-            expected = START_MARK if bounds % 2 == 1 else END_MARK
-            if mark != expected or not table[OLD, bounds - 1] <= time <= duration + reach:
+            if not pairs_up(mark, bounds, time, table[OLD, bounds - 1], duration + reach):
                 return IRREGULAR
             table[OLD, bounds] = min(time, duration)
             bounds += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,19 @@ from rewritelog.kernels.walk import Ints, seb_parts
 from tracebigsim._compiled import inner, kernel
 
 FULL = -1
+
+_KEY_ENTRIES = 2
+"""The last entries of a hash table are its key."""
+
+
+def new_slots(capacity: int) -> NDArray[np.int32]:
+    """Return an empty hash table for `capacity` names, a power of two.
+
+    Its key is drawn anew, so that nobody can make a log whose names all meet in one slot.
+    """
+    slots = np.zeros(2 * capacity + _KEY_ENTRIES, dtype=np.int32)
+    slots[-_KEY_ENTRIES:] = np.frombuffer(secrets.token_bytes(4 * _KEY_ENTRIES), dtype=np.int32)
+    return slots
 
 
 @inner
@@ -35,13 +50,15 @@ def same_name(buf: Bytes, at: int, length: int, name: Bytes) -> bool:
 def slot_of(buf: Bytes, at: int, names: Bytes, slots: NDArray[np.int32], most: int) -> int:
     """Return the slot where the name at `at` stands, or the free one where it belongs.
 
-    `slots` is a power of two long, holds 1 + the index into `names` or 0, and is never full.
+    `slots`, from `new_slots`, holds 1 + the index into `names` or 0, and is never full.
     """
     length = name_length(buf, at, most)
-    mix = np.uint64(14695981039346656037)
+    size = len(slots) - _KEY_ENTRIES
+    key = (int(slots[size]) & 0xFFFFFFFF) << 31 ^ (int(slots[size + 1]) & 0xFFFFFFFF)
+    mix = np.uint64(14695981039346656037) ^ np.uint64(key)
     for k in range(length):
         mix = (mix ^ np.uint64(buf[at + k])) * np.uint64(1099511628211)
-    mask = len(slots) - 1
+    mask = size - 1
     slot = int(mix >> np.uint64(32)) & mask
     while slots[slot] != 0 and not same_name(buf, at, length, names[slots[slot] - 1]):
         slot = (slot + 1) & mask
@@ -62,8 +79,8 @@ def intern_names(
 ) -> int:
     """Note each new SEB name of the pieces in `names`; return how many are known, or `FULL`.
 
-    Shapes: `names` (capacity, 20), `slots` (more than capacity,). A damaged SEB ends its piece
-    without a word: the rewrite that follows names it.
+    `names` has the shape (capacity, 20), and `slots` is from `new_slots`. A damaged SEB ends its
+    piece without a word: the rewrite that follows names it.
     """
     for piece in range(len(starts)):
         at = starts[piece]

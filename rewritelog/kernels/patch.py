@@ -22,9 +22,13 @@ from rewritelog.kernels.sums import add_to
 from rewritelog.kernels.walk import (
     BYTES_LEFT_OVER,
     DURATION_OVERFLOW,
+    EVENT_OVERFLOW,
     FAULT_PIECE,
     FAULT_SEB,
+    RECV_OVERFLOW,
     SEND_NOT_FINITE,
+    SEND_OVERFLOW,
+    SEQNO_WRONG,
     TIME_NOT_FINITE,
     Ints,
     Pieces,
@@ -46,6 +50,8 @@ _UNMARKED = int(Figure.UNMARKED_WITH_RECORD)
 _OUTSIDE, _RAISED = int(Figure.MESSAGES_OUTSIDE), int(Figure.RECV_RAISED)
 _OLD, _NEW = int(Sum.OLD), int(Sum.NEW)
 _BRACKETED_OLD, _BRACKETED_NEW = int(Sum.BRACKETED_OLD), int(Sum.BRACKETED_NEW)
+_AROUND_OLD, _AROUND_NEW = int(Sum.AROUND_OLD), int(Sum.AROUND_NEW)
+_WITHOUT_OLD, _WITHOUT_NEW = int(Sum.WITHOUT_OLD), int(Sum.WITHOUT_NEW)
 _PREDICTED, _NOT_COVERED = int(RecordState.PREDICTED), int(RecordState.NOT_COVERED)
 _NOT_PAIRED, _LEFT_ALONE = int(RecordState.NOT_PAIRED), int(RecordState.SEB_LEFT_ALONE)
 
@@ -119,18 +125,22 @@ def note_records(records: Records, first: int, last: int, count: int, table: Flo
 
 @inner
 def add_durations(sums: Floats, piece: int, table: Floats, count: int, bracketed: bool) -> None:
-    """Add a SEB's old and new durations, and those of its brackets, to its piece's sums.
+    """Add a SEB's old and new durations, and those of its regions, to its piece's sums.
 
     `bracketed` says that a SEB of one region is a bracket from end to end.
     """
     add_to(sums, piece, _OLD, table[OLD, count])
     add_to(sums, piece, _NEW, table[NEW, count])
-    if bracketed:
-        add_to(sums, piece, _BRACKETED_OLD, table[OLD, count])
-        add_to(sums, piece, _BRACKETED_NEW, table[NEW, count])
-    for region in range(1, count, 2):
-        add_to(sums, piece, _BRACKETED_OLD, table[OLD, region + 1] - table[OLD, region])
-        add_to(sums, piece, _BRACKETED_NEW, table[NEW, region + 1] - table[NEW, region])
+    if count == 1:
+        old, new = (_BRACKETED_OLD, _BRACKETED_NEW) if bracketed else (_WITHOUT_OLD, _WITHOUT_NEW)
+        add_to(sums, piece, old, table[OLD, 1])
+        add_to(sums, piece, new, table[NEW, 1])
+        return
+    for region in range(count):
+        inside = region % 2 == 1
+        old, new = (_BRACKETED_OLD, _BRACKETED_NEW) if inside else (_AROUND_OLD, _AROUND_NEW)
+        add_to(sums, piece, old, table[OLD, region + 1] - table[OLD, region])
+        add_to(sums, piece, new, table[NEW, region + 1] - table[NEW, region])
 
 
 @inner
@@ -148,7 +158,10 @@ def patch_messages(
     figures: Ints,
     fault: Ints,
 ) -> bool:
-    """Map the send times of the messages counted at `at`; return whether all are numbers."""
+    """Map the times of the messages counted at `at`; return whether all stay finite numbers.
+
+    A time of arrival that was none before may stay what it was.
+    """
     for k in range(load_i4(buf, at, lay.swap)):
         place = at + lay.count_bytes + k * lay.message
         sent = load_f8(buf, place + lay.message_send, lay.swap)
@@ -158,11 +171,18 @@ def patch_messages(
         if sent < start or sent > end:
             figures[_OUTSIDE] += 1
         moved = map_moment(sent, start, end, new_end, table, count, factor)
+        if not np.isfinite(moved):
+            blame(fault, SEND_OVERFLOW, place + lay.message_send, 0)
+            return False
         store_f8(buf, place + lay.message_send, moved, lay.swap)
         received = load_f8(buf, place + lay.message_recv, lay.swap)
         if not keep_recv:
             if moved != sent:
-                store_f8(buf, place + lay.message_recv, moved + (received - sent), lay.swap)
+                arrived = moved + (received - sent)
+                if np.isfinite(received) and not np.isfinite(arrived):
+                    blame(fault, RECV_OVERFLOW, place + lay.message_recv, 0)
+                    return False
+                store_f8(buf, place + lay.message_recv, arrived, lay.swap)
         elif received < moved:
             figures[_RAISED] += 1
             store_f8(buf, place + lay.message_recv, moved, lay.swap)
@@ -179,11 +199,13 @@ def patch_events(
     table: Floats,
     count: int,
     factor: float,
-) -> None:
+    fault: Ints,
+) -> bool:
     """Map the times of the events counted at `at`; the marks of a pair go to its region's bounds.
 
     `limit` is the new duration as a reader will compute it, which no event inside may pass, and
-    `reach` how far past the old one rounding may have put it.
+    `reach` how far past the old one rounding may have put it. Return whether no time that was a
+    finite number has become another thing.
     """
     bound = 0
     place = at + lay.count_bytes
@@ -196,13 +218,18 @@ def patch_events(
             moved = limit + (time - table[OLD, count])
         else:
             moved = min(map_time(min(time, table[OLD, count]), table, count, factor), limit)
+        if np.isfinite(time) and not np.isfinite(moved):
+            blame(fault, EVENT_OVERFLOW, place + lay.event_time, 0)
+            return False
         store_f8(buf, place + lay.event_time, moved, lay.swap)
         place = after_event(buf, place, lay)
+    return True
 
 
 @inner
 def patch_seb(
     buf: Bytes,
+    seb: int,
     at: int,
     events: int,
     lay: KernelLayout,
@@ -215,14 +242,21 @@ def patch_seb(
     figures: Ints,
     fault: Ints,
 ) -> bool:
-    """Write one SEB's new times; return whether it could be done faithfully."""
+    """Write the new times of SEB `seb`; return whether it could be done faithfully."""
+    seqno = load_i4(buf, at + lay.seb_seqno, lay.swap)
+    if seqno != seb:
+        blame(fault, SEQNO_WRONG, at + lay.seb_seqno, seqno)
+        return False
     new_end = start + table[NEW, count]
     if not np.isfinite(new_end):
         blame(fault, DURATION_OVERFLOW, at + lay.seb_end, 0)
         return False
     store_f8(buf, at + lay.seb_exec, table[NEW, count], lay.swap)
     store_f8(buf, at + lay.seb_end, new_end, lay.swap)
-    patch_events(buf, events, lay, slack(start, end), new_end - start, table, count, factor)
+    if not patch_events(
+        buf, events, lay, slack(start, end), new_end - start, table, count, factor, fault
+    ):
+        return False
     return patch_messages(
         buf, at + lay.seb_head, lay, keep_recv, start, end, new_end, table, count, factor,
         figures, fault,
@@ -283,7 +317,7 @@ def rewrite_seb(
     else:
         figures[_BY_DILATION if changed else _UNCHANGED] += 1
     return not changed or patch_seb(
-        buf, at, events, lay, keep_recv, start, end, table, count, factor, figures, fault
+        buf, seb, at, events, lay, keep_recv, start, end, table, count, factor, figures, fault
     )
 
 

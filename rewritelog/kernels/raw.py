@@ -1,7 +1,8 @@
 """Loads and stores of unaligned numbers in either byte order, at the speed of one instruction.
 
 Each function is plain Python, for reading and for runs without compilation; the compiled form
-beside it does the same on the array's memory, and like it checks nothing: callers check bounds.
+beside it does the same on the array's memory and checks nothing: callers check bounds. That they
+do is what `NUMBA_BOUNDSCHECK=1` shows: with it these check too, as numba does for every index.
 """
 
 from __future__ import annotations
@@ -11,10 +12,17 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import config
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
+
+
+def load_i2(buf: Bytes, at: int, swap: bool) -> int:
+    """Return the 16-bit integer at `at`; `swap` where the bytes are in foreign order."""
+    value = buf[at : at + 2].view(np.int16)[0]
+    return int(value.byteswap()) if swap else int(value)
 
 
 def load_i4(buf: Bytes, at: int, swap: bool) -> int:
@@ -69,16 +77,32 @@ def _store_f8_code(_typing: Any, buf: Any, at: Any, value: Any, swap: Any) -> An
 
 
 _store_f8: Any = intrinsic(_store_f8_code)
+_load_i2 = _loader(ir.IntType(16), types.int64, None)
 _load_i4 = _loader(ir.IntType(32), types.int64, None)
 _load_f8 = _loader(ir.IntType(64), types.float64, ir.DoubleType())
+
+
+_CHECKED = bool(vars(config)["BOUNDSCHECK"])
 
 
 # numba wants a compiled form's arguments annotated just as those of the function that gives it.
 
 
+@overload(load_i2)
+def _compile_load_i2(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+    def compiled(buf: Any, at: Any, swap: Any) -> Any:
+        if _CHECKED and (at < 0 or at + 2 > len(buf)):
+            raise IndexError("a load of 2 bytes outside of the buffer")
+        return _load_i2(buf, at, swap)
+
+    return compiled
+
+
 @overload(load_i4)
 def _compile_load_i4(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
     def compiled(buf: Any, at: Any, swap: Any) -> Any:
+        if _CHECKED and (at < 0 or at + 4 > len(buf)):
+            raise IndexError("a load of 4 bytes outside of the buffer")
         return _load_i4(buf, at, swap)
 
     return compiled
@@ -87,6 +111,8 @@ def _compile_load_i4(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
 @overload(load_f8)
 def _compile_load_f8(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
     def compiled(buf: Any, at: Any, swap: Any) -> Any:
+        if _CHECKED and (at < 0 or at + 8 > len(buf)):
+            raise IndexError("a load of 8 bytes outside of the buffer")
         return _load_f8(buf, at, swap)
 
     return compiled
@@ -95,6 +121,8 @@ def _compile_load_f8(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
 @overload(store_f8)
 def _compile_store_f8(buf: Any, at: Any, value: Any, swap: Any) -> Any:  # noqa: ARG001
     def compiled(buf: Any, at: Any, value: Any, swap: Any) -> Any:
+        if _CHECKED and (at < 0 or at + 8 > len(buf)):
+            raise IndexError("a store of 8 bytes outside of the buffer")
         _store_f8(buf, at, value, swap)
 
     return compiled

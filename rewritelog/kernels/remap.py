@@ -48,17 +48,8 @@ def region_of(time: float, table: Floats, count: int) -> int:
 
 
 @inner
-def map_time(time: float, table: Floats, count: int, factor: float) -> float:
-    """Return where a time since the SEB's start goes: linear within its region.
-
-    The SEB's end goes to its end; a time outside the SEB keeps its distance to the nearer end; a
-    time in a region that neither moves nor changes its length stays as it is to the last bit.
-    """
-    if time < 0.0:
-        return time
-    if time >= table[OLD, count]:
-        return table[NEW, count] + (time - table[OLD, count])
-    k = region_of(time, table, count)
+def map_within(time: float, k: int, table: Floats, factor: float) -> float:
+    """Return where a time in region `k` goes: linear, and nowhere where the region stays."""
     low, high = table[NEW, k], table[NEW, k + 1]
     if table[OLD, k] == low and table[OLD, k + 1] == high:
         return time
@@ -71,6 +62,20 @@ def map_time(time: float, table: Floats, count: int, factor: float) -> float:
 
 
 @inner
+def map_time(time: float, table: Floats, count: int, factor: float) -> float:
+    """Return where a time since the SEB's start goes: linear within its region.
+
+    The SEB's end goes to its end; a time outside the SEB keeps its distance to the nearer end; a
+    time in a region that neither moves nor changes its length stays as it is to the last bit.
+    """
+    if not time >= 0.0:  # before the SEB, or no number
+        return time
+    if time >= table[OLD, count]:
+        return table[NEW, count] + (time - table[OLD, count])
+    return map_within(time, region_of(time, table, count), table, factor)
+
+
+@inner
 def map_moment(
     moment: float,
     start: float,
@@ -80,14 +85,23 @@ def map_moment(
     count: int,
     factor: float,
 ) -> float:
-    """Return where an absolute time goes, for a SEB from `start` to `end`; all in seconds."""
+    """Return where an absolute time goes, for a SEB from `start` to `end`; all in seconds.
+
+    In a region that stays what it was it keeps its last bit, unless that would put it beyond one of
+    the region's bounds as they are once rounded: the times of the next region begin there.
+    """
     if moment < start:
         return moment
     if moment >= end:
         return new_end + (moment - end)
-    since = min(moment - start, table[OLD, count])
-    moved = map_time(since, table, count, factor)
-    return moment if moved == since else min(start + moved, new_end)
+    since = moment - start
+    if since >= table[OLD, count]:
+        return new_end
+    k = region_of(since, table, count)
+    low, high = table[NEW, k], table[NEW, k + 1]
+    if table[OLD, k] == low and table[OLD, k + 1] == high:
+        return min(max(moment, start + low), start + high)
+    return start + map_within(since, k, table, factor)
 
 
 @kernel

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tracebigsim._compiled import inner, kernel
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @inner
@@ -21,9 +26,58 @@ def add_to(sums: Floats, row: int, column: int, value: float) -> None:
 
 
 @kernel
-def sum_by_group(groups: NDArray[np.int64], values: Floats, count: int) -> Floats:
-    """Return the sum of the values of each group as (high, low), shape (count, 2)."""
-    sums = np.zeros((count, 2))
+def group_by_piece(pieces: Ints, events: Ints, count: int) -> tuple[Ints, Ints]:
+    """Return the number of each row's pair of piece and event, and the event of each number.
+
+    There are `count` events; the pairs are numbered as they come, the pieces rising.
+    """
+    last_piece = np.full(count, -1)
+    last_group = np.zeros(count, dtype=np.int64)
+    groups, group_event = np.empty_like(events), np.empty_like(events)
+    known = 0
+    for k in range(len(events)):
+        event = events[k]
+        if last_piece[event] != pieces[k]:
+            last_piece[event], last_group[event] = pieces[k], known
+            group_event[known] = event
+            known += 1
+        groups[k] = last_group[event]
+    return groups, group_event[:known]
+
+
+@kernel
+def add_by_group(groups: Ints, values: Floats, sums: Floats, column: int) -> None:
+    """Add each value to the pair (high, low) of its group that stands at a column of `sums`."""
     for k in range(len(groups)):
-        add_to(sums, groups[k], 0, values[k])
-    return sums
+        add_to(sums, groups[k], column, values[k])
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """A sum of floats from 0 up without any rounding, in whatever order (after Shewchuk).
+
+    It is infinite where it is too large for a float.
+    """
+
+    parts: tuple[float, ...] = ()
+
+    def plus(self, values: Iterable[float]) -> ExactSum:
+        """Return the sum with more values added."""
+        items = [*self.parts, *values]
+        parts = []
+        try:
+            while (rest := math.fsum(items)) != 0.0:
+                if not math.isfinite(rest):
+                    return _TOO_LARGE
+                parts.append(rest)
+                items.append(-rest)
+        except OverflowError:
+            return _TOO_LARGE
+        return ExactSum(tuple(parts))
+
+    def __float__(self) -> float:
+        return math.fsum(self.parts)
+
+
+NOTHING = ExactSum()
+_TOO_LARGE = ExactSum((math.inf,))

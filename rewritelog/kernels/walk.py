@@ -46,6 +46,10 @@ BYTES_LEFT_OVER = 15
 TIME_NOT_FINITE = 16
 SEND_NOT_FINITE = 17
 DURATION_OVERFLOW = 18
+SEND_OVERFLOW = 19
+RECV_OVERFLOW = 20
+EVENT_OVERFLOW = 21
+SEQNO_WRONG = 22
 
 FAULTS = {
     SEB_CUT: FaultKind("ep", "the SEB is cut off", cut=True),
@@ -74,6 +78,12 @@ FAULTS = {
     TIME_NOT_FINITE: FaultKind("startTime, endTime", "a time is not a finite number"),
     SEND_NOT_FINITE: FaultKind("sendTime", "a time is not a finite number"),
     DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
+    SEND_OVERFLOW: FaultKind("sendTime", "the new time is too large for a number"),
+    RECV_OVERFLOW: FaultKind("recvTime", "the new time is too large for a number"),
+    EVENT_OVERFLOW: FaultKind("event rTime", "the new time is too large for a number"),
+    SEQNO_WRONG: FaultKind(
+        "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
+    ),
 }
 
 FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB = range(5)

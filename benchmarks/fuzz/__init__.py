@@ -1,0 +1,14 @@
+"""Fuzzing of every reader: `python -m benchmarks.fuzz --target timelines --runs 1000000`.
+
+- `arena`: memory between pages that cannot be touched
+- `mutation`: how a good input is damaged
+- `promises`: what must hold of a block of timelines, whatever bytes it has
+- `timelines`: blocks of timelines through the compiled kernels
+- `lines`: timing and param lines through the compiled scanner
+- `readers`: files through the readers and commands that a user calls
+- `targets`: the targets by name; a new one is an entry there
+- `seeds`: the good inputs
+- `coverage` and `plain`: the same checks under atheris, which sees into the kernels as plain Python
+
+What holds is in `docs/reliability.md`: a result or a `RewriteLogError`, and nothing else.
+"""

@@ -1,0 +1,395 @@
+"""What must hold of a block of timelines, whatever bytes it has.
+
+`check_block` does with a block all that the package does, and returns 0 or the number of what did
+not hold (see `BROKEN`). It runs compiled on mutants by the million, and as plain Python under a
+fuzzer that wants to see inside.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from benchmarks.fuzz.mutation import Bytes, Ints
+from rewritelog.format.layout import KernelLayout
+from rewritelog.kernels import diff_account as diff
+from rewritelog.kernels import survey as survey_kernels
+from rewritelog.kernels.account import EXAMPLES, FIGURES, SUMS, Account, Dilation, Records
+from rewritelog.kernels.convert import Losses, convert
+from rewritelog.kernels.convert import Records as Moves
+from rewritelog.kernels.diff import compare
+from rewritelog.kernels.names import intern_names
+from rewritelog.kernels.patch import patch
+from rewritelog.kernels.raw import load_f8, load_i4, store_f8
+from rewritelog.kernels.survey import Survey, survey
+from rewritelog.kernels.walk import (
+    FAULT_AT,
+    FAULT_CODE,
+    FAULT_PIECE,
+    FAULT_SEB,
+    FAULT_SIZE,
+    OK,
+    Pieces,
+    advance,
+    count_sebs,
+    locate,
+    seb_parts,
+    tally,
+)
+
+BROKEN = {
+    1: "a fault lies outside of the block",
+    2: "a walk counts more than its bytes can hold",
+    3: "two walks over the same bytes do not agree",
+    4: "the walk in parts does not come to the same SEBs",
+    5: "the survey does not agree with the walk",
+    6: "a conversion to the other byte order and back changes bytes",
+    7: "a rewrite changes more than times",
+    8: "a rewrite changes a SEB without a duration",
+    9: "execTime is not endTime - startTime",
+    10: "a message left its SEB",
+    11: "a message is received before it is sent",
+    12: "messages changed their order",
+    13: "an event left its SEB",
+    14: "a time became something that is no finite number",
+    15: "the answer depends on what lies beside the block",
+    16: "names of a walked block cannot be interned",
+    17: "a comparison fails where the walk does not",
+    18: "a log differs from itself in the other byte order",
+    19: "a comparison of a rewritten log finds more than times",
+    20: "a comparison does not count what the walk does",
+}
+
+_EPSILON = 2.0**-52
+_TIME_FIELDS = tuple(int(field) for field in diff.Field if field.name.endswith("_TIME"))
+
+
+class Tools(NamedTuple):
+    """What the kernels need beside a block: layouts, moves to the other order and back, rates."""
+
+    lay: KernelLayout
+    other: KernelLayout
+    sebs: Moves
+    messages: Moves
+    sebs_back: Moves
+    messages_back: Moves
+    rules: diff.Rules
+    rules_other: diff.Rules
+    """How records are compared with those of the same order, and of the other one."""
+    slots: NDArray[np.int32]
+    """An empty table of names."""
+    factor: float
+    by_name: bool
+    keep_recv: bool
+
+
+@njit(nogil=True, error_model="numpy")
+def _odd_fault(fault: Ints, size: int, pieces: int) -> bool:
+    return not (
+        0 <= fault[FAULT_AT] <= size and 0 <= fault[FAULT_PIECE] < pieces and fault[FAULT_SEB] >= 0
+    )
+
+
+@njit(nogil=True, error_model="numpy")
+def _hide_times(buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints) -> None:
+    """Put 0 for all times that a rewrite may change."""
+    for piece in range(len(pieces.starts)):
+        at = pieces.starts[piece]
+        for _ in range(pieces.counts[piece]):
+            events, _, following = seb_parts(buf, at, pieces.ends[piece], lay, fault)
+            store_f8(buf, at + lay.seb_exec, 0.0, lay.swap)
+            store_f8(buf, at + lay.seb_end, 0.0, lay.swap)
+            for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
+                store_f8(buf, place + lay.message_send, 0.0, lay.swap)
+                store_f8(buf, place + lay.message_recv, 0.0, lay.swap)
+            place = events + lay.count_bytes
+            for _ in range(load_i4(buf, events, lay.swap)):
+                store_f8(buf, place + lay.event_time, 0.0, lay.swap)
+                length = lay.event_index
+                if buf[place] != 1:
+                    length = lay.count_bytes + load_i4(buf, place + lay.event_head, lay.swap)
+                place += lay.event_head + length
+            at = following
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_messages(
+    old: Bytes, new: Bytes, at: int, events: int, lay: KernelLayout, start: float, end: float,
+    new_end: float, keep_recv: bool,
+) -> int:  # fmt: skip
+    before, moved_before = -np.inf, -np.inf
+    for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
+        sent = load_f8(old, place + lay.message_send, lay.swap)
+        received = load_f8(old, place + lay.message_recv, lay.swap)
+        moved = load_f8(new, place + lay.message_send, lay.swap)
+        arrived = load_f8(new, place + lay.message_recv, lay.swap)
+        if not np.isfinite(moved) or (np.isfinite(received) and not np.isfinite(arrived)):
+            return 14
+        if start <= sent <= end and not start <= moved <= new_end:
+            return 10
+        if arrived < moved and (keep_recv or not received < sent):
+            return 11
+        if (before <= sent and moved_before > moved) or (before >= sent and moved_before < moved):
+            return 12
+        before, moved_before = sent, moved
+    return 0
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_events(
+    old: Bytes, new: Bytes, events: int, lay: KernelLayout, duration: float, limit: float
+) -> int:
+    place = events + lay.count_bytes
+    for _ in range(load_i4(old, events, lay.swap)):
+        time = load_f8(old, place + lay.event_time, lay.swap)
+        moved = load_f8(new, place + lay.event_time, lay.swap)
+        if np.isfinite(time) and not np.isfinite(moved):
+            return 14
+        if np.isnan(time) and not np.isnan(moved):
+            return 14
+        if 0.0 <= time <= duration and not 0.0 <= moved <= limit:
+            return 13
+        length = lay.event_index
+        if old[place] != 1:
+            length = lay.count_bytes + load_i4(old, place + lay.event_head, lay.swap)
+        place += lay.event_head + length
+    return 0
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_seb(
+    old: Bytes, new: Bytes, at: int, events: int, following: int, lay: KernelLayout,
+    keep_recv: bool,
+) -> int:  # fmt: skip
+    start = load_f8(old, at + lay.seb_start, lay.swap)
+    end = load_f8(old, at + lay.seb_end, lay.swap)
+    same = True
+    for k in range(at, following):
+        same = same and old[k] == new[k]
+    if same:
+        return 0
+    if not end > start:
+        return 8
+    new_end = load_f8(new, at + lay.seb_end, lay.swap)
+    took = load_f8(new, at + lay.seb_exec, lay.swap)
+    if not (np.isfinite(new_end) and np.isfinite(took)):
+        return 14
+    rounding = 4 * _EPSILON * max(abs(start), abs(new_end))
+    if not abs(took - (new_end - start)) <= max(1e-6, rounding):
+        return 9
+    broken = _check_messages(old, new, at, events, lay, start, end, new_end, keep_recv)
+    if broken != 0:
+        return broken
+    return _check_events(old, new, events, lay, end - start, new_end - start)
+
+
+@njit(nogil=True, error_model="numpy")
+def _durations(rows: int, pairs: int) -> diff.Durations:
+    extremes = np.zeros((rows, 2))
+    return diff.Durations(
+        np.zeros((rows, 3), np.int64), np.zeros((rows, 4)), extremes, np.zeros(pairs, np.int64)
+    )
+
+
+@njit(nogil=True, error_model="numpy")
+def _compare(
+    a: diff.Side, b: diff.Side, rules: diff.Rules, records: Records, begins: Ints, tools: Tools
+) -> tuple[int, int, int, int]:
+    """Compare two blocks; return the outcome, the differences, those in times, and the SEBs of A.
+
+    The outcome is `FAULTY` as well where a fault was noted.
+    """
+    pairs = np.minimum(a.pieces.counts, b.pieces.counts).sum()
+    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_head)
+    seb, event = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
+    for k in range(len(records)):
+        seb[k], event[k] = records[k].seb, records[k].exact
+    found = diff.Found(
+        np.zeros(diff.FIELDS, np.int64), np.zeros((diff.FIELDS, 5), np.int64),
+        np.zeros((2, diff.FIGURES), np.int64), np.zeros(diff.COMMONS, np.int64), np.zeros(2),
+        np.zeros((64, a.lay.name_bytes), np.uint8), tools.slots.copy(),
+        np.zeros(65, np.int64), _durations(65, pairs), _durations(2, brackets),
+    )  # fmt: skip
+    state = np.zeros(diff.STATE_SIZE, np.int64)
+    state[diff.AT_A] = -1
+    fault_a, fault_b = np.zeros(FAULT_SIZE, np.int64), np.zeros(FAULT_SIZE, np.int64)
+    outcome = compare(a, b, rules, diff.Events(begins, seb, event), found, state, fault_a, fault_b)
+    if outcome == diff.DONE and (fault_a[FAULT_CODE] != OK or fault_b[FAULT_CODE] != OK):
+        outcome = diff.FAULTY
+    times = 0
+    for field in _TIME_FIELDS:
+        times += found.changed[field]
+    return outcome, found.changed.sum(), times, found.figures[0, 0]
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_rewrite(
+    buf: Bytes, pieces: Pieces, tools: Tools, records: Records, begins: Ints, trace: Ints
+) -> int:
+    lay = tools.lay
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+    names = np.zeros((64, lay.name_bytes), dtype=np.uint8)
+    slots = tools.slots.copy()
+    factors = np.full(64 if tools.by_name else 0, tools.factor)
+    if tools.by_name:
+        known = intern_names(
+            buf, pieces.starts, pieces.ends, pieces.counts, lay, names, slots, 0, fault
+        )
+        if known < 0:
+            return 0 if pieces.counts.sum() > len(names) else 16
+    old = buf.copy()
+    many = len(pieces.starts)
+    account = Account(
+        np.zeros(FIGURES, dtype=np.int64), np.zeros((many, SUMS)),
+        np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
+    )  # fmt: skip
+    dilation = Dilation(tools.factor, names, slots, factors)
+    patch(buf, pieces, lay, dilation, tools.keep_recv, begins, records, account, fault)
+    trace[8] = fault[FAULT_CODE]
+    trace[9] = account.figures.sum()
+    if fault[FAULT_CODE] != OK:
+        return 1 if _odd_fault(fault, len(buf), many) else 0
+    for piece in range(many):
+        at = pieces.starts[piece]
+        for _ in range(pieces.counts[piece]):
+            events, _, following = seb_parts(old, at, pieces.ends[piece], lay, fault)
+            broken = _check_seb(old, buf, at, events, following, lay, tools.keep_recv)
+            if broken != 0:
+                trace[15] = at
+                return broken
+            at = following
+    rewritten, original = diff.Side(buf, pieces, lay), diff.Side(old, pieces, lay)
+    outcome, changed, times, _ = _compare(original, rewritten, tools.rules, records, begins, tools)
+    if outcome == diff.FAULTY:
+        return 17
+    if changed != times:
+        return 19
+    hidden = buf.copy()
+    _hide_times(hidden, pieces, lay, fault)
+    _hide_times(old, pieces, lay, fault)
+    return 0 if np.array_equal(hidden, old) else 7
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_conversion(
+    buf: Bytes, pieces: Pieces, tools: Tools, records: Records, begins: Ints
+) -> int:
+    """Convert to the other byte order and back; both have the same sizes."""
+    turned, back = np.zeros(len(buf), np.uint8), np.zeros(len(buf), np.uint8)
+    none = Losses(np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
+    sizes = convert(buf, pieces, tools.lay, True, tools.sebs, tools.messages, turned, none, none)
+    if sizes.sum() != len(buf):
+        return 6
+    again = convert(
+        turned, pieces, tools.other, True, tools.sebs_back, tools.messages_back, back, none, none
+    )
+    if not (np.array_equal(again, sizes) and np.array_equal(back, buf)):
+        return 6
+    outcome, changed, _, sebs = _compare(
+        diff.Side(buf, pieces, tools.lay), diff.Side(turned, pieces, tools.other),
+        tools.rules_other, records, begins, tools,
+    )  # fmt: skip
+    if outcome == diff.FAULTY:
+        return 17
+    if changed != 0:
+        return 18
+    return 20 if outcome == diff.DONE and sebs != pieces.counts.sum() else 0
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
+    lay = tools.lay
+    found = Survey(
+        np.zeros(survey_kernels.FIGURES, dtype=np.int64), np.array([np.inf, -np.inf]),
+        np.zeros((64, lay.name_bytes), dtype=np.uint8), tools.slots.copy(),
+        np.zeros(65, dtype=np.int64), np.zeros((64, 2)),
+    )  # fmt: skip
+    state = np.array([0, 0, -1])
+    outcome = survey(buf, pieces, lay, found, state, fault)
+    if outcome == survey_kernels.NAMES_FULL:
+        return 0
+    if outcome != survey_kernels.DONE or fault[FAULT_CODE] != OK:
+        return 5
+    agree = found.figures[0] == pieces.counts.sum() and found.counts[:-1].sum() == found.figures[0]
+    for k in range(4):
+        agree = agree and found.figures[1 + k] == totals[:, k].sum()
+    return 0 if agree else 5
+
+
+@njit(nogil=True, error_model="numpy")
+def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, fault: Ints) -> int:
+    for piece in range(len(pieces.starts)):
+        count = pieces.counts[piece]
+        sebs = np.zeros((count, 5), dtype=np.int64)
+        messages = np.zeros((totals[piece, 0], 3), dtype=np.int64)
+        events = np.zeros((totals[piece, 1], 3), dtype=np.int64)
+        backward = np.zeros((totals[piece, 2], 2), dtype=np.int64)
+        forward = np.zeros((totals[piece, 3], 2), dtype=np.int64)
+        locate(
+            buf, pieces.starts[piece], pieces.ends[piece], count, lay, fault, sebs, messages,
+            events, backward, forward,
+        )  # fmt: skip
+        for k in range(4):
+            if sebs[:, 1 + k].sum() != totals[piece, k]:
+                return 3
+        whole, end = advance(buf, pieces.starts[piece], pieces.ends[piece], count, lay, fault)
+        if whole != count or end != pieces.ends[piece]:
+            return 4
+        middle = (pieces.starts[piece] + pieces.ends[piece]) // 2
+        some, part = advance(buf, pieces.starts[piece], middle, count, lay, fault)
+        rest, end = advance(buf, part, pieces.ends[piece], count - some, lay, fault)
+        if some + rest != count or end != pieces.ends[piece]:
+            return 4
+        fault[:] = 0
+    return 0
+
+
+@njit(nogil=True, error_model="numpy")
+def check_block(
+    buf: Bytes, borders: Ints, tools: Tools, records: Records, begins: Ints, trace: Ints
+) -> int:
+    """Do everything with a block that starts and ends with its timelines; return what broke.
+
+    The block is rewritten in place. `trace`, shape (16,), gets what an answer is known by.
+    """
+    lay = tools.lay
+    trace[:] = 0
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+    starts, ends = borders[:-1].copy(), borders[1:].copy()
+    counts = count_sebs(buf, starts, ends, lay, fault)
+    trace[0], trace[1] = fault[FAULT_CODE], fault[FAULT_AT]
+    if fault[FAULT_CODE] != OK:
+        return 1 if _odd_fault(fault, len(buf), len(starts)) else 0
+    pieces = Pieces(starts + lay.count_bytes, ends, counts, np.zeros_like(counts))
+    totals = tally(buf, pieces.starts, pieces.ends, counts, lay, fault)
+    trace[2], trace[3], trace[4] = fault[FAULT_CODE], fault[FAULT_AT], fault[FAULT_SEB]
+    with_itself = _compare(
+        diff.Side(buf, pieces, lay), diff.Side(buf, pieces, lay), tools.rules, records, begins,
+        tools,
+    )  # fmt: skip
+    trace[5], trace[6] = with_itself[0], with_itself[1]
+    agree = (with_itself[0] == diff.DONE) == (fault[FAULT_CODE] == OK) and with_itself[1] == 0
+    if not agree and with_itself[0] != survey_kernels.NAMES_FULL:
+        return 17
+    if fault[FAULT_CODE] != OK:
+        if _odd_fault(fault, len(buf), len(starts)):
+            return 1
+        broken = _check_rewrite(buf, pieces, tools, records, begins, trace)
+        if broken != 0:
+            return broken
+        return 3 if trace[8] == OK else 0
+    least = totals[:, 0] * lay.message + totals[:, 1] * lay.event_head
+    least += (totals[:, 2] + totals[:, 3]) * lay.dependency + counts * lay.seb_head
+    if (least > ends - starts).any():
+        return 2
+    for broken in (
+        _check_places(buf, pieces, lay, totals, fault),
+        _check_survey(buf, pieces, tools, totals, fault),
+        _check_conversion(buf, pieces, tools, records, begins),
+    ):
+        if broken != 0:
+            return broken
+    return _check_rewrite(buf, pieces, tools, records, begins, trace)

@@ -1,0 +1,203 @@
+"""Files through the readers and commands that a user calls: a result, or an error that says why."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fuzz.seeds import make_logs
+from rewritelog import RewriteOptions, open_logs, rewrite
+from rewritelog.errors import RewriteLogError
+from rewritelog.logs.params import list_params, read_params
+from rewritelog.logs.summary import read_summary
+from rewritelog.logs.timelines import read_timeline_file
+from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.registry import load_model
+from rewritelog.rewriting.texts import read_model_text
+from rewritelog.rewriting.timings import read_timings
+from rewritelog.tools.checking.rules import Severity
+from rewritelog.tools.checking.run import check_logs
+from rewritelog.tools.comparing.run import compare_logs
+from rewritelog.tools.convert import convert_logs
+from rewritelog.tools.dump import dump_lines
+from rewritelog.tools.info import survey
+from tracebigsim.errors import TraceBigSimError
+
+Check = Callable[[bytes], bool]
+"""Gives an input to a reader; returns whether it was taken, False where it was refused by name."""
+
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of one's own is made in it
+
+FORMULAS = b"""[[formula]]
+event = "calc_pair_*"
+params = ["n1", "n2", "x1", "y1", "z1", "x2", "y2", "z2", "tested", "close"]
+terms = ["1", "n1*n2", "tested^2 / max(close, 1)", "log2(1 + close)"]
+category = "torus_distance(x1, y1, z1, x2, y2, z2, 6, 6, 4)"
+
+[[formula]]
+event = ["angles", "dihedrals"]
+kind = "linear"
+of = ["p2"]
+"""
+
+COEFFICIENTS = b"""# event, factors of the parameters, constant
+Cell::pairForces 1.5e-9 2e-10 3.25e-7
+Cell::bonded 5e-7 -2e-10 1e-6
+k 1
+"""
+
+BARE_LINES = b"""19 TRACEBIGSIM Cell::pairForces 53.0 11.0
+0 TRACEBIGSIM: event:{ Cell::bonded } seqno: { 0 }    params:{ 53.000000 }
+2 TRACEBIGSIM: event:{ Cell::bonded } seqno: { 3 } time:{ 0.5 } PAPI:{ 3 4 } params:{ -0 1e300 }
+"""
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """Yield a folder, in memory where the system has such folders."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def _refusals(read: Callable[[], object]) -> bool:
+    try:
+        read()
+    except (RewriteLogError, TraceBigSimError):
+        return False
+    return True
+
+
+def summary_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as `bgTrace`."""
+    seeds = [
+        make_logs(work / f"s{version}", version, "big" if version % 2 else "little")
+        for version in (0, 3, 6)
+    ]
+    path = work / "bgTrace"
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(lambda: read_summary(path))
+
+    return check, [logs.summary_path.read_bytes() for logs in seeds]
+
+
+def head_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as the head of a `bgTraceN`."""
+    logs = make_logs(work / "logs", 6, "little")
+    path = work / "bgTrace0"
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(lambda: read_timeline_file(path, 0, logs.summary))
+
+    begins = logs.files[0].head_bytes
+    head = logs.files[0].path.read_bytes()[:begins]
+    empty = [begins + 4 * pe for pe in logs.pes]
+    count = begins - 4 * len(empty)
+    return check, [head[:count] + struct.pack(f"<{len(empty)}I", *empty) + bytes(4 * len(empty))]
+
+
+def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Give a log set with a mutant for its timeline file to every command."""
+    logs = make_logs(work / "logs", 6, "little")
+    path, out = logs.files[0].path, work / "out"
+    beside = {entry.name for entry in work.iterdir()}
+    constant = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, flush=False, force=True)
+
+    def use_all() -> None:
+        opened = open_logs(logs.folder)
+        opened.sebs()
+        survey(opened).text()
+        for line in dump_lines(opened, 0, "jsonl"):
+            line.encode()
+        before = check_logs(logs.folder, jobs=1).findings
+        rewrite(opened, out, constant)
+        after = check_logs(out, jobs=1).findings
+        if after.count(Severity.STOP) > before.count(Severity.STOP):
+            raise AssertionError(f"a rewrite adds to what stops the simulator: {after.shown}")
+        if not compare_logs(opened, open_logs(out), jobs=1).times_alone:
+            raise AssertionError("a rewrite changes more than times")
+        convert_logs(opened, out, log_version=3, order="big", lossy=True, force=True)
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        taken = _refusals(use_all)
+        if {entry.name for entry in work.iterdir()} - beside - {"out"}:
+            raise AssertionError("something was left behind beside the output")
+        return taken
+
+    return check, [path.read_bytes()]
+
+
+def params_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as the `param.0` of a block."""
+    logs = make_logs(work / "logs", 6, "little")
+    path = logs.folder / "param.0"
+    seeds = [path.read_bytes(), BARE_LINES]
+    folder = list_params(logs.folder)
+    loaded = next(iter(logs.blocks()))
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(lambda: read_params(folder, loaded, strict=False))
+
+    return check, seeds
+
+
+def formulas_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as a formulas file, and fit its formulas to some samples."""
+    rows = np.random.default_rng(1).uniform(1, 50, (40, 10)).round()
+    samples = [
+        EventTimings("calc_pair_self", rows, rows[:, 0] * 1e-6),
+        EventTimings("angles", rows[:, :2], rows[:, 1] * 1e-6),
+    ]
+
+    def fit(text: ModelText) -> None:
+        fitted = load_model("sampled", {"fraction": 0.5}, {"formulas": text}).fit(samples)
+        for sample in samples:
+            fitted.judge(sample.event, sample.params)
+
+    return _text_check(work / "formulas.toml", fit), [FORMULAS]
+
+
+def coefficients_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as a file of coefficients, and predict by what it holds."""
+
+    def predict(text: ModelText) -> None:
+        fitted = load_model("coefficients", {}, {"coefficients": text}).fit(())
+        for count in range(4):
+            fitted.predict("Cell::bonded", np.ones((2, count)))
+
+    return _text_check(work / "coefficients.txt", predict), [COEFFICIENTS]
+
+
+def _text_check(path: Path, use: Callable[[ModelText], None]) -> Check:
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(lambda: use(read_model_text(path)))
+
+    return check
+
+
+def timings_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as a file of timing lines, and fit to it what it holds."""
+    logs = make_logs(work / "logs", 6, "little")
+    path = work / "timings.txt"
+    model = load_model("least-squares", {})
+
+    def fit() -> None:
+        fitted = model.fit(read_timings([path], clock_hz=1e9).timings)
+        fitted.describe()
+        "\n".join(fitted.summary())
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(fit)
+
+    return check, [(logs.folder / "timings.txt").read_bytes(), BARE_LINES]

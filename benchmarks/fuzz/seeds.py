@@ -1,0 +1,75 @@
+"""Good inputs to damage: made logs of every version and byte order, and their texts."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from benchmarks.fuzz.promises import Tools
+from benchmarks.fuzz.timelines import Seed
+from rewritelog.format import ByteOrder, layout
+from rewritelog.format.declaration import LOG_VERSIONS
+from rewritelog.kernels.names import new_slots
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.tools.comparing.rules import rules_of
+from rewritelog.tools.convert import _plan as conversion_plan
+from rewritelog.tools.synth import SynthOptions, synthesise
+
+SEB_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
+
+
+def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1) -> LogSet:
+    """Make a small log set with brackets, messages and dependencies."""
+    options = SynthOptions(
+        pes=3, sebs=4, messages=1.2, files=1, bracketed=0.6, timings=20, log_version=log_version,
+        order=order, seed=seed,
+    )  # fmt: skip
+    synthesise(folder, options)
+    return open_logs(folder)
+
+
+def block_seeds() -> list[tuple[Seed, Tools]]:
+    """Return a block and its tools for each log version and byte order, rewritten in two ways."""
+    made = []
+    with tempfile.TemporaryDirectory() as work:
+        for version in LOG_VERSIONS:
+            for order in get_args(ByteOrder):
+                logs = make_logs(Path(work) / f"{version}-{order}", version, order, seed=version)
+                seed = _seed_of(logs)
+                made += [(seed, _tools(version, order, keep_recv=keep)) for keep in (False, True)]
+    return made
+
+
+def _tools(version: int, order: ByteOrder, *, keep_recv: bool) -> Tools:
+    lay = layout(version, order)
+    other = layout(version, "big" if order == "little" else "little")
+    there, back = conversion_plan(lay, other), conversion_plan(other, lay)
+    return Tools(
+        lay.kernel, other.kernel, there.sebs, there.messages, back.sebs, back.messages,
+        rules_of(lay, lay), rules_of(lay, other), new_slots(64), factor=0.7 if keep_recv else 1.9,
+        by_name=keep_recv, keep_recv=keep_recv,
+    )  # fmt: skip
+
+
+def _seed_of(logs: LogSet) -> Seed:
+    file = logs.files[0]
+    base = file.head_bytes
+    data = np.frombuffer(file.path.read_bytes(), dtype=np.uint8)[base:].copy()
+    sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
+    lay = logs.layout
+    counts = [file.borders[:-1] - base, sebs["offset"] - base + lay.kernel.seb_head]
+    times = [sebs["offset"] - base + lay.seb.fields[name][1] for name in SEB_TIMES]
+    at = messages["offset"] - base
+    times += [at + lay.message.fields[name][1] for name in ("send_time", "recv_time")]
+    times.append(events["offset"] - base + lay.kernel.event_time)
+    marks = events["index"] < 0
+    counts.append(events["offset"][marks] - base + lay.kernel.event_head)
+    ends = np.append(sebs["offset"][1:], file.size_bytes) - base
+    behind = 4 * (sebs["forward"] + 1)
+    counts.append(ends - behind - np.isin(ends - 4, file.borders[1:-1] - base) * 4)
+    counts.append(counts[-1] - 4 * (sebs["backward"] + 1))
+    kinds = events["offset"] - base
+    return Seed(data, file.borders - base, np.concatenate(counts), np.concatenate(times), kinds)

@@ -1,0 +1,169 @@
+"""The targets by name. A new reader is a function in `readers` and a line in `READERS` here."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fuzz import lines, promises, readers, timelines
+from benchmarks.fuzz.arena import Arena
+from benchmarks.fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
+from benchmarks.fuzz.readers import Check
+from benchmarks.fuzz.seeds import block_seeds
+from rewritelog.kernels.account import RECORD
+
+ROOM = 1 << 14
+"""Bytes that a mutant may have."""
+
+READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
+    "summary": readers.summary_check,
+    "heads": readers.head_check,
+    "log-set": readers.log_set_check,
+    "params": readers.params_check,
+    "timings": readers.timings_check,
+    "formulas": readers.formulas_check,
+    "coefficients": readers.coefficients_check,
+}
+
+
+LINES = [
+    b"""  19 TRACEBIGSIM : event:{ a::{b} c } seqno : { 19 } params:{ 53.5e+1 -1e-320 12.5e9 }
+19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.00 11.000 }
+""",
+    b"""noise
+TRACEBIGSIM: time:{ 0.12345678901234567 } PAPI:{ -3 5 } event:{ k } \r
+# TRACEBIGSIM:
+TRACEBIGSIM: event:{ k } time_in_cycles:{ 1.5 }  params:{ 3 }
+""",
+    b"""19 TRACEBIGSIM Cell::pairForces 53.0 11.0
+20 TRACEBIGSIM: Cell 1e-5 0
+TRACEBIGSIM in prose
+""",
+]
+"""Lines of every kind."""
+
+
+class BrokenError(Exception):
+    """Something that has to hold does not, for the input `data`."""
+
+    def __init__(self, what: str, data: bytes) -> None:
+        super().__init__(what)
+        self.data = data
+
+
+class Target(ABC):
+    """What mutants are given to."""
+
+    batch = 20_000
+    """Mutants between two looks at the clock."""
+
+    @abstractmethod
+    def run(self, rng: np.random.Generator, runs: int) -> int:
+        """Check mutants; return how many of them were good inputs.
+
+        Raise `BrokenError` for the first one for which something did not hold.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to put away
+        """Put away what was made for the target."""
+
+
+class TimelineTarget(Target):
+    """Blocks of timelines of all log versions through the compiled kernels."""
+
+    def __init__(self) -> None:
+        self._low, self._high = Arena(ROOM, 0xAA), Arena(ROOM, 0x55)
+        self._scratch = np.zeros(ROOM, dtype=np.uint8)
+        self._records = np.zeros(12, dtype=RECORD)
+        self._seeds = itertools.cycle(block_seeds())
+
+    def run(self, rng: np.random.Generator, runs: int) -> int:
+        """Check mutants of one version, order and way of rewriting; the next call takes another."""
+        seed, tools = next(self._seeds)
+        broken, _, found = timelines.run_mutants(
+            self._low.open, self._high.open, self._scratch, seed, tools, self._records, rng, runs
+        )
+        if broken:
+            raise BrokenError(promises.BROKEN[broken], self._scratch[:found].tobytes())
+        return int(found)
+
+
+class LineTarget(Target):
+    """Timing and param lines through the compiled scanner."""
+
+    def __init__(self) -> None:
+        self._low, self._high = Arena(ROOM, 0xAA), Arena(ROOM, 0x55)
+        self._scratch = np.zeros(ROOM // 8, dtype=np.uint8)
+        self._outputs = [lines.outputs_for(len(self._scratch)) for _ in range(2)]
+        texts = [np.frombuffer(text, dtype=np.uint8) for text in LINES]
+        self._seeds = itertools.cycle(texts)
+
+    def run(self, rng: np.random.Generator, runs: int) -> int:
+        """Check mutants of one text; the next call takes another."""
+        broken, _, found = lines.run_mutants(
+            self._low.open, self._high.open, self._scratch, next(self._seeds), *self._outputs, rng,
+            runs,
+        )  # fmt: skip
+        if broken:
+            raise BrokenError(lines.BROKEN[broken], self._scratch[:found].tobytes())
+        return int(found)
+
+
+class ReaderTarget(Target):
+    """Files through one of the readers of `READERS`."""
+
+    batch = 1000
+
+    def __init__(self, make: Callable[[Path], tuple[Check, list[bytes]]]) -> None:
+        self._stack = ExitStack()
+        self.check, self.seeds = make(self._stack.enter_context(readers.workplace()))
+
+    def run(self, rng: np.random.Generator, runs: int) -> int:
+        """Check mutants of all seeds in turn."""
+        return sum(self._try(data) for data in itertools.islice(self._mutants(rng), runs))
+
+    def _try(self, data: bytes) -> bool:
+        try:
+            return self.check(data)
+        except Exception as error:
+            raise BrokenError(f"{type(error).__name__}: {error}", data) from error
+
+    def _mutants(self, rng: np.random.Generator) -> Iterator[bytes]:
+        for seed in itertools.cycle(self.seeds):
+            yield mutant_of(seed, rng)
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._stack.close()
+
+
+def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
+    """Return a damaged copy of a file."""
+    scratch = np.zeros(len(seed) + 256, dtype=np.uint8)
+    size = len(seed)
+    scratch[:size] = np.frombuffer(seed, dtype=np.uint8)
+    for _ in range(rng.integers(1, 5)):
+        kind = rng.integers(0, 8)
+        if kind < 3 and size >= 4:
+            at = 4 * rng.integers(0, size // 4)
+            value = int(COUNTS[rng.integers(0, len(COUNTS))])
+            put_number(scratch, at, value, 4, bool(rng.integers(0, 2)))
+        elif kind < 5:
+            size = put_word(scratch, size, rng)
+        elif kind < 7:
+            flip_bytes(scratch, size, rng)
+        else:
+            size = move_bytes(scratch, size, rng)
+    return scratch[:size].tobytes()
+
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    "timelines": TimelineTarget,
+    "lines": LineTarget,
+    **{name: (lambda make=make: ReaderTarget(make)) for name, make in READERS.items()},
+}

@@ -1,0 +1,124 @@
+"""Work grows as the input does, however the input is made: no file may hang a reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import bracket, message, seb, write_logs
+
+import rewritelog
+from rewritelog.kernels.names import intern_names, new_slots
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+from rewritelog.tools.comparing.run import compare_logs
+from rewritelog.tools.info import survey
+from tracebigsim.lines import scan
+
+LARGER = 8
+"""How much larger the second input is."""
+
+Job = Callable[[], object]
+
+
+def seconds(job: Job) -> float:
+    """The least processor time of a few runs."""
+    spent = []
+    for _ in range(3):
+        began = time.process_time()
+        job()
+        spent.append(time.process_time() - began)
+    return min(spent)
+
+
+def check_growth(job_of: Callable[[int], Job], size: int) -> None:
+    """Quadratic work would take 64 times as long; what is too short to be measured is fine."""
+    job_of(size)()
+    small, large = (seconds(job_of(n)) for n in (size, LARGER * size))
+    assert large < 4 * LARGER * max(small, 0.002)
+
+
+TEXTS = {
+    "one line of keywords": lambda n: b"TRACEBIGSIM" * (n // 11),
+    "keywords that count": lambda n: b"TRACEBIGSIM: " * (n // 13),
+    "open braces": lambda n: b"TRACEBIGSIM: event:" + b"{" * n,
+    "fields in names": lambda n: b"TRACEBIGSIM: event:{ " * (n // 21),
+    "blanks": lambda n: b"TRACEBIGSIM:" + b" " * n + b"{",
+    "digits": lambda n: b"1 TRACEBIGSIM k " + b"9" * n,
+    "slow numbers": lambda n: b"1 TRACEBIGSIM k 1e-320 1e-321\n" * (n // 30),
+    "names": lambda n: b"".join(b"1 TRACEBIGSIM k%06d 1\n" % k for k in range(n // 24)),
+    "counters": lambda n: b"TRACEBIGSIM: event:{k} time:{1} PAPI:{" + b"1 " * (n // 2) + b"}",
+    "newlines": lambda n: b"\n" * n,
+    "glued lines": lambda n: b"1 TRACEBIGSIM k 1 TRACEBIGSIM\n" * (n // 31),
+}
+
+
+@pytest.mark.parametrize("text_of", TEXTS.values(), ids=TEXTS)
+def test_texts(text_of: Callable[[int], bytes]) -> None:
+    def job_of(size: int) -> Job:
+        text = text_of(size)
+        return lambda: scan(text)
+
+    check_growth(job_of, 1 << 16)
+
+
+def many_names(n: int) -> list[dict[str, Any]]:
+    return [seb(k, k + 1, name=b"name %d" % k) for k in range(n)]
+
+
+TIMELINES = {
+    "names": many_names,
+    "brackets": lambda n: [seb(0, n, events=[e for k in range(n) for e in bracket(k, k + 0.5)])],
+    "messages": lambda n: [seb(0, 1, messages=[message(0.5)] * n)],
+    "pointers": lambda n: [seb(0, 1, events=[{"type": 1, "r_time": 0.5, "data": 1}] * n)],
+    "dependencies": lambda n: [seb(0, 1, backward=[0] * n, forward=[0] * n)],
+}
+
+
+@pytest.mark.parametrize("timeline_of", TIMELINES.values(), ids=TIMELINES)
+def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
+    def job_of(size: int) -> Job:
+        folder = tmp_path / str(size)
+        if not folder.exists():
+            write_logs(folder, [timeline_of(size)])
+        logs = rewritelog.open_logs(folder)
+        options = RewriteOptions(dilation=2, jobs=1, dilation_for=(("x*", 3.0),))
+
+        def work() -> None:
+            survey(logs)
+            rewrite(logs, None, options)
+            compare_logs(logs, logs, jobs=1)
+
+        return work
+
+    check_growth(job_of, 500)
+
+
+def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
+    """Names that the hash alone, without the key of each table, would put into one slot."""
+    numbers = np.arange(1, 3_000_000, dtype=np.uint64)
+    numbers *= np.uint64(11_400_714_819_323_198_485)
+    letters = np.stack([(numbers >> np.uint64(7 * k)) & np.uint64(127) for k in range(9)]) + 128
+    mixed = np.full(len(numbers), 14695981039346656037, dtype=np.uint64)
+    for letter in letters.astype(np.uint64):
+        mixed = (mixed ^ letter) * np.uint64(1099511628211)
+    capacity = 1024  # of the table, which has twice as many slots
+    meeting = np.flatnonzero((mixed >> np.uint64(32)) & np.uint64(2 * capacity - 1) == 5)
+    chosen = letters[:, meeting[:capacity]].T.astype(np.uint8)
+    logs = rewritelog.open_logs(
+        write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
+    )
+    block = next(iter(logs.blocks()))
+    starts, ends, counts, _ = block.pieces
+    slots = new_slots(capacity)
+    names, fault = np.zeros((capacity, 20), dtype=np.uint8), np.zeros(5, dtype=np.int64)
+    lay = logs.layout.kernel
+    known = intern_names(block.buffer, starts, ends, counts, lay, names, slots, 0, fault)
+    assert known == len(chosen) > 900
+    taken = np.flatnonzero(slots[: 2 * capacity] != 0)
+    longest = max(map(len, np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1)))
+    assert longest < 100
