@@ -17,6 +17,7 @@ from typing import Any
 
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.logs.blocks import Block
+from rewritelog.output import flush_files
 from rewritelog.rewriting.block import Task, rewrite_block
 from rewritelog.rewriting.figures import BlockFigures
 
@@ -100,30 +101,55 @@ class MpiEngine(Engine):
 
     @contextmanager
     def start(self, task: Task) -> Iterator[tuple[Executor, Work]]:
-        """Send the task to all ranks, once; yield the executor that sends them blocks."""
+        """Send the task to all ranks, once; yield the executor that sends them blocks.
+
+        When it is left each rank has flushed what it wrote; raise `OSError` where one could not.
+        """
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
         self._share(task)
-        with MPICommExecutor(self._comm, root=0) as given:
-            executor: Any = given  # None on the other ranks, which never come here
-            yield executor, _rewrite_shared
+        try:
+            with MPICommExecutor(self._comm, root=0) as given:
+                executor: Any = given  # None on the other ranks, which never come here
+                yield executor, _rewrite_shared
+        finally:
+            failures = self._comm.gather(None, root=0) or []
+        for failure in failures:
+            if failure is not None:
+                raise failure
 
     def serve(self) -> None:
         """Work on blocks that rank 0 sends, until it has no more."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
-        if self._share(None) is not None:
+        task = self._share(None)
+        if task is not None:
             with MPICommExecutor(self._comm, root=0):
                 pass
+            self._comm.gather(_flush_written(task), root=0)
 
 
 _task: Task | None = None
+_written: set[int] = set()
+"""The timeline files that this rank has written to."""
 
 
 def _rewrite_shared(block: Block) -> BlockFigures:
     if _task is None:
         raise RewriteLogError("a rank was sent a block, but no task")
+    _written.add(block.file)
     return rewrite_block(_task, block)
+
+
+def _flush_written(task: Task) -> OSError | None:
+    """Bring what this rank wrote to the disk, as no other host can; return what went wrong."""
+    if task.output is None or not task.flush:
+        return None
+    try:
+        flush_files(task.output / task.logs.files[index].path.name for index in sorted(_written))
+    except OSError as error:
+        return error
+    return None
 
 
 ENGINES: dict[str, Any] = {"threads": ThreadEngine, "mpi": MpiEngine}

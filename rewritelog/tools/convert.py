@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -31,7 +30,7 @@ from rewritelog.logs.blocks import (
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.output import OutputFile, create_file, new_folder
+from rewritelog.output import OutputFile, copy_file, create_file, new_folder
 from rewritelog.text import bytes_text, count_text
 
 COMPANIONS = ("param.*", "*.sts", "*.log.gz")
@@ -276,8 +275,8 @@ def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> byte
 def _copy_companions(source: Path, target: Path) -> None:
     for pattern in COMPANIONS:
         for path in source.glob(pattern):
-            if path.is_file():
-                shutil.copyfile(path, target / path.name)
+            if not path.is_dir():
+                copy_file(path, target / path.name)
 
 
 def _plan(source: Layout, target: Layout) -> _Plan:

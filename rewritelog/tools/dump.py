@@ -6,7 +6,6 @@ No kernel has a part in it, so that it also shows how the kernels' answers can b
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from rewritelog.format.declaration import (
 from rewritelog.kernels import walk
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, json_text, printable
 
 DumpKind: TypeAlias = Literal["text", "jsonl"]
 
@@ -274,7 +273,7 @@ def _json_line(record: Record) -> str:
     line["messages"] = [_json_fields(sent, message) for sent in record["messages"]]
     line["events"] = [_json_event(event) for event in record["events"]]
     line["backward"], line["forward"] = record["backward"], record["forward"]
-    return json.dumps(line, allow_nan=False)
+    return json_text(line)
 
 
 def _whole(values: Sequence[int], missing: Sequence[int]) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.kernels import survey as kernels
+from rewritelog.kernels.names import new_slots
 from rewritelog.kernels.survey import Figure
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
@@ -193,7 +194,7 @@ def _room(capacity: int, name_bytes: int) -> kernels.Survey:
         figures=np.zeros(kernels.FIGURES, dtype=np.int64),
         span=np.array([np.inf, -np.inf]),
         names=np.zeros((capacity, name_bytes), dtype=np.uint8),
-        slots=np.zeros(2 * capacity, dtype=np.int32),
+        slots=new_slots(capacity),
         counts=np.zeros(capacity + 1, dtype=np.int64),
         seconds=np.zeros((capacity, 2)),
     )

@@ -26,8 +26,8 @@ DRIVER = textwrap.dedent("""
     from rewritelog.rewriting.run import rewrite_or_serve
     folder, engine = Path(sys.argv[1]), sys.argv[2]
     options = RewriteOptions(
-        "least-squares", {"basis": "linear"}, (folder / "timings",), dilation=0.5,
-        engine=engine, block_bytes=2000,
+        "least-squares", {"basis": "linear"}, timings=(folder / "timings",), dilation=0.5,
+        spread="residual", engine=engine, block_bytes=2000,
     )
     report = rewrite_or_serve(folder / "in", folder / engine, options)
     if report is not None:
@@ -50,7 +50,7 @@ def logs(tmp_path: Path) -> Path:
     folder = write_logs(tmp_path / "in", timelines, files=3)
     for pe in range(12):
         write_params(folder, pe, *[(k, "k", k + pe) for k in range(0, 40, 3)])
-    write_timings(tmp_path / "timings", *[("k", 0.1 + n, float(n)) for n in range(60)])
+    write_timings(tmp_path / "timings", *[("k", 0.1 + n + n % 7 / 9, float(n)) for n in range(60)])
     return folder
 
 
@@ -80,6 +80,22 @@ def test_a_rank_that_fails_ends_the_run_and_leaves_nothing(logs: Path, tmp_path:
     assert done.stdout == ""
     assert "bgTrace2, byte" in done.stderr
     assert "PE 11, SEB 39" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "timings"}
+
+
+def test_each_rank_flushes_what_it_wrote(logs: Path, tmp_path: Path) -> None:
+    """A rank may be the only one whose system knows that its data never reached the disk."""
+    failing = textwrap.dedent("""
+        import errno, os
+        from mpi4py import MPI
+        def full(_file):
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        if MPI.COMM_WORLD.Get_rank() == 2:
+            os.fsync = full
+    """)
+    done = mpi(3, sys.executable, "-c", failing + DRIVER, tmp_path, "mpi")
+    assert done.returncode != 0
+    assert "cannot be written: Disk quota exceeded" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"in", "timings"}
 
 

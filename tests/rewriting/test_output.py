@@ -1,6 +1,10 @@
 """The output folder: whole or not there, and never at the cost of an input."""
 
+import itertools
+import os
+import pkgutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from logbuilder import seb, write_logs, write_params
@@ -8,6 +12,7 @@ from logbuilder import seb, write_logs, write_params
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.tools.synth import SynthOptions, synthesise
 
 TWICE = RewriteOptions(dilation=2)
 
@@ -69,32 +74,66 @@ def test_force_keeps_the_old_set_where_the_rewrite_fails(logs: Path, tmp_path: P
     assert names(tmp_path) == {"in", "out"}
 
 
-@pytest.mark.parametrize("call", [1, 2, 3])
+CALLS = {
+    "exchanged": ("rewritelog.output.folders._exchange", 1),
+    "moved aside": ("pathlib.Path.rename", 2),
+    "moved in": ("pathlib.Path.rename", 3),
+}
+
+
 @pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("call", CALLS)
 def test_ctrl_c_at_a_rename_leaves_the_old_set_or_the_new(
-    call: int, done: bool, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: str, done: bool, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("x")
-    calls, rename = [], Path.rename
-
-    def interrupted(path: Path, to: Path) -> Path:
-        calls.append(path)
-        if len(calls) != call:
-            return rename(path, to)
-        if done:
-            rename(path, to)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "rename", interrupted)
-    if call < 3:
-        with pytest.raises(KeyboardInterrupt):
-            rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
-    else:
+    name, number = CALLS[call]
+    if call != "exchanged":
+        monkeypatch.setattr("rewritelog.output.folders._exchange", lambda *_names: False)
+    interrupt_call(monkeypatch, name, number, done=done)
+    with pytest.raises(KeyboardInterrupt):
         rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
-    new = (call, done) in ((2, True), (3, False), (3, True))
+    new = done and call != "moved aside"
     assert ("bgTrace" in names(tmp_path / "out")) == new
     assert ("mine" in names(tmp_path / "out")) != new
+    assert names(tmp_path) == {"in", "out"}
+
+
+def interrupt_call(monkeypatch: pytest.MonkeyPatch, name: str, number: int, *, done: bool) -> None:
+    """Raise as Ctrl-C does at the call of that number of a function, or just after it."""
+    function = pkgutil.resolve_name(name)
+    calls = itertools.count(1)
+
+    def interrupted(*args: Any) -> Any:
+        if next(calls) != number:
+            return function(*args)
+        if done:
+            function(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(name, interrupted)
+
+
+def test_a_file_system_without_exchange_is_served_too(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").write_text("x")
+    monkeypatch.setattr("rewritelog.output.folders._exchange", lambda *_names: False)
+    rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
+    assert "bgTrace" in names(tmp_path / "out")
+    assert names(tmp_path) == {"in", "out"}
+
+
+def test_files_that_appear_while_it_runs_are_kept(logs: Path, tmp_path: Path) -> None:
+    def appear(_done: int, _total: int) -> None:
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out/mine").write_text("x")
+
+    with pytest.raises(OutputError, match=r"not empty \(--force"):
+        rewrite(logs, tmp_path / "out", TWICE, appear)
+    assert names(tmp_path / "out") == {"mine"}
     assert names(tmp_path) == {"in", "out"}
 
 
@@ -104,6 +143,39 @@ def test_the_input_is_never_the_output(logs: Path, tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="would replace its own input"):
             rewrite(logs, out, RewriteOptions(force=True))
     assert "bgTrace0" in names(logs)
+
+
+@pytest.mark.parametrize("out", ["/", "loop"])
+def test_a_place_that_can_be_no_folder_is_refused(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(OutputError, match=r"cannot be the output folder|is no folder"):
+        synthesise(Path(out), SynthOptions(pes=1, files=1, sebs=1), force=True)
+    assert names(tmp_path) == {"loop"}
+
+
+def test_files_that_the_input_links_to_are_never_replaced(logs: Path, tmp_path: Path) -> None:
+    logs.rename(tmp_path / "store")
+    logs.mkdir()
+    for path in (tmp_path / "store").iterdir():
+        (logs / path.name).symlink_to(path)
+    for out in (tmp_path / "store", tmp_path):
+        with pytest.raises(OutputError, match="would replace its own input"):
+            rewrite(logs, out, RewriteOptions(force=True))
+    rewrite(logs, tmp_path / "out", TWICE)
+    assert "bgTrace0" in names(tmp_path / "store")
+
+
+def test_an_output_that_is_a_link_keeps_it(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/mine").write_text("x")
+    (tmp_path / "out").symlink_to("elsewhere")
+    rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
+    assert (tmp_path / "out").is_symlink()
+    assert "bgTrace" in names(tmp_path / "elsewhere")
+    assert names(tmp_path) == {"in", "out", "elsewhere"}
 
 
 def test_params_and_timings_are_inputs_too(logs: Path, tmp_path: Path) -> None:
@@ -145,6 +217,13 @@ def test_a_full_disk_is_a_clear_error(
 
     monkeypatch.setattr("os.pwrite", full)
     with pytest.raises(OutputError, match="out: cannot be written: No space left on device"):
+        rewrite(logs, tmp_path / "out", TWICE)
+    assert names(tmp_path) == {"in"}
+
+
+def test_a_companion_that_cannot_be_copied_is_named(logs: Path, tmp_path: Path) -> None:
+    os.mkfifo(logs / "pipe.sts")
+    with pytest.raises(RewriteLogError, match=r"pipe\.sts: not a regular file, but a pipe"):
         rewrite(logs, tmp_path / "out", TWICE)
     assert names(tmp_path) == {"in"}
 

@@ -1,0 +1,106 @@
+"""Output files: written in pieces and by many, copied, made whole at once, flushed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.errors import OutputError
+from rewritelog.logs.files import InputFile
+
+_COPY_BYTES = 1 << 20
+
+
+def name_beside(target: Path, ending: str) -> Path:
+    """Return where something that belongs to an output stands while that is written."""
+    return target.with_name(f".{target.name}.rewritelog{ending}")
+
+
+def flush_files(paths: Iterable[Path]) -> None:
+    """Wait until files and folders are on the disk, so that a power cut leaves them whole.
+
+    It is sure for what this process wrote; on a file system of several hosts, each must do it.
+    """
+    for path in paths:
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(opened)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        finally:
+            os.close(opened)
+
+
+def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:
+    """Make a file of the size that it will have, beginning with `head`."""
+    with path.open("xb") as file:
+        file.write(head)
+        file.truncate(size_bytes)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file; raise `RewriteLogError` where it cannot be read as a whole."""
+    buffer = np.empty(_COPY_BYTES, dtype=np.uint8)
+    with InputFile(source) as file, target.open("xb") as copy:
+        for at in range(0, file.size_bytes, _COPY_BYTES):
+            piece = buffer[: file.size_bytes - at]
+            file.read_into(piece, at)
+            copy.write(piece.data)
+
+
+def write_text_file(path: Path, text: str) -> None:
+    """Write a file so that it is whole or as it was; a pipe or a device is written as it is.
+
+    Raise `OutputError` where it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    draft = name_beside(target, f"-{secrets.token_hex(4)}")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(target)
+        finally:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+class OutputFile:
+    """A file that was created before, written in any order and by many threads or processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+
+    def write(self, data: NDArray[np.uint8] | bytes, offset: int) -> None:
+        """Write all of `data` at `offset`; raise `OSError` where the system will not."""
+        view = data.data if isinstance(data, np.ndarray) else memoryview(data)
+        done = 0
+        while done < len(view):
+            done += os.pwrite(self._fd, view[done:], offset + done)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def __enter__(self) -> OutputFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,95 @@
+"""Sums of durations that are the same to the last bit, however timelines are cut and shared out.
+
+Each timeline is summed in the order of its SEBs, and so are the records of each event and number of
+parameters in it; the timelines' sums are then added without any rounding, where the order does not
+count.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.kernels.account import SUMS
+from rewritelog.kernels.sums import ExactSum, add_by_group, group_by_piece
+from rewritelog.rewriting.figures import EventSums
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+Kind: TypeAlias = tuple[str, int]
+"""An event, and how many parameters its records have."""
+
+EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
+"""What each record adds to the fields of `EventSums`."""
+
+_NOTHING = (ExactSum(),) * (SUMS // 2)
+
+
+class RunningSums:
+    """The sums of one block, carried from part to part where it is a long timeline."""
+
+    def __init__(self) -> None:
+        self._durations = np.zeros(SUMS)
+        self._events: dict[Kind, Floats] = {}
+        """The fields of `EventSums`, each a high and a low part."""
+
+    def begin(self, pieces: int) -> Floats:
+        """Return what a part's sums begin with, shape (pieces, SUMS)."""
+        sums = np.zeros((pieces, SUMS))
+        sums[0] = self._durations
+        return sums
+
+    def durations(self, sums: Floats, *, done: bool) -> tuple[ExactSum, ...]:
+        """Return the sums of a part over its pieces; nothing yet where the timeline is not done."""
+        if not done:
+            self._durations = sums[0]
+            return _NOTHING
+        return tuple(
+            ExactSum().plus(sums[:, 2 * k : 2 * k + 2].ravel().tolist()) for k in range(SUMS // 2)
+        )
+
+    def events(
+        self,
+        kinds: tuple[Kind, ...],
+        kind: Ints,
+        piece: Ints,
+        values: EventValues,
+        *,
+        done: bool,
+    ) -> dict[Kind, EventSums]:
+        """Return the sums of each kind's records; nothing yet where the timeline is not done.
+
+        `kind` and `piece` say of each record what it belongs to.
+        """
+        groups, group_kind = group_by_piece(piece, kind, len(kinds))
+        sums = np.zeros((len(group_kind), 2 * len(values)))
+        for group, number in enumerate(group_kind if self._events else ()):
+            sums[group] = self._events.get(kinds[number], 0.0)
+        for column, value in enumerate(values):
+            add_by_group(groups, np.ascontiguousarray(value), sums, 2 * column)
+        if not done:
+            self._events |= {kinds[k]: row for k, row in zip(group_kind, sums, strict=True)}
+            return {}
+        rows = {name: row[None] for name, row in self._events.items()}
+        rows |= _by_kind(kinds, group_kind, sums)
+        return {name: _exact(row) for name, row in rows.items()}
+
+
+def _by_kind(kinds: tuple[Kind, ...], group_kind: Ints, sums: Floats) -> dict[Kind, Floats]:
+    """Return the rows of each kind that has any."""
+    order = np.argsort(group_kind, kind="stable")
+    bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()
+    return {
+        kind: sums[order[begin:end]]
+        for kind, begin, end in zip(kinds, bounds[:-1], bounds[1:], strict=True)
+        if end > begin
+    }
+
+
+def _exact(rows: Floats) -> EventSums:
+    many = len(EventSums._fields)
+    return EventSums(*(ExactSum().plus(rows[:, 2 * k : 2 * k + 2].ravel().tolist())
+                       for k in range(many)))  # fmt: skip

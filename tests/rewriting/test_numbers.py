@@ -1,0 +1,138 @@
+"""What a rewrite's numbers promise: times stay in their order and place, and sums are right.
+
+`REWRITELOG_RANDOM_SEBS` sets how many random SEBs are tried; `python -m benchmarks.faults` tries
+ten million, and sums a hundred million.
+"""
+
+import json
+import math
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from many_sebs import write_many
+from random_sebs import BATCH, Batch, judge, random_batch, sebs_of
+
+from rewritelog.format import layout
+from rewritelog.kernels.account import Sum
+from rewritelog.rewriting.figures import ExactSum
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import rewrite
+
+RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "1_000_000"))
+
+
+@pytest.mark.parametrize("keep_recv", [False, True])
+def test_times_keep_their_place_and_order_whatever_is_rounded(keep_recv: bool) -> None:
+    draw = np.random.default_rng(1 + keep_recv)
+    broken: Counter[str] = Counter()
+    for _ in range(math.ceil(RANDOM_SEBS / 2 / BATCH)):
+        before = random_batch(draw)
+        broken.update(judge(before, before.rewritten(keep_recv=keep_recv)))
+    assert set(broken.values()) == {0}, broken
+
+
+def test_a_region_that_vanishes_puts_nothing_before_what_came_before_it() -> None:
+    """0.1 + (0.407 - 0.1) is less than 0.407: the two sends changed places by an ulp."""
+    start, end = np.array([0.1]), np.array([1.1])
+    sent = np.array([[0.2, 0.407, 0.45, 0.5, 1.0]])
+    marks = np.array([[0.407 - 0.1, 0.407]])
+    sebs = sebs_of(layout(6, "little"), start, end, marks, sent)
+    vanishing = Batch(layout(6, "little"), sebs, np.zeros((1, 1)), 1.0)
+    moved = vanishing.rewritten(keep_recv=False).sent[0]
+    assert (np.diff(moved) >= 0).all()
+    assert moved[0] == 0.2
+
+
+def same_part(report: Report) -> bytes:
+    """The report without how it was run, in bytes."""
+    told = report.to_json()
+    assert set(told.pop("run")) == {"engine", "jobs", "flush", "workers", "seconds", "bytes"}
+    return json.dumps(told).encode()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_sums_are_right_to_the_last_bit_for_any_threads_and_blocks(tmp_path: Path) -> None:
+    many = write_many(tmp_path / "in", 1, files=3, workers=4, sebs=3000)
+    reports = set()
+    for jobs, block_bytes in ((1, 1 << 24), (2, 1 << 24), (4, 1 << 20), (2, 100_000), (3, 7000)):
+        options = RewriteOptions(dilation=0.7, jobs=jobs, block_bytes=block_bytes)
+        report = rewrite(many.folder, None, options)
+        assert report.figures.seconds(Sum.OLD) == many.sum_s()
+        assert report.figures.seconds(Sum.NEW) == many.sum_s(0.7)
+        reports.add(same_part(report))
+    assert len(reports) == 1
+
+
+@pytest.fixture
+def bracketed(tmp_path: Path) -> Path:
+    """Eight timelines whose brackets have two events, and lengths of many sizes."""
+    draw = np.random.default_rng(5)
+    timelines = []
+    for _ in range(8):
+        lengths = 10.0 ** draw.uniform(-9, 3, 60)
+        timelines.append(
+            [seb(k, k + t, events=bracket(t / 3, t / 2)) for k, t in enumerate(lengths)]
+        )
+    folder = write_logs(tmp_path / "in", timelines, files=2)
+    for pe in range(8):
+        write_params(folder, pe, *[(k, f"event {k % 2}", k) for k in range(0, 60, 3)])
+    write_timings(
+        tmp_path / "timings", *[(f"event {k}", 0.1 + n, float(n)) for k in (0, 1) for n in (0, 9)]
+    )
+    return tmp_path
+
+
+def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None:
+    found = set()
+    logs: dict[str, bytes] = {}
+    for jobs in (1, 2, 4):
+        for block_bytes in (16 << 20, 20_000, 1000):
+            options = RewriteOptions(
+                "least-squares", timings=(bracketed / "timings",), dilation=1.7, force=True,
+                jobs=jobs, block_bytes=block_bytes,
+            )  # fmt: skip
+            found.add(same_part(rewrite(bracketed / "in", bracketed / "out", options)))
+            logs = logs or contents(bracketed / "out")
+            assert contents(bracketed / "out") == logs
+    assert len(found) == 1
+
+
+def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None:
+    options = RewriteOptions("least-squares", timings=(bracketed / "timings",), block_bytes=1000)
+    report = rewrite(bracketed / "in", None, options)
+    lengths = 10.0 ** np.random.default_rng(5).uniform(-9, 3, (8, 60))
+    old = [[t / 2 - t / 3 for t in row[number::6]] for row in lengths for number in (0, 3)]
+    for number, line in enumerate(report.events):
+        wanted = math.fsum(t for row in old[number::2] for t in row)
+        assert line.old_s == pytest.approx(wanted, rel=1e-12)
+        assert line.records == 80
+
+
+@pytest.mark.parametrize("lasting", [1e308, 1.7e308])
+def test_a_sum_too_large_for_a_number_is_null(lasting: float, tmp_path: Path) -> None:
+    write_logs(tmp_path / "in", [[seb(0, lasting)] * 2, [seb(0, lasting)]])
+    told: Any = rewrite(tmp_path / "in", None, RewriteOptions(dilation=0.5)).to_json()
+    assert told["durations_s"]["old"] is None
+    json.dumps(told, allow_nan=False)
+
+
+def test_an_exact_sum_loses_nothing() -> None:
+    draw = np.random.default_rng(3)
+    values = (draw.random(1000) * 10.0 ** draw.integers(-300, 300, 1000)).tolist()
+    whole = ExactSum().plus(values)
+    for _ in range(10):
+        draw.shuffle(values)
+        parts = ExactSum()
+        for k in range(0, 1000, 7):
+            parts = parts.plus(ExactSum().plus(values[k : k + 7]).parts)
+        assert parts.parts == whole.parts
+        assert float(parts) == math.fsum(values)
