@@ -4,26 +4,66 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
+import signal
 import sys
 from typing import NoReturn
 
 from rewritelog.cli.app import run
+from rewritelog.text import printable
 
 _OBJECTS_A_COLLECTION = 100_000
 """New objects before the collector looks for garbage. With Python's 700 it goes through all modules
 again and again while they are imported, a sixth of the time of a small rewrite."""
 
 
+_TERMINATED = 128 + signal.SIGTERM
+
+
+class _Harmless(io.TextIOWrapper):
+    """A stream of messages in which nothing reaches a terminal that it might obey.
+
+    Messages are made printable where they are written; this is for those of others, which repeat
+    the names of files and whatever an exception says. A progress bar goes back to its line's start.
+    """
+
+    def write(self, text: str, /) -> int:
+        """Write a text; return the length that it had. Raise `TypeError` for anything else."""
+        if not isinstance(text, str):
+            raise TypeError(f"messages are text, not {type(text).__name__}")
+        super().write("".join(c if c in "\n\r" else printable(c) for c in text))
+        return len(text)
+
+
+_LINEAR_ALGEBRA_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+"""numpy's libraries read these when they are loaded. Matrices are small here: threads of theirs
+make a fit slower, and its last bits depend on how many there are."""
+
+
 def main() -> NoReturn:
     """Run the command line; end with 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     gc.set_threshold(_OBJECTS_A_COLLECTION)
+    for name in _LINEAR_ALGEBRA_THREADS:
+        os.environ.setdefault(name, "1")
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
+    _make_streams_safe()
     try:
         run()
         code = 0
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
     _leave(code)
+
+
+def _make_streams_safe() -> None:
+    """Spell what the terminal's encoding lacks as an escape, and messages without control codes."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = _Harmless(
+            sys.stderr.detach(), sys.stderr.encoding, "backslashreplace", line_buffering=True
+        )
 
 
 def _leave(code: int) -> NoReturn:

@@ -8,4 +8,6 @@ read what users write about their kernels. `outside` (regressors of others, as `
 `fit_report` (the fit in words) and `exact` (means of identical parameters) serve the latter two.
 `sampling` chooses rows that are worth timing: how many of each event (`allocation`), by optimal
 `design` and `coverage` of the distinct `points`, and how often (`replicates`).
+`model_file` and `json_document` write a fit down and read it back; `from_file` is the model of such
+a file.
 """

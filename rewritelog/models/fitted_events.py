@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -71,14 +72,17 @@ class FittedEvents(FittedModel):
         return fit.drawn_factors(params, numbers)
 
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
-        """Return the spread of single durations and of their mean, from held-out samples."""
+        """Return the spread of single durations and of their mean, from held-out samples.
+
+        A fit's sum errs as that of its samples does: by Σ t · single, of independent parts.
+        """
         fit = self.fits.get((event, parameters))
         ratios = None if fit is None else fit.whole.ratios
         if fit is None or ratios is None or len(ratios) < 2:
             return None
         single = float(ratios.std(ddof=1))
-        coverage = fit.whole.quality.coverage
-        return TotalSpread(single, single / float(np.sqrt(fit.samples)), coverage)
+        quality = fit.whole.quality
+        return TotalSpread(single, single / math.sqrt(quality.even_samples), quality.coverage)
 
     def describe(self) -> dict[str, Any]:
         """Return the options and the fits in full."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_type_hints
 
 import numpy as np
@@ -32,6 +32,7 @@ MOST_ALIKE = 64
 """So many parameter sets may share a hash; more are no accident."""
 
 Columns: TypeAlias = Literal["params", "counters"]
+"""What the columns of a fit's tables are: the parameters of lines, or their counters."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ class ModelFile:
 
     fitted: FittedEvents
     columns: Columns
-    """What the columns of its tables are: the parameters of lines, or their counters."""
     source: Source
 
 
@@ -77,12 +77,22 @@ def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
 
     A regressor from outside is made of its own code, which no file of ours holds.
     """
-    if isinstance(fitted, FittedEvents):
-        return fitted
+    if isinstance(fitted, FittedEvents) and type(fitted).judge is FittedEvents.judge:
+        return _plain(fitted)
     raise ModelError(
         f"the model {model_name!r} cannot be written as a model file, which holds formulas and no "
         "code; name it with --model and --timings where it is used"
     )
+
+
+def _plain(fitted: FittedEvents) -> FittedEvents:
+    """Return a fit without what a special kind of it knows, whose warnings become notes."""
+    plain = FittedEvents(
+        fitted.model, fitted.options, fitted.fits, fitted.unfitted, fitted.notes, fitted.extra
+    )
+    known = set(plain.warnings())
+    more = (warning for warning in fitted.warnings() if warning not in known)
+    return replace(plain, notes=(*fitted.notes, *more))
 
 
 def model_text(file: ModelFile) -> str:
@@ -130,7 +140,7 @@ def _check_format(document: Node) -> None:
     value = document.value
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise document.error(f'is no model file: it does not begin with "format": "{FORMAT}"')
-    if value.get("version") != VERSION:
+    if type(value.get("version")) is not int or value["version"] != VERSION:
         raise document.error(f"is not of version {VERSION}, the one that this rewritelog reads")
 
 
@@ -299,7 +309,7 @@ def _read_guard(node: Node, many: int) -> Guard:
         parts["lowest"].numbers(many),
         parts["highest"].numbers(many),
         parts["least_s"].number(),
-        parts["most_s"].number(),
+        parts["most_s"].maybe(Node.number),
     )
 
 
@@ -346,10 +356,10 @@ def _read_twins(node: Node, many: int) -> Twins:
     weights = parts["weights"].numbers(len(rows))
     if ((weights < 0) | (weights > 1)).any():
         raise parts["weights"].error("must lie between 0 and 1")
-    if len(set(map(tuple, rows.tolist()))) < len(rows):
-        raise parts["params"].error("holds a row twice")
     keys = hash_rows(rows)
-    order = np.argsort(keys, kind="stable")
+    order = np.lexsort((*rows.T, keys))
+    if (rows[order[1:]] == rows[order[:-1]]).all(axis=1).any():
+        raise parts["params"].error("holds a row twice")
     alike = int(np.unique(keys, return_counts=True)[1].max(initial=0))
     if alike > MOST_ALIKE:
         raise parts["params"].error(f"has {alike} rows of one hash; at most {MOST_ALIKE}")

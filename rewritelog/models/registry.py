@@ -66,7 +66,7 @@ def model_class(name: str) -> type[Model[Any]]:
         raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
     try:
         found = known[name].entries[0].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}"
         raise ModelError(f"model {name!r} of {known[name].origins[0]} fails: {what}") from error
     if not (isinstance(found, type) and issubclass(found, Model)):
@@ -98,7 +98,7 @@ def load_model(
         return found(made) if text is None else found(made, text)
     except RewriteLogError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}"
         raise ModelError(f"model {name!r} cannot be made: {what}") from error
 

@@ -44,7 +44,7 @@ class Dilations:
         capacity = _FEW_NAMES
         while True:
             names = np.zeros((capacity, lay.name_bytes), dtype=np.uint8)
-            slots = np.zeros(2 * capacity, dtype=np.int32)
+            slots = kernel.new_slots(capacity)
             fault = np.zeros(FAULT_SIZE, dtype=np.int64)
             pieces = loaded.pieces
             known = kernel.intern_names(

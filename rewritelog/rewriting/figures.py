@@ -5,35 +5,54 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.kernels.account import FIGURES, SUMS, Figure, RecordState, Sum
+from rewritelog.kernels.sums import NOTHING, ExactSum
 
 EXAMPLES_SHOWN = 5
 
+_ROUNDING = 1e-15
+"""The sums of timelines are rounded by less than this share."""
 
-@dataclass(frozen=True)
-class ExactSum:
-    """A sum of floats without any rounding, whatever the order they come in (after Shewchuk)."""
 
-    parts: tuple[float, ...] = ()
+class Mark(IntEnum):
+    """What a record may be besides its state."""
 
-    def plus(self, values: Iterable[float]) -> ExactSum:
-        """Return the sum with more values added."""
-        items = [*self.parts, *values]
-        parts = []
-        while (rest := math.fsum(items)) != 0.0:
-            parts.append(rest)
-            if not math.isfinite(rest):
-                break
-            items.append(-rest)
-        return ExactSum(tuple(parts))
+    EXACT = 0
+    """Its duration is that of samples with the same parameters."""
+    NEGATIVE = 1
+    """The fit gives it less than zero."""
+    OUTSIDE = 2
+    """A parameter lies outside the range of the samples."""
+    REMOTE = 3
+    """Within every range, but further out than any sample by the fit's leverage."""
+    NOT_SPREAD = 4
+    """To be spread, but the model has no residuals for it."""
+    UNCOUNTED = 5
+    """Not covered by a model of counters, as it has none."""
 
-    def __float__(self) -> float:
-        return math.fsum(self.parts)
+
+class EventSums(NamedTuple):
+    """Sums over the brackets of one event with one number of parameters, in seconds."""
+
+    old_s: ExactSum = NOTHING
+    new_s: ExactSum = NOTHING
+    dilated_old_s: ExactSum = NOTHING
+    """Of those that the model does not cover."""
+    dilated_new_s: ExactSum = NOTHING
+    predicted_s: ExactSum = NOTHING
+    """What the model predicts, before any spread."""
+    squares_s2: ExactSum = NOTHING
+    """The squares of the same."""
+
+    def plus(self, other: EventSums) -> EventSums:
+        """Return both together."""
+        return EventSums(*(a.plus(b.parts) for a, b in zip(self, other, strict=True)))
 
 
 @dataclass
@@ -41,21 +60,26 @@ class EventFigures:
     """The param records of one event."""
 
     states: dict[RecordState, int] = field(default_factory=dict)
-    exact: int = 0
-    negative: int = 0
-    outside: int = 0
-    old_s: ExactSum = ExactSum()
-    new_s: ExactSum = ExactSum()
+    marks: dict[Mark, int] = field(default_factory=dict)
+    sums: dict[int, EventSums] = field(default_factory=dict)
+    """By the number of parameters."""
+
+    @property
+    def whole(self) -> EventSums:
+        """Return the sums over all brackets of the event."""
+        whole = EventSums()
+        for sums in self.sums.values():
+            whole = whole.plus(sums)
+        return whole
 
     def add(self, other: EventFigures) -> None:
         """Add the figures of another block."""
         for state, count in other.states.items():
             self.states[state] = self.states.get(state, 0) + count
-        self.exact += other.exact
-        self.negative += other.negative
-        self.outside += other.outside
-        self.old_s = self.old_s.plus(other.old_s.parts)
-        self.new_s = self.new_s.plus(other.new_s.parts)
+        for mark, count in other.marks.items():
+            self.marks[mark] = self.marks.get(mark, 0) + count
+        for many, sums in other.sums.items():
+            self.sums[many] = self.sums.get(many, EventSums()).plus(sums)
 
 
 @dataclass
@@ -63,7 +87,7 @@ class BlockFigures:
     """What was counted and summed in one block, or in all of them."""
 
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(FIGURES, dtype=np.int64))
-    sums: tuple[ExactSum, ...] = (ExactSum(),) * (SUMS // 2)
+    sums: tuple[ExactSum, ...] = (NOTHING,) * (SUMS // 2)
     events: dict[str, EventFigures] = field(default_factory=dict)
     places: dict[Figure, list[tuple[int, int]]] = field(default_factory=dict)
     """PE and SEB of the first few of a figure."""
@@ -100,6 +124,23 @@ class BlockFigures:
         self.seqno_differs += other.seqno_differs
         _extend(self.seqno_examples, other.seqno_examples)
         self.size_bytes += other.size_bytes
+
+
+def together(sums: Iterable[ExactSum]) -> ExactSum:
+    """Return the sum of sums."""
+    whole = NOTHING
+    for part in sums:
+        whole = whole.plus(part.parts)
+    return whole
+
+
+def rest_s(whole: ExactSum, part: ExactSum) -> float:
+    """Return what is left of a sum without a part of it, in seconds; 0 where that is rounding."""
+    all_s = float(whole)
+    if not (math.isfinite(all_s) and math.isfinite(float(part))):
+        return math.nan
+    left_s = math.fsum([*whole.parts, *(-value for value in part.parts)])
+    return left_s if left_s > _ROUNDING * all_s else 0.0
 
 
 def _extend(shown: list[Any], more: list[Any]) -> None:

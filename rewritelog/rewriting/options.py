@@ -12,16 +12,24 @@ from rewritelog.errors import UsageError
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 EngineName: TypeAlias = Literal["threads", "mpi"]
+SpreadName: TypeAlias = Literal["none", "residual"]
 
 
 @dataclass(frozen=True)
 class RewriteOptions:
     """How logs are rewritten; made whole and checked, it raises `UsageError`."""
 
-    model: str = "constant"
+    model: str | None = None
+    """None for what the rest asks for: `auto` where there are timings, else `constant`."""
     model_options: Mapping[str, object] = field(default_factory=dict)
     timings: tuple[Path, ...] = ()
     """Files of timing lines, for models that fit."""
+    fitted: Path | None = None
+    """A model file, which is used instead of a model that is fitted."""
+    formulas: Path | None = None
+    """The file of formulas, for models that take one."""
+    coefficients: Path | None = None
+    """The file of coefficients, for the model of that name."""
     params: Path | None = None
     """The folder of `param.P`; the log folder where none is named."""
     clock_hz: float | None = None
@@ -32,6 +40,10 @@ class RewriteOptions:
     """The factor for what no model covers."""
     dilation_for: tuple[tuple[str, float], ...] = ()
     """Pattern of SEB names and factor; the last that matches wins."""
+    spread: SpreadName = "none"
+    """Whether predicted durations are means, or lie around them as measured ones did."""
+    spread_seed: int = 1
+    """Decides, with PE, SEB and bracket, how far from its mean each duration lies."""
     recv: RecvPolicy = "shift"
     """Whether a message keeps its time under way, or its arrival."""
     copy_params: bool = False
@@ -47,7 +59,15 @@ class RewriteOptions:
     block_bytes: int = 16 << 20
     """Blocks are made up to this size."""
 
+    @property
+    def model_name(self) -> str:
+        """Return what the model is called: its name, or that of the model file."""
+        if self.fitted is not None:
+            return str(self.fitted)
+        return self.model or ("auto" if self.timings else "constant")
+
     def __post_init__(self) -> None:
+        self._check_fitted()
         check_factor("the dilation", self.dilation)
         for name, factor in self.dilation_for:
             check_factor(f"the dilation for {name!r}", factor)
@@ -55,12 +75,30 @@ class RewriteOptions:
             check_factor("the clock", self.clock_hz)
         if self.recv not in ("shift", "keep"):
             raise UsageError(f"the policy for recvTime is 'shift' or 'keep', not {self.recv!r}")
+        if self.spread not in ("none", "residual"):
+            raise UsageError(f"the spread is 'none' or 'residual', not {self.spread!r}")
+        if not 0 <= self.spread_seed < 1 << 64:
+            raise UsageError(f"the spread's seed lies in 0 to 2^64 - 1, not {self.spread_seed}")
         if self.engine not in ("threads", "mpi"):
             raise UsageError(f"the engine is 'threads' or 'mpi', not {self.engine!r}")
         if self.jobs < 0:
             raise UsageError(f"{self.jobs} jobs cannot be")
         if self.block_bytes < 1:
             raise UsageError(f"blocks of {self.block_bytes} bytes cannot be")
+
+    def _check_fitted(self) -> None:
+        """Refuse what a model file has in it already."""
+        told = {
+            "--model": self.model,
+            "--timings": self.timings,
+            "--formulas": self.formulas,
+            "--coefficients": self.coefficients,
+            "--clock-hz": self.clock_hz,
+            "options of a model": self.model_options,
+        }
+        given = [what for what, value in told.items() if value]
+        if self.fitted is not None and given:
+            raise UsageError(f"--fitted FILE is a model as it is: it takes no {given[0]}")
 
 
 def check_factor(what: str, value: float) -> None:

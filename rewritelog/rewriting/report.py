@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,32 +13,18 @@ import numba
 import numpy as np
 
 import rewritelog
-from rewritelog.kernels.account import Figure, RecordState, Sum
+from rewritelog.kernels.account import Figure, Sum
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import ParamFolder
 from rewritelog.models.base import FittedModel, Model
+from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, finite, speedup
 from rewritelog.rewriting.figures import BlockFigures
+from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.params import ParamFolder
+from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.timings import TimingsRead
 from rewritelog.text import bytes_text, count_text, printable
-
-
-@dataclass(frozen=True)
-class EventLine:
-    """One event's row of the table."""
-
-    event: str
-    records: int
-    by_model: int
-    by_exact: int
-    dilated: int
-    """Brackets that were found but that the model does not cover."""
-    not_used: int
-    negative: int
-    outside: int
-    old_s: float
-    new_s: float
 
 
 @dataclass(frozen=True)
@@ -52,6 +39,8 @@ class Report:
     timings: TimingsRead | None
     params: ParamFolder | None
     figures: BlockFigures
+    expected: Mapping[str, Expected]
+    """What each event's brackets are to take."""
     workers: int
     """Threads or ranks that worked."""
     seconds: float
@@ -63,12 +52,27 @@ class Report:
     @property
     def events(self) -> tuple[EventLine, ...]:
         """The events that have param records, by name."""
-        return tuple(_event_line(name, self.figures) for name in sorted(self.figures.events))
+        return tuple(
+            event_line(name, event, self.expected[name])
+            for name, event in sorted(self.figures.events.items())
+        )
+
+    @property
+    def bracketed(self) -> Expected:
+        """What all brackets together take before any spread, and how far off that may be."""
+        return bracketed_expected(self.figures, self.expected.values())
+
+    @property
+    def overheads(self) -> Overheads:
+        """Where the time of all SEBs goes, and how much rests on the dilation factor alone."""
+        return overheads_of(self.figures)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each thing that a user should know of."""
-        return warnings_of(self.logs, self.params, self.timings, self.fitted, self.figures)
+        return warnings_of(
+            self.logs, self.params, self.timings, self.fitted, self.model.columns, self.figures
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report in types that JSON has."""
@@ -79,21 +83,25 @@ class Report:
             "options": _plain(_told(self.options)),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
-                "name": self.options.model,
+                "name": self.options.model_name,
                 "options": _plain(dataclasses.asdict(self.model.options)),
                 "timing_lines": 0 if self.timings is None else self.timings.lines,
                 "fit": self.fitted.describe(),
             },
             "counts": {figure.name.lower(): self.count(figure) for figure in Figure},
-            "durations_s": {which.name.lower(): self.figures.seconds(which) for which in Sum},
+            "durations_s": {
+                which.name.lower(): finite(self.figures.seconds(which)) for which in Sum
+            },
             "speedup": speedup(self.figures.seconds(Sum.OLD), self.figures.seconds(Sum.NEW)),
-            "events": [
-                dataclasses.asdict(line) | {"speedup": speedup(line.old_s, line.new_s)}
-                for line in self.events
-            ],
+            "interval_level": LEVEL,
+            "bracketed": expected_json(self.bracketed),
+            "events": [line.to_json() for line in self.events],
+            "overheads": self.overheads.to_json(),
             "warnings": list(self.warnings),
             "run": {
                 "engine": self.options.engine,
+                "jobs": self.options.jobs,
+                "flush": self.options.flush,
                 "workers": self.workers,
                 "seconds": self.seconds,
                 "bytes": self.figures.size_bytes,
@@ -102,26 +110,10 @@ class Report:
 
     def text(self) -> str:
         """Return the report for a person."""
-        parts = [_heading(self), _model(self), _sebs(self), _durations(self), _events(self)]
+        tables = (_sebs(self), _durations(self), _events(self), _shares(self))
+        parts = [_heading(self), _model(self), *tables]
         warnings = [f"warning: {printable(warning)}" for warning in self.warnings]
         return "\n".join([*(part for part in parts if part), *warnings, _closing(self)])
-
-
-def speedup(old_s: float, new_s: float) -> float | None:
-    """Return how many times shorter the new duration is; None where there is none."""
-    return old_s / new_s if new_s > 0 else None
-
-
-def _event_line(name: str, figures: BlockFigures) -> EventLine:
-    event = figures.events[name]
-    states = {kind: event.states.get(kind, 0) for kind in RecordState}
-    used = states[RecordState.PREDICTED]
-    dilated = states[RecordState.NOT_COVERED]
-    records = sum(states.values())
-    return EventLine(
-        name, records, used - event.exact, event.exact, dilated, records - used - dilated,
-        event.negative, event.outside, float(event.old_s), float(event.new_s),
-    )  # fmt: skip
 
 
 def _versions() -> dict[str, str]:
@@ -135,7 +127,7 @@ def _versions() -> dict[str, str]:
 
 def _told(options: RewriteOptions) -> dict[str, Any]:
     """Return the options that bear on the result; how it was run stands in a part of its own."""
-    run_only = ("engine", "jobs", "block_bytes")
+    run_only = ("engine", "jobs", "block_bytes", "flush")
     return {k: v for k, v in dataclasses.asdict(options).items() if k not in run_only}
 
 
@@ -164,10 +156,12 @@ def _heading(report: Report) -> str:
 def _model(report: Report) -> str:
     options = dataclasses.asdict(report.model.options)
     told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
-    lines = [f"model: {report.options.model}" + (f" ({told})" if told else "")]
+    lines = [f"model: {printable(report.options.model_name)}" + (f" ({told})" if told else "")]
     if report.timings is not None:
         lines[0] += f", {count_text(report.timings.lines, 'timing line')} read"
     lines += [f"  {printable(line)}" for line in report.fitted.summary()]
+    if report.options.spread != "none":
+        lines.append(f"  spread: {report.options.spread}, seed {report.options.spread_seed}")
     factors = [f"  dilation: {report.options.dilation:g} for what no model covers"]
     factors += [
         f"  dilation: {factor:g} for SEBs named {printable(name)}"
@@ -222,6 +216,44 @@ def _events(report: Report) -> str:
             + f"{line.old_s:>12.5g}{line.new_s:>12.5g}{_ratio(line.old_s, line.new_s):>12}"
         )
     return "\n".join(lines)
+
+
+def _shares(report: Report) -> str:
+    """Return where the time goes, and how far each event's new sum can be trusted."""
+    if not report.events:
+        return ""
+    parts = report.overheads
+    rows = [(printable(line.event), parts.events[line.event], line) for line in report.events]
+    width = max(len("in SEBs with brackets, around them"), *(len(name) for name, _, _ in rows))
+    heads = f"{'extrapolated':>14}{'90 % interval, s':>26}{'its coverage':>14}"
+    lines = [f"{'share of all SEB time':<{width + 2}}{'old':>9}{'new':>9}{heads}"]
+    lines += [
+        f"  {name:<{width}}{_share(share)}{_percent(line.extrapolated):>14}"
+        f"{_interval(line.expected):>26}{_percent(line.expected.coverage):>14}"
+        for name, share, line in rows
+    ]
+    others = (
+        ("brackets without a param record", parts.other_brackets),
+        ("in SEBs with brackets, around them", parts.around_brackets),
+        ("SEBs without brackets", parts.sebs_without_brackets),
+    )
+    lines += [f"  {name:<{width}}{_share(share)}" for name, share in others if share.old_s]
+    lines.append(f"  {'by the dilation factor alone':<{width}}{_share(parts.by_dilation)}")
+    together = _interval(report.bracketed)
+    return "\n".join([*lines, f"  {'all brackets together':<{width + 32}}{together:>26}"])
+
+
+def _share(share: Share) -> str:
+    return f"{_percent(share.old):>9}{_percent(share.new):>9}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _interval(expected: Expected) -> str:
+    bounds = expected.interval_s
+    return "–" if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
 
 
 def _closing(report: Report) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rewritelog.kernels.account import Figure, RecordState
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel
-from rewritelog.rewriting.figures import BlockFigures
-from rewritelog.rewriting.params import ParamFolder
+from rewritelog.rewriting.figures import BlockFigures, EventFigures, Mark
 from rewritelog.rewriting.timings import TimingsRead
 from rewritelog.text import count_text, printable
 
@@ -18,6 +18,7 @@ def warnings_of(
     params: ParamFolder | None,
     timings: TimingsRead | None,
     fitted: FittedModel,
+    columns: Columns,
     figures: BlockFigures,
 ) -> tuple[str, ...]:
     """Return the sentences, most general first."""
@@ -25,7 +26,7 @@ def warnings_of(
     said += fitted.warnings()
     if params is not None:
         said += _about_params(logs, params, figures)
-    said += _about_events(figures)
+    said += _about_events(figures, columns)
     said += _about_brackets(figures, with_params=params is not None)
     said += _about_messages(figures)
     return tuple(said)
@@ -68,27 +69,62 @@ def _about_params(logs: LogSet, params: ParamFolder, figures: BlockFigures) -> I
         )
 
 
-def _about_events(figures: BlockFigures) -> Iterator[str]:
+def _about_events(figures: BlockFigures, columns: Columns) -> Iterator[str]:
     for name, event in sorted(figures.events.items()):
-        untimed = event.states.get(RecordState.NOT_COVERED, 0)
-        if untimed:
-            brackets = count_text(untimed, "bracket")
-            yield (
-                f"event {printable(name)!r}: {brackets} dilated, since the model does not cover "
-                "them: time this event, with as many parameters as its param records have"
-            )
-        if event.negative:
-            predictions = count_text(event.negative, "prediction")
-            yield (
-                f"event {printable(name)!r}: {predictions} below zero became 0: the fit does not "
-                "hold there"
-            )
-        if event.outside:
-            brackets = count_text(event.outside, "bracket")
-            yield (
-                f"event {printable(name)!r}: {brackets} with parameters outside the range of the "
-                "samples: their durations are extrapolated"
-            )
+        said = (*_about_cover(event, columns), *_about_predictions(event))
+        yield from (f"event {printable(name)!r}: {sentence}" for sentence in said)
+
+
+def _about_cover(event: EventFigures, columns: Columns) -> Iterator[str]:
+    """Say what was dilated for want of a model, and what to do about it."""
+    uncounted = event.marks.get(Mark.UNCOUNTED, 0)
+    untimed = event.states.get(RecordState.NOT_COVERED, 0) - uncounted
+    if untimed:
+        what = "counters" if columns == "counters" else "parameters"
+        yield (
+            f"{count_text(untimed, 'bracket')} dilated, since the model does not cover "
+            f"them: time this event, with as many {what} as its param records have"
+        )
+    if uncounted:
+        yield (
+            f"{count_text(uncounted, 'bracket')} dilated, since their param records have no "
+            "counters: have the emulation write the target's (PAPI:{ … }) with them, or choose "
+            "a model of parameters"
+        )
+
+
+def _about_predictions(event: EventFigures) -> Iterator[str]:
+    """Say where the model's durations are weak, and what to do about it."""
+    predicted = event.states.get(RecordState.PREDICTED, 0)
+
+    def told(mark: Mark) -> str:
+        count = event.marks.get(mark, 0)
+        if not count:
+            return ""
+        return (
+            f"{count_text(count, 'bracket')} ({100 * count / predicted:.3g} % of those predicted)"
+        )
+
+    if negative := event.marks.get(Mark.NEGATIVE, 0):
+        yield (
+            f"{count_text(negative, 'prediction')} below zero became 0, or the least that the fit "
+            "allows: it does not hold there; time this event with such parameters"
+        )
+    if outside := told(Mark.OUTSIDE):
+        yield (
+            f"{outside} with parameters outside the range of the samples: their durations are "
+            "extrapolated; time this event with such parameters too"
+        )
+    if remote := told(Mark.REMOTE):
+        yield (
+            f"{remote} with parameters each within the range of the samples, but together further "
+            "out than any of them: their durations are extrapolated; time such combinations too"
+        )
+    if unspread := told(Mark.NOT_SPREAD):
+        yield (
+            f"{unspread} not spread, since the fit has no residuals of samples that it had not "
+            "seen: time more samples of this event"
+        )
 
 
 def _about_brackets(figures: BlockFigures, *, with_params: bool) -> Iterator[str]:

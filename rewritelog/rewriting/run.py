@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import DamagedLogError, RewriteLogError, UsageError
 from rewritelog.logs.blocks import Block, plan_blocks
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.logs.versions import with_likely_version
+from rewritelog.logs.work import in_order
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.models.checks import checked_fit
+from rewritelog.models.checks import checked_fit, knows_residuals
+from rewritelog.models.from_file import model_of
 from rewritelog.models.registry import load_model
-from rewritelog.output import create_file, new_folder
+from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.rewriting.block import Task
 from rewritelog.rewriting.dilations import Dilations
 from rewritelog.rewriting.engines import Engine, engine_of
 from rewritelog.rewriting.figures import BlockFigures
+from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.params import ParamFolder, list_params
+from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.texts import read_model_file, read_texts
 from rewritelog.rewriting.timings import TimingsRead, read_timings
 
 Progress = Callable[[int, int], Any]
@@ -34,6 +36,8 @@ Progress = Callable[[int, int], Any]
 
 _AHEAD = 4
 """How many blocks a worker may have waiting."""
+
+_COMPANIONS = (".sts", ".log.gz")
 
 
 def rewrite(
@@ -79,25 +83,30 @@ def _lead(
 ) -> Report:
     started = time.perf_counter()
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
-    model = load_model(options.model, options.model_options)
+    model = _model(options)
     read, fitted = _fit(model, options)
+    predictor = _predictor(model, fitted, options)
     params = _params(source, model, options)
     with ExitStack() as stack:
         draft = None
         if out is not None:
-            inputs = [source.folder, *options.timings, *([params.folder] if params else [])]
+            beside = (
+                options.fitted, options.formulas, options.coefficients, params and params.folder
+            )  # fmt: skip
+            inputs = [source.folder, *options.timings, *(path for path in beside if path)]
             draft = stack.enter_context(
                 new_folder(Path(out), inputs, force=options.force, flush=options.flush)
             )
             _prepare(source, draft, options)
         task = Task(
-            source, options.model, fitted, params,
+            source, predictor, params,
             Dilations(options.dilation, options.dilation_for), options.recv == "keep",
-            options.strict, options.block_bytes, draft,
+            options.strict, options.block_bytes, draft, options.flush,
         )  # fmt: skip
         executor, work = stack.enter_context(engine.start(task))
         results = in_order(executor, work, _blocks(source, options), _AHEAD * engine.workers)
         figures = _add_up(results, source, progress)
+        expected = expected_of(fitted, options.model_name, figures)
     return Report(
         logs=source,
         out=None if out is None else Path(out),
@@ -107,21 +116,45 @@ def _lead(
         timings=read,
         params=params,
         figures=figures,
+        expected=expected,
         workers=engine.workers,
         seconds=time.perf_counter() - started,
     )
 
 
+def _model(options: RewriteOptions) -> Model[Any]:
+    """Return the model by its name, or the one that a model file holds."""
+    if options.fitted is not None:
+        return model_of(read_model_file(options.fitted))
+    texts = read_texts(options.formulas, options.coefficients)
+    return load_model(options.model_name, options.model_options, texts)
+
+
 def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None, FittedModel]:
     """Read the timings and fit the model, once and before anything else."""
+    name = options.model_name
     if not model.needs_timings:
         if options.timings:
-            raise UsageError(f"the model {options.model!r} is not fitted: it takes no timings")
-        return None, checked_fit(model, options.model, ())
+            raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
+        return None, checked_fit(model, name, ())
     if not options.timings:
-        raise UsageError(f"the model {options.model!r} is fitted: it needs a file of timing lines")
-    read = read_timings(options.timings, options.clock_hz, strict=options.strict)
-    return read, checked_fit(model, options.model, read.timings)
+        raise UsageError(f"the model {name!r} is fitted: it needs a file of timing lines")
+    read = read_timings(
+        options.timings, options.clock_hz, strict=options.strict, columns=model.columns
+    )
+    return read, checked_fit(model, name, read.timings)
+
+
+def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
+    """Return what predicts; raise `UsageError` where it is to spread what has no residuals."""
+    if options.spread == "none":
+        return Predictor(options.model_name, fitted, model.columns)
+    if not knows_residuals(fitted):
+        raise UsageError(
+            f"the model {options.model_name!r} knows of no residuals, so --spread residual cannot "
+            "draw from them: choose a model that is fitted to timing lines, such as auto"
+        )
+    return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
 
 
 def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFolder | None:
@@ -133,22 +166,26 @@ def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFo
 
 def _prepare(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
     """Write all but the timelines: the summary, the heads of the timeline files, companions."""
-    shutil.copyfile(logs.summary_path, draft / logs.summary_path.name)
+    copy_file(logs.summary_path, draft / logs.summary_path.name)
     for file in logs.files:
         with InputFile(file.path) as source:
             head = source.read(0, file.head_bytes).tobytes()
         create_file(draft / file.path.name, file.size_bytes, head)
     for path in companions(logs.folder):
-        shutil.copyfile(path, draft / path.name)
+        copy_file(path, draft / path.name)
     if options.copy_params:
         params = options.params or logs.folder
         for pe in sorted(list_params(params).pes):
-            shutil.copyfile(params / f"param.{pe}", draft / f"param.{pe}")
+            copy_file(params / f"param.{pe}", draft / f"param.{pe}")
 
 
 def companions(folder: Path) -> list[Path]:
     """Return the files that a simulator wants beside the logs: Projections' `.sts` and logs."""
-    return sorted(path for path in folder.iterdir() if path.name.endswith((".sts", ".log.gz")))
+    try:
+        beside = sorted(folder.iterdir())
+    except OSError as error:
+        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
+    return [path for path in beside if path.name.endswith(_COMPANIONS) and not path.is_dir()]
 
 
 def _blocks(logs: LogSet, options: RewriteOptions) -> Iterator[Block]:
@@ -161,30 +198,11 @@ def _add_up(
 ) -> BlockFigures:
     total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
     figures = BlockFigures()
-    for done in results:
-        figures.add(done)
-        if progress is not None:
-            progress(done.size_bytes, total)
-    return figures
-
-
-def in_order(
-    executor: Executor,
-    work: Callable[[Block], BlockFigures],
-    blocks: Iterable[Block],
-    ahead: int,
-) -> Iterator[BlockFigures]:
-    """Yield the results in the blocks' order, with at most `ahead` blocks under way.
-
-    Where one raises, those that wait are dropped, and its error is raised.
-    """
-    waiting: deque[Future[BlockFigures]] = deque()
-    source = iter(blocks)
     try:
-        waiting.extend(executor.submit(work, block) for block in islice(source, ahead))
-        while waiting:
-            yield waiting.popleft().result()
-            waiting.extend(executor.submit(work, block) for block in islice(source, 1))
-    finally:
-        for future in waiting:
-            future.cancel()
+        for done in results:
+            figures.add(done)
+            if progress is not None:
+                progress(done.size_bytes, total)
+    except DamagedLogError as error:
+        raise with_likely_version(error, logs) from error
+    return figures

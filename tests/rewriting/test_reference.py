@@ -41,7 +41,7 @@ def options_of(case: str, reference: Path) -> tuple[Path, RewriteOptions]:
     name, model, dilation, recv = case.rsplit("_", 3)
     fitted = {
         "model": "least-squares",
-        "model_options": {"basis": "quadratic", "exact_match": True},
+        "model_options": {"basis": "quadratic", "exact_match": "always"},
         "timings": (reference / "cells/timings.txt",),
     }
     told = fitted if model == "params" else {}

@@ -14,7 +14,11 @@ WAYS: list[dict[str, Any]] = [
     {"dilation": 1000.0, "recv": "keep"},
     {"dilation": 7.3, "recv": "shift"},
     {"model": "least-squares", "dilation": 0.3},
-    {"model": "sampled", "model_options": {"fraction": 0.1, "exact_match": True}, "recv": "keep"},
+    {
+        "model": "sampled",
+        "model_options": {"fraction": 0.1, "exact_match": "always"},
+        "recv": "keep",
+    },
 ]
 
 

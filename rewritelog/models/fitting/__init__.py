@@ -1,6 +1,7 @@
 """How one event's times become a law of its parameters that a person can read.
 
 - `samples`: the usable samples of an event, with the weight of each
+- `strays`: lines far too short, whose weight would draw any fit to them
 - `candidates`: terms that the parameters suggest, and the shape of a product of all of them
 - `selection`: which terms are taken, forward by BIC, with or without a sign constraint
 - `solving`: the coefficients of chosen terms, weighted and robust, over any number of samples

@@ -17,6 +17,7 @@ from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, pr
 from rewritelog.models.fitting.law import Law
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.solving import Loss
+from rewritelog.models.fitting.strays import without_short_scales
 from rewritelog.models.twins import ExactMatch, HeldOutTimes, twins_of
 
 FEWEST_TO_CHOOSE = 4
@@ -119,6 +120,8 @@ def _fit_class(
 ) -> tuple[ClassFit, Choice]:
     """Fit the samples of a class, or all; return the fit and the choice that it comes from."""
     samples = Samples.weighted(usable.params, usable.seconds, recipe.weights)
+    if recipe.loss == "huber":
+        samples = without_short_scales(samples)
     choice = _chosen(samples, recipe)
     held_out = choice.held_out
     seen = None if held_out is None else (choice.tried_with, held_out.predicted_s)

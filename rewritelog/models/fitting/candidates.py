@@ -145,6 +145,13 @@ def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
     return columns
 
 
+def lengths_of(columns: Floats) -> Floats:
+    """Return the length of each column, also where the squares of its values overflow or vanish."""
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    units = columns / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.linalg.norm(units, axis=0))
+
+
 def _bounded(name: str, lowest: float) -> str:
     """Return a parameter that stays above half of its least value: 1/p must not explode."""
     return f"max({name}, {lowest / 2:.4g})"

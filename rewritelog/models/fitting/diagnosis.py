@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.models.base import Floats
-from rewritelog.models.fitting.candidates import columns_of
+from rewritelog.models.fitting.candidates import columns_of, lengths_of
 from rewritelog.models.fitting.law import Law
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
@@ -64,6 +64,8 @@ class Quality:
     condition: float
     """Condition number of the weighted columns, each of length 1."""
     largest_leverage: float
+    even_samples: float
+    """So many samples of one duration fix the sum of times as well: (Σ t)² / Σ t²."""
     far_off: int
     """Samples off by more than two times."""
     first_call: float | None
@@ -82,7 +84,7 @@ def diagnose(
     sums = _Sums(len(law.terms))
     for block in samples.blocks():
         sums.add(law, block)
-    lengths = np.linalg.norm(sums.triangle, axis=0)
+    lengths = lengths_of(sums.triangle)
     units = sums.triangle / np.where(lengths > 0, lengths, 1.0)
     sizes = np.linalg.svd(units, compute_uv=False)
     rank = int((sizes > 1e-10 * sizes.max(initial=0)).sum())
@@ -102,6 +104,7 @@ def diagnose(
         rank=rank,
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.nanmax(leverages(law, root, some.params), initial=0.0)),
+        even_samples=sums.total_s**2 / sums.squares_s2 if sums.squares_s2 > 0 else 1.0,
         far_off=sums.far_off,
         first_call=sums.first_call,
         negative=sums.negative,
@@ -114,7 +117,7 @@ class _Sums:
 
     def __init__(self, terms: int) -> None:
         self.triangle = np.zeros((0, terms))
-        self.chi2 = self.chi2_s2 = 0.0
+        self.chi2 = self.chi2_s2 = self.total_s = self.squares_s2 = 0.0
         self.far_off = self.negative = 0
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
@@ -136,6 +139,8 @@ class _Sums:
         rows = columns_of(law.terms, block.params) / block.scale_s[:, None]
         rows[~np.isfinite(rows).all(axis=1)] = 0.0
         self.triangle = np.asarray(np.linalg.qr(np.vstack((self.triangle, rows)), mode="r"))
+        self.total_s += float(block.seconds.sum())
+        self.squares_s2 += float((block.seconds**2).sum())
         self._add_variation(block.seconds)
 
     def _add_variation(self, seconds: Floats) -> None:

@@ -76,7 +76,7 @@ class EventFit:
     def judge(self, params: Floats) -> Prediction:
         """Return each row's seconds with what determined them."""
         seconds = self.predict(params)
-        negative = self.negative(params) | (seconds < 0)
+        negative = self._negative(params, seconds)
         exact = np.zeros(len(params), dtype=np.bool_)
         if self.twins is not None:
             seconds, exact = self.twins.blend(params, seconds)
@@ -94,14 +94,6 @@ class EventFit:
         for which, rows in self._by_class(params):
             size = leverages(which.law, which.leverage_root, params[rows])
             flags[rows] = ~(size <= which.quality.largest_leverage * (1 + 1e-9))
-        return flags
-
-    def negative(self, params: Floats) -> Flags:
-        """Return which rows a law with bounds would give less than zero without them."""
-        flags = np.zeros(len(params), dtype=np.bool_)
-        for which, rows in self._by_class(params):
-            if which.law.guard is not None:
-                flags[rows] = which.law.raw(params[rows]) < 0
         return flags
 
     def interval(self, params: Floats) -> tuple[Floats, Floats]:
@@ -131,6 +123,14 @@ class EventFit:
                 place = (numbers[rows] * len(which.ratios)).astype(np.int64)
                 factors[rows] = which.ratios[np.minimum(place, len(which.ratios) - 1)]
         return factors
+
+    def _negative(self, params: Floats, seconds: Floats) -> Flags:
+        """Return which rows their law gives less than zero, but for its bounds."""
+        flags = np.zeros(len(params), dtype=np.bool_)
+        for which, rows in self._by_class(params):
+            doubtful = rows & ((seconds <= 0) | (which.law.guard is not None))
+            flags[doubtful] = which.law.raw(params[doubtful]) < 0
+        return flags
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
         """Return each law with the rows that it is for."""

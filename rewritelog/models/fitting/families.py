@@ -7,12 +7,13 @@ outside of their samples' range no faster than their terms do. The one with sign
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
 
+from rewritelog.models.base import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import (
     ONE,
@@ -53,8 +54,7 @@ def single_terms(few: Few) -> Law:
 
 def signed_terms(few: Few) -> Law:
     """Return a sum of functions of one parameter each, with coefficients of any sign."""
-    law = _summed(few, few.parameters.single(), non_negative=False)
-    return replace(law, guard=guard_of(few.samples)) if (law.coefficients < 0).any() else law
+    return _summed(few, few.parameters.single(), non_negative=False)
 
 
 def product(few: Few) -> Law:
@@ -109,8 +109,7 @@ def fixed_terms(terms: Sequence[Expression]) -> Family:
     """Return the family of one formula: its terms, of any sign, as far as the samples allow."""
 
     def fit(few: Few) -> Law:
-        law = _summed(few, terms, non_negative=False, by_criterion=False)
-        return replace(law, guard=guard_of(few.samples)) if (law.coefficients < 0).any() else law
+        return _summed(few, terms, non_negative=False, by_criterion=False)
 
     return fit
 
@@ -129,11 +128,13 @@ def proportional(few: Few) -> Law:
     return _summed(few, few.parameters.linear(), non_negative=True)
 
 
-def guard_of(samples: Samples) -> Guard:
-    """Return the bounds that the samples suggest."""
+def guard_of(samples: Samples, coefficients: Floats) -> Guard:
+    """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
+    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
+    if (coefficients >= 0).all():
+        return Guard(lowest, highest, 0.0, None)
     positive = samples.seconds[samples.seconds > 0]
     least = float(positive.min()) if len(positive) else 0.0
-    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
     return Guard(lowest, highest, least, float(samples.seconds.max()))
 
 
@@ -147,7 +148,8 @@ def _summed(
 
 def _solved(few: Few, terms: Sequence[Expression], *, non_negative: bool) -> Law:
     solved = solve(terms, few.samples, few.loss, non_negative=non_negative)
-    return Law(tuple(terms), solved.coefficients)
+    guard = guard_of(few.samples, solved.coefficients)
+    return Law(tuple(terms), solved.coefficients, guard=guard)
 
 
 def _chosen(

@@ -14,18 +14,21 @@ from rewritelog.models.expressions import Expression, parse
 
 @dataclass(frozen=True)
 class Guard:
-    """Bounds for a law with negative coefficients, which may go anywhere beyond its samples.
+    """Bounds for a law, which may go anywhere beyond its samples where coefficients are negative.
 
-    Within the samples' range a time lies between half the least and three times the largest that
-    was measured. Outside of it the bounds widen: the upper one with the cube of how many times a
-    parameter exceeds its largest value, the lower one as a parameter falls short of its least.
+    Without negative coefficients it cannot fall below 0 but for parameters below 0, and 0 is all
+    the bound that it has. With them, within the samples' range a time lies between half the least
+    and three times the largest that was measured. Outside of it the bounds widen: the upper one
+    with the cube of how many times a parameter exceeds its largest value, the lower one as a
+    parameter falls short of its least.
     """
 
     lowest: Floats
     highest: Floats
     """The range of each parameter, shape (parameters,)."""
     least_s: float
-    most_s: float
+    most_s: float | None
+    """None for no upper bound."""
 
     def bounds(self, params: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most seconds that each row may have."""
@@ -38,7 +41,9 @@ class Guard:
                 np.maximum(params, 0.0) / self.lowest,
                 1.0,
             )
-            upper = 3 * self.most_s * np.prod(above, axis=1) ** 3
+            upper = (
+                3 * (np.inf if self.most_s is None else self.most_s) * np.prod(above, axis=1) ** 3
+            )
         lower = 0.5 * self.least_s * np.min(below, axis=1, initial=1.0)
         return lower, upper
 
@@ -100,7 +105,7 @@ class Law:
                 np.asarray(given["lowest"], dtype=np.float64),
                 np.asarray(given["highest"], dtype=np.float64),
                 float(given["least_s"]),
-                float(given["most_s"]),
+                None if given["most_s"] is None else float(given["most_s"]),
             )
         terms = tuple(parse(str(term["term"])) for term in law["terms"])
         coefficients = np.array([float(term["coefficient"]) for term in law["terms"]])

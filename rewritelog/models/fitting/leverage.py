@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.models.base import Floats
-from rewritelog.models.fitting.candidates import columns_of
+from rewritelog.models.fitting.candidates import columns_of, lengths_of
 from rewritelog.models.fitting.law import Law
 
 
 def leverage_root(triangle: Floats) -> Floats:
     """Return L such that |L·t|² is tᵀ(XᵀX)⁻¹t, from R of X's QR decomposition."""
-    lengths = np.linalg.norm(triangle, axis=0)
+    lengths = lengths_of(triangle)
     lengths[lengths == 0] = 1.0
     root: Floats = np.linalg.pinv(triangle / lengths, rcond=1e-12).T / lengths
     return root

@@ -19,7 +19,13 @@ BLOCK_ROWS = 1 << 16
 """Rows worked on at a time where all of many samples are gone through."""
 
 LEAST_SHARE = 1e-3
-"""A time below this share of the median counts as that in weights: 0.000000 s is a rounded one."""
+"""A time below this share of the median counts as that in weights.
+
+A time of 0, which rounding makes, counts as the median: no error is measured in units of nothing.
+"""
+
+LEAST_SCALE_S = 1e-280
+"""No error is measured in smaller units, whose inverse nothing could hold."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,9 @@ class Samples:
             mean = float(size.mean()) if len(size) else 0.0
             return cls(params, seconds, np.full(len(size), mean or 1.0), first, relative=False)
         positive = size[size > 0]
-        least = LEAST_SHARE * float(np.median(positive)) if len(positive) else 1.0
-        return cls(params, seconds, np.maximum(size, least), first, relative=True)
+        middle = max(float(np.median(positive)), LEAST_SCALE_S) if len(positive) else 1.0
+        scale = np.where(size > 0, np.maximum(size, LEAST_SHARE * middle), middle)
+        return cls(params, seconds, scale, first, relative=True)
 
     @property
     def weights(self) -> Floats:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.models.base import Floats
+from rewritelog.models.fitting.candidates import lengths_of
 
 MOST_TERMS = 16
 """More terms than these nobody reads."""
@@ -48,7 +49,7 @@ class _System:
     @classmethod
     def of_columns(cls, columns: Floats, target: Floats, *, non_negative: bool) -> _System:
         """Return the system; a column without length or with what is no number becomes nothing."""
-        lengths = np.linalg.norm(columns, axis=0)
+        lengths = lengths_of(columns)
         good = np.isfinite(lengths) & (lengths > 0)
         units = np.where(good, columns, 0.0) / np.where(good, lengths, 1.0)
         return cls(

@@ -58,24 +58,57 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
     if not usable:
         return ()
     logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
-    chosen = _started(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
-    shape = np.sum([log[:, which] for log, which in zip(logs, chosen, strict=True)], axis=0)
-    for _ in range(_SWEEPS):
-        before = list(chosen)
-        for place, log in enumerate(logs):
-            others = shape - log[:, chosen[place]]
-            errors = _errors(others[:, None] + log, samples) * _PENALTY
-            best = int(np.argmin(errors))
-            if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
-                chosen[place] = best
-            shape = others + log[:, chosen[place]]
-        if chosen == before:
-            break
+    most = most_factors(len(samples))
+    if len(usable) <= most:
+        chosen = _started(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
+    else:
+        chosen = _strongest(samples, logs, most)
+    _improve(chosen, samples, logs, most)
     return tuple(
         _expression(number, FACTORS[which], float(parameters.lowest[number - 1]))
         for number, which in zip(usable, chosen, strict=True)
         if which != _NOTHING
     )
+
+
+def most_factors(samples: int) -> int:
+    """Return how many factors so many samples can tell: two of them for each, and for the level."""
+    return max(1, samples // 2 - 1)
+
+
+def _strongest(samples: Samples, logs: list[Floats], most: int) -> list[int]:
+    """Return at most so many factors, each the one that explains most beside those before it."""
+    chosen = [_NOTHING] * len(logs)
+    shape = np.zeros(len(samples))
+    for _ in range(most):
+        free = [place for place, which in enumerate(chosen) if which == _NOTHING]
+        errors = [_errors(shape[:, None] + logs[place], samples) * _PENALTY for place in free]
+        best = int(np.argmin([tried.min() for tried in errors]))
+        place, which = free[best], int(np.argmin(errors[best]))
+        if which == _NOTHING:
+            break
+        chosen[place] = which
+        shape += logs[place][:, which]
+    return chosen
+
+
+def _improve(chosen: list[int], samples: Samples, logs: list[Floats], most: int) -> None:
+    """Exchange each factor for a better one, in turn, as long as that lowers the error."""
+    for _ in range(_SWEEPS):
+        before = list(chosen)
+        for place, log in enumerate(logs):
+            others = np.zeros(len(samples))
+            for other, which in enumerate(chosen):
+                others += 0.0 if other == place else logs[other][:, which]
+            taken = sum(which != _NOTHING for which in chosen)
+            if chosen[place] == _NOTHING and taken >= most:
+                continue
+            errors = _errors(others[:, None] + log, samples) * _PENALTY
+            best = int(np.argmin(errors))
+            if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
+                chosen[place] = best
+        if chosen == before:
+            break
 
 
 def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
@@ -107,10 +140,11 @@ def _errors(logs: Floats, samples: Samples) -> Floats:
     c0 and c1 are the weighted least-squares ones that are not negative; an error counts as 1 where
     it is larger, so that outliers do not choose the shape.
     """
-    weights = 1 / samples.scale_s
+    unit = float(np.median(samples.scale_s))
+    weights = unit / samples.scale_s
     with np.errstate(all="ignore"):
         shape = np.exp(logs - np.median(logs, axis=0)) * weights[:, None]
-        target = samples.seconds * weights
+        target = samples.seconds / unit * weights
         cross, square = weights @ shape, np.einsum("ij,ij->j", shape, shape)
         ones, level, along = weights @ weights, weights @ target, target @ shape
         determinant = ones * square - cross**2

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewritelog.models.base import Floats
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import columns_of
+from rewritelog.models.fitting.candidates import columns_of, lengths_of
 from rewritelog.models.fitting.law import Law
 from rewritelog.models.fitting.samples import Samples
 
@@ -120,13 +120,12 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
 
 
 def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
-    lengths = np.linalg.norm(columns, axis=0)
+    lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
     if non_negative:
         from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
 
-        scaled: Floats = nnls(columns / lengths, target)[0]
+        scaled = nnls(columns / lengths, target)[0]
     else:
         scaled = np.linalg.lstsq(columns / lengths, target, rcond=1e-11)[0]
-    coefficients: Floats = scaled / lengths
-    return coefficients
+    return np.asarray(scaled / lengths)

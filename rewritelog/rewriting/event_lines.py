@@ -1,0 +1,97 @@
+"""One event's row in the account of a rewrite."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rewritelog.kernels.account import RecordState
+from rewritelog.rewriting.figures import EventFigures, Mark
+from rewritelog.rewriting.intervals import Expected
+
+
+@dataclass(frozen=True)
+class EventLine:
+    """One event's row of the table."""
+
+    event: str
+    records: int
+    by_model: int
+    by_exact: int
+    dilated: int
+    """Brackets that were found but that the model does not cover."""
+    not_used: int
+    uncounted: int
+    """Those of them that have no counters for a model of counters."""
+    negative: int
+    """Predictions below zero, before any bounds of the fit."""
+    outside: int
+    """Predictions with a parameter outside the range of the samples."""
+    remote: int
+    """Those within every range, but further out than any sample by the fit's leverage."""
+    not_spread: int
+    """Predictions that were to be spread, but without residuals to draw from."""
+    old_s: float
+    new_s: float
+    expected: Expected
+    """What `new_s` is before any spread, and how far off it may be."""
+
+    @property
+    def extrapolated(self) -> float | None:
+        """Return the share of predictions that the samples do not span; None without any."""
+        predictions = self.by_model + self.by_exact
+        return (self.outside + self.remote) / predictions if predictions else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row in types that JSON has, null for what is no number there."""
+        told = dataclasses.asdict(self) | {
+            "old_s": finite(self.old_s),
+            "new_s": finite(self.new_s),
+            "speedup": speedup(self.old_s, self.new_s),
+            "extrapolated": self.extrapolated,
+        }
+        del told["expected"]
+        return told | expected_json(self.expected) | {"coverage": self.expected.coverage}
+
+
+def event_line(name: str, event: EventFigures, expected: Expected) -> EventLine:
+    """Return the row of an event, given what was counted and what its brackets are to take."""
+    states = {kind: event.states.get(kind, 0) for kind in RecordState}
+    used = states[RecordState.PREDICTED]
+    dilated = states[RecordState.NOT_COVERED]
+    records = sum(states.values())
+    marks = {mark: event.marks.get(mark, 0) for mark in Mark}
+    return EventLine(
+        event=name,
+        records=records,
+        by_model=used - marks[Mark.EXACT],
+        by_exact=marks[Mark.EXACT],
+        dilated=dilated,
+        not_used=records - used - dilated,
+        uncounted=marks[Mark.UNCOUNTED],
+        negative=marks[Mark.NEGATIVE],
+        outside=marks[Mark.OUTSIDE],
+        remote=marks[Mark.REMOTE],
+        not_spread=marks[Mark.NOT_SPREAD],
+        old_s=float(event.whole.old_s),
+        new_s=float(event.whole.new_s),
+        expected=expected,
+    )
+
+
+def speedup(old_s: float, new_s: float) -> float | None:
+    """Return how many times shorter the new duration is; None where that is no number."""
+    return finite(old_s / new_s) if 0 < new_s < math.inf else None
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON has; None for a sum too large for one."""
+    return value if math.isfinite(value) else None
+
+
+def expected_json(expected: Expected) -> dict[str, float | None]:
+    """Return an expected sum with its interval in types that JSON has."""
+    low_s, high_s = expected.interval_s or (None, None)
+    return {"expected_s": finite(expected.seconds), "low_s": low_s, "high_s": high_s}

@@ -1,0 +1,98 @@
+"""Where the time goes before and after a rewrite, with what no bracket covers as a part of its own.
+
+So Lost Cycles analysis has it (Crovella and LeBlanc, "Parallel performance prediction using lost
+cycles analysis", Supercomputing '94): the parts leave nothing out, and each second is in one part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rewritelog.kernels.account import Figure, Sum
+from rewritelog.rewriting.figures import BlockFigures, rest_s, together
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of all SEBs' time."""
+
+    old_s: float
+    new_s: float
+    old: float | None
+    """Its share of all time before, in [0, 1]; None where there is no time."""
+    new: float | None
+    """The same after the rewrite."""
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return both shares, and their seconds, null for what is no number that JSON has."""
+        return {
+            "old_s": self.old_s if math.isfinite(self.old_s) else None,
+            "new_s": self.new_s if math.isfinite(self.new_s) else None,
+            "old_share": self.old,
+            "new_share": self.new,
+        }
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """The parts of all SEBs' time: the events, the other three, and how much no model covers."""
+
+    events: dict[str, Share]
+    """The brackets of each event, by name."""
+    other_brackets: Share
+    """Brackets without a param record."""
+    around_brackets: Share
+    """In SEBs with brackets, the time outside of them."""
+    sebs_without_brackets: Share
+    """SEBs without brackets, or with none that is certain."""
+    by_dilation: Share
+    """What rests on the dilation factor alone: all of these three, and brackets not covered."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts in types that JSON has."""
+        return {
+            "events": {name: share.to_json() for name, share in self.events.items()},
+            "other_brackets": self.other_brackets.to_json(),
+            "around_brackets": self.around_brackets.to_json(),
+            "sebs_without_brackets": self.sebs_without_brackets.to_json(),
+            "by_dilation": self.by_dilation.to_json(),
+        }
+
+
+def overheads_of(figures: BlockFigures) -> Overheads:
+    """Return where the time of all SEBs goes."""
+    all_s = figures.seconds(Sum.OLD), figures.seconds(Sum.NEW)
+
+    def share(old_s: float, new_s: float) -> Share:
+        return Share(old_s, new_s, _part(old_s, all_s[0]), _part(new_s, all_s[1]))
+
+    sums = {name: event.whole for name, event in sorted(figures.events.items())}
+    others_s = 0.0, 0.0
+    if figures.count(Figure.BRACKETS_WITHOUT_RECORD):
+        old, new = (figures.sums[which // 2] for which in (Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
+        others_s = (
+            rest_s(old, together(one.old_s for one in sums.values())),
+            rest_s(new, together(one.new_s for one in sums.values())),
+        )
+    around_s = figures.seconds(Sum.AROUND_OLD), figures.seconds(Sum.AROUND_NEW)
+    without_s = figures.seconds(Sum.WITHOUT_OLD), figures.seconds(Sum.WITHOUT_NEW)
+    dilated_s = (
+        float(together(one.dilated_old_s for one in sums.values())),
+        float(together(one.dilated_new_s for one in sums.values())),
+    )
+    by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
+    return Overheads(
+        {name: share(float(one.old_s), float(one.new_s)) for name, one in sums.items()},
+        share(*others_s),
+        share(*around_s),
+        share(*without_s),
+        share(*(sum(parts) for parts in by_dilation)),
+    )
+
+
+def _part(seconds: float, all_s: float) -> float | None:
+    """Return a share; None where there is no time, or more than a number can say."""
+    share = seconds / all_s if 0 < all_s < math.inf else math.nan
+    return share if math.isfinite(share) else None

@@ -1,0 +1,37 @@
+"""Numbers in [0, 1) that decide how far each bracket's duration is from its mean."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.models.exact import mix
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, by which splitmix64 steps."""
+
+
+def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
+    """Return a number in [0, 1) for each bracket, from the seed and its place alone.
+
+    `ordinal` counts the brackets of a SEB. A splitmix64 hash of the four integers; the same on
+    every machine, and in whatever order and company the brackets are asked for.
+    """
+    keys = np.full(len(pe), np.uint64(seed))
+    for part in (pe, seb, ordinal):
+        keys = mix(keys + _GOLDEN) ^ part.astype(np.uint64)
+    return (mix(keys + _GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def ordinals(piece: Ints, seb: Ints) -> Ints:
+    """Return the place of each record among those of its SEB; a SEB's records stand together."""
+    if not len(seb):
+        return np.zeros(0, dtype=np.int64)
+    begins = np.ones(len(seb), dtype=np.bool_)
+    begins[1:] = (seb[1:] != seb[:-1]) | (piece[1:] != piece[:-1])
+    first = np.flatnonzero(begins)
+    found: Ints = np.arange(len(seb)) - first[np.cumsum(begins) - 1]
+    return found

@@ -1,0 +1,63 @@
+"""What a log asks of a fit that its samples do not tell: counted, and said with what to do."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import rewrite
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    """Two parameters that rise together, but not quite."""
+    draw = np.random.default_rng(2)
+    first = draw.uniform(10, 100, 60).round(3)
+    second = (first + draw.uniform(-5, 5, 60)).round(3)
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return write_timings(tmp_path / "timings", *[("k", 1e-3 * (a + 2 * b), a, b) for a, b in pairs])
+
+
+def run(timings: Path, *params: tuple[float, ...]) -> Report:
+    folder = timings.parent / "in"
+    write_logs(folder, [[seb(k, k + 1, events=bracket(0, 1)) for k in range(len(params))]])
+    write_params(folder, 0, *[(k, "k", *row) for k, row in enumerate(params)])
+    return rewrite(
+        folder, None, RewriteOptions("least-squares", {"basis": "linear"}, timings=(timings,))
+    )
+
+
+def said(report: Report, *words: str) -> bool:
+    return any(all(word in warning for word in words) for warning in report.warnings)
+
+
+def test_parameters_beyond_ranges_and_beyond_leverage_are_told_apart(timings: Path) -> None:
+    report = run(
+        timings, (50, 50), (30, 31), (500, 50), (20, 90), (90, 20), (80, 25), (60, 61), (70, 70)
+    )
+    (line,) = report.events
+    assert (line.by_model, line.outside, line.remote) == (8, 1, 3)
+    assert line.extrapolated == 0.5
+    assert report.to_json()["events"][0]["extrapolated"] == 0.5
+    assert said(report, "1 bracket (12.5 % of those predicted)", "outside the range", "time this")
+    assert said(report, "3 brackets (37.5 % of those predicted)", "together further", "time such")
+    shown = report.text()
+    row = shown[shown.index("share of all SEB time") :].splitlines()[1].split()
+    assert row[:7] == ["k", "100.0", "%", "100.0", "%", "50.0", "%"]
+
+
+def test_within_the_samples_nothing_is_said(timings: Path) -> None:
+    report = run(timings, (50, 50), (30, 31))
+    assert report.events[0].extrapolated == 0
+    assert not said(report, "extrapolated")
+
+
+def test_negative_predictions_are_counted_though_bounds_hide_them(timings: Path) -> None:
+    report = run(timings, (50, 50), (-5000, 50), (-9000, -9000))
+    (line,) = report.events
+    assert line.negative == 2
+    assert line.new_s > 0
+    assert said(report, "2 predictions below zero", "time this event with such parameters")

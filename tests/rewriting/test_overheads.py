@@ -1,0 +1,110 @@
+"""Where the report says that the time goes, worked out by hand and held against real logs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import START as STARTS
+from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
+
+from rewritelog.kernels.account import Sum
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import rewrite
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """16 s in all: 5 s of `k`, of which 2 are not covered, 1 s of no event, 10 s of no bracket."""
+    timelines = [
+        [
+            seb(0, 4, events=bracket(1, 3)),  # k(1): 1 s before, 2 inside, 1 after
+            seb(4, 5),
+            seb(5, 6),  # k(1) from end to end
+            seb(6, 8, events=bracket(0, 2)),  # k with two parameters, not timed
+            seb(8, 9, events=bracket(0, 1)),  # no record
+        ],
+        [
+            seb(0, 5, events=[mark(STARTS, 1)]),  # irregular
+            seb(5, 7),
+        ],
+    ]  # fmt: skip
+    folder = write_logs(tmp_path / "in", timelines)
+    write_params(folder, 0, (0, "k", 1), (2, "k", 1), (3, "k", 1, 1))
+    return folder
+
+
+def run(logs: Path, **options: Any) -> Report:
+    timings = write_timings(logs.parent / "timings", *[("k", 3.0, 1.0)] * 3, ("k", 6.0, 2.0))
+    return rewrite(logs, None, RewriteOptions("least-squares", timings=(timings,), **options))
+
+
+def test_each_second_is_in_one_part_before_and_after(logs: Path) -> None:
+    """Twice as fast but for `k`, whose brackets take 3 s where they are covered."""
+    parts = run(logs, dilation=0.5).overheads
+    assert (parts.events["k"].old_s, parts.events["k"].new_s) == pytest.approx((5, 7))
+    assert (parts.other_brackets.old_s, parts.other_brackets.new_s) == pytest.approx((1, 0.5))
+    assert (parts.around_brackets.old_s, parts.around_brackets.new_s) == pytest.approx((2, 1))
+    without = parts.sebs_without_brackets
+    assert (without.old_s, without.new_s) == pytest.approx((8, 4))
+    assert (parts.by_dilation.old_s, parts.by_dilation.new_s) == pytest.approx((13, 6.5))
+    assert without.old == pytest.approx(8 / 16)
+    assert without.new == pytest.approx(4 / 12.5)
+    assert parts.by_dilation.new == pytest.approx(6.5 / 12.5)
+
+
+def test_the_report_shows_the_shares(logs: Path) -> None:
+    report = run(logs, dilation=0.5)
+    rows = {
+        " ".join(line.split()[:-4]): line.split()[-4:]
+        for line in report.text().splitlines()
+        if line.endswith("%")
+    }
+    assert rows["by the dilation factor alone"] == ["81.2", "%", "52.0", "%"]
+    assert rows["brackets without a param record"] == ["6.2", "%", "4.0", "%"]
+    assert rows["in SEBs with brackets, around them"] == ["12.5", "%", "8.0", "%"]
+    assert rows["SEBs without brackets"] == ["50.0", "%", "32.0", "%"]
+    assert any(line.split()[:5] == ["k", "31.2", "%", "56.0", "%"]
+               for line in report.text().splitlines())  # fmt: skip
+    told = report.to_json()["overheads"]
+    assert told["events"]["k"]["old_share"] == pytest.approx(5 / 16)
+    assert told["by_dilation"]["new_share"] == pytest.approx(0.52)
+
+
+def test_without_a_model_all_rests_on_the_dilation_factor(logs: Path) -> None:
+    parts = rewrite(logs, None, RewriteOptions("constant", dilation=3)).overheads
+    assert parts.by_dilation.old == parts.by_dilation.new == pytest.approx(1)
+    assert parts.other_brackets.old_s == pytest.approx(5)
+    assert parts.events == {}
+
+
+def test_where_there_is_no_time_there_is_no_share(tmp_path: Path) -> None:
+    write_logs(tmp_path / "in", [[seb(1, 1)]])
+    report = rewrite(tmp_path / "in", None, RewriteOptions("constant"))
+    assert report.overheads.by_dilation.to_json() == {
+        "old_s": 0, "new_s": 0, "old_share": None, "new_share": None,
+    }  # fmt: skip
+
+
+def test_the_parts_of_real_logs_leave_nothing_out(log_set: Path) -> None:
+    report = rewrite(log_set, None, RewriteOptions("constant", dilation=0.7))
+    parts = report.overheads
+    three = (parts.other_brackets, parts.around_brackets, parts.sebs_without_brackets)
+    assert sum(part.old_s for part in three) == pytest.approx(report.figures.seconds(Sum.OLD))
+    assert sum(part.new_s for part in three) == pytest.approx(report.figures.seconds(Sum.NEW))
+
+
+def test_cells_with_its_timings(sample_logs: Path) -> None:
+    timings = sample_logs / "cells/timings.txt"
+    report = rewrite(
+        sample_logs / "cells",
+        None,
+        RewriteOptions("least-squares", timings=(timings,), dilation=0.5),
+    )
+    parts = report.overheads
+    covered = sum(one.old or 0 for one in parts.events.values())
+    assert covered + (parts.by_dilation.old or 0) == pytest.approx(1)
+    assert covered == pytest.approx(
+        report.figures.seconds(Sum.BRACKETED_OLD) / report.figures.seconds(Sum.OLD)
+    )
+    assert parts.other_brackets.old_s == 0

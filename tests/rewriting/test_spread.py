@@ -1,0 +1,275 @@
+"""Durations spread as measured ones are, decided by place alone, and intervals for their sums."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+from rewritelog import open_logs
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import rewrite
+
+AUTO = "auto"
+NOISE = 0.1
+
+
+def noisy_timings(path: Path, events: int = 1, lines: int = 200, seed: int = 3) -> Path:
+    """Times of 1 ms a unit of the parameter, off by a tenth."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(10, 100, (events, lines)).tolist()
+    return write_timings(path, *[
+        (f"event {k}", 1e-3 * size * draw.normal(1, NOISE), float(size))
+        for k, row in enumerate(sizes) for size in row
+    ])  # fmt: skip
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Six timelines of forty SEBs, each with two brackets of one event and the same parameters."""
+    two = [*bracket(0.1, 0.3), *bracket(0.4, 0.8)]
+    timelines = [[seb(k, k + 1, events=two) for k in range(40)] for _ in range(6)]
+    folder = write_logs(tmp_path / "in", timelines, files=2)
+    for pe in range(6):
+        write_params(folder, pe, *[(k, "event 0", 50) for k in range(40) for _ in range(2)])
+    noisy_timings(tmp_path / "timings")
+    return folder
+
+
+def run(logs: Path, out: str | None = None, **options: Any) -> Report:
+    given = {"spread": "residual", "timings": (logs.parent / "timings",), "force": True} | options
+    model = given.pop("model", AUTO)
+    return rewrite(logs, out and logs.parent / out, RewriteOptions(model, **given))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def brackets(folder: Path) -> np.ndarray:
+    """The lengths of all brackets by PE, SEB and bracket, as the marks of the log bound them."""
+    times = open_logs(folder).events()["r_time"].reshape(6, 40, 2, 2)
+    return np.asarray(times[..., 1] - times[..., 0])
+
+
+def test_durations_lie_around_the_mean_as_the_timings_do(logs: Path) -> None:
+    run(logs, "mean", spread="none")
+    spread = run(logs, "spread")
+    mean = brackets(logs.parent / "mean")
+    assert np.ptp(mean) < 1e-9
+    ratios = brackets(logs.parent / "spread") / mean
+    assert ratios.mean() == pytest.approx(1, abs=0.02)
+    assert ratios.std() == pytest.approx(NOISE, rel=0.2)
+    assert len(np.unique(ratios.round(9))) > 100
+    assert spread.events[0].new_s == pytest.approx(brackets(logs.parent / "spread").sum())
+    assert spread.events[0].expected.seconds == pytest.approx(mean.sum())
+
+
+def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
+    run(logs, "one")
+    run(logs, "two", spread_seed=2)
+    one, two = (brackets(logs.parent / name) for name in ("one", "two"))
+    for axis in range(3):
+        assert (np.diff(one, axis=axis) != 0).mean() > 0.9
+    assert (one != two).mean() > 0.9
+    assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.2
+
+    for pe in (0, 1, 2, 4, 5):
+        (logs / f"param.{pe}").unlink()
+    (logs / "param.3").write_text(
+        "".join(
+            line
+            for line in (logs / "param.3").read_text().splitlines(keepends=True)
+            if int(line.split()[0]) % 3 == 0
+        )
+    )
+    run(logs, "few")
+    assert (brackets(logs.parent / "few")[3, ::3] == one[3, ::3]).all()
+
+
+def test_threads_and_blocks_change_no_byte(logs: Path) -> None:
+    reports = set()
+    written: dict[str, bytes] = {}
+    for jobs, block_bytes in ((1, 1 << 24), (2, 20_000), (4, 1000), (3, 400)):
+        told = run(logs, "out", jobs=jobs, block_bytes=block_bytes).to_json()
+        reports.add(json.dumps(told | {"run": None}))
+        written = written or contents(logs.parent / "out")
+        assert contents(logs.parent / "out") == written
+    assert len(reports) == 1
+
+
+def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_path: Path) -> None:
+    cells = sample_logs / "cells"
+    for spread in ("none", "residual"):
+        options = RewriteOptions(AUTO, timings=(cells / "timings.txt",), spread=spread)
+        report = rewrite(cells, tmp_path / spread, options)
+    assert report.bracketed.interval_s is not None
+    none, residual = (
+        open_logs(tmp_path / name).sebs()["exec_time"] for name in ("none", "residual")
+    )
+    assert np.count_nonzero(none != residual) >= 79
+    changed = residual[none != residual] / none[none != residual]
+    assert 0.7 < changed.min() < changed.max() < 1.4
+
+
+@pytest.mark.parametrize("model", ["constant", "rewritelog.models.constant:Constant"])
+def test_a_model_without_residuals_is_refused(model: str, logs: Path) -> None:
+    with pytest.raises(UsageError, match=r"knows of no residuals.*--spread residual"):
+        run(logs, "out", model=model, timings=())
+    assert not (logs.parent / "out").exists()
+
+
+def test_an_event_without_residuals_is_said(logs: Path) -> None:
+    write_timings(logs.parent / "timings", ("event 0", 0.05, 50.0), ("event 0", 0.05, 50.0))
+    report = run(logs, "out")
+    assert np.ptp(brackets(logs.parent / "out")) < 1e-9
+    (line,) = report.events
+    assert line.not_spread == 480
+    assert any("480 brackets (100 % of those predicted) not spread" in warning
+               for warning in report.warnings)  # fmt: skip
+    assert line.expected.interval_s is None
+
+
+@pytest.mark.parametrize(
+    "options", [{"spread": "some"}, {"spread_seed": -1}, {"spread_seed": 2**64}]
+)
+def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="spread"):
+        RewriteOptions("constant", **options)
+
+
+def test_the_command_line(logs: Path) -> None:
+    command = ["rewrite", str(logs), str(logs.parent / "out"), "--model", AUTO, "--timings",
+               str(logs.parent / "timings"), "--spread", "residual", "--spread-seed=7"]  # fmt: skip
+    run(logs, "wanted", spread_seed=7)
+    done = subprocess.run(
+        [sys.executable, "-m", "rewritelog", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert contents(logs.parent / "out") == contents(logs.parent / "wanted")
+    assert "90 % interval, s" in done.stdout
+    assert "  spread: residual, seed 7\n" in done.stdout
+
+
+def test_nine_in_ten_sums_lie_in_their_intervals(tmp_path: Path) -> None:
+    """Many events with laws of their own; the brackets of the log have times off as the lines."""
+    draw = np.random.default_rng(11)
+    sizes = draw.integers(10, 100, (150, 25))
+    lasting = 1e-3 * sizes * draw.normal(1, NOISE, sizes.shape)
+    timelines = [
+        [seb(k, k + t, events=bracket(0, t)) for k, t in enumerate(row)] for row in lasting.tolist()
+    ]
+    logs = write_logs(tmp_path / "in", timelines)
+    for pe, row in enumerate(sizes.tolist()):
+        write_params(logs, pe, *[(k, f"event {pe}", size) for k, size in enumerate(row)])
+    noisy_timings(tmp_path / "timings", events=150, lines=40)
+    report = run(logs, model="least-squares", model_options={"basis": "linear"}, spread="none")
+    assert len(report.events) == 150
+    inside = 0
+    for line in report.events:
+        low_s, high_s = line.expected.interval_s or (0, 0)
+        assert low_s < line.new_s < high_s
+        assert line.expected.seconds == pytest.approx(line.new_s, rel=1e-12)
+        inside += low_s <= line.old_s <= high_s
+    assert 0.83 <= inside / 150 <= 0.97
+    low_s, high_s = report.bracketed.interval_s or (0, 0)
+    assert low_s < lasting.sum() < high_s
+    assert (high_s - low_s) / lasting.sum() < 0.02
+
+
+def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
+    report = run(logs, spread="none", dilation=0.5)
+    (line,) = report.events
+    spread = report.fitted.total_spread("event 0", 1)
+    assert spread is not None
+    mean_s = line.new_s / 480
+    reach_s = 1.6448536 * mean_s * np.sqrt(480 * spread.single**2 + (480 * spread.common) ** 2)
+    assert line.expected.interval_s == pytest.approx((line.new_s - reach_s, line.new_s + reach_s))
+    told = report.to_json()
+    assert told["interval_level"] == 0.9
+    assert told["events"][0]["low_s"] == pytest.approx(line.new_s - reach_s)
+    assert told["bracketed"]["high_s"] == pytest.approx(line.new_s + reach_s)
+    assert told["events"][0]["coverage"] == spread.coverage
+    assert 0.8 < (spread.coverage or 0) <= 1
+
+
+MODULE = """
+from dataclasses import dataclass, field
+import numpy as np
+from rewritelog.models.base import FittedModel, Model, TotalSpread
+
+FACTORS = {
+    "good": lambda n: np.full(n, 2.0),
+    "negative factor": lambda n: np.full(n, -1.0),
+    "nan": lambda n: np.full(n, np.nan),
+    "too many": lambda n: np.ones(n + 1),
+}
+SPREADS = {
+    "good": TotalSpread(0.1, 0.0),
+    "negative": TotalSpread(-0.1, 0.0),
+    "infinite": TotalSpread(0.1, np.inf),
+    "a number": 0.1,
+}
+
+@dataclass(frozen=True)
+class Fitted(FittedModel):
+    factors: str
+    spread: str
+
+    def predict(self, event, params):
+        return np.ones(len(params))
+
+    def drawn_factors(self, event, params, numbers):
+        return FACTORS[self.factors](len(params))
+
+    def total_spread(self, event, parameters):
+        return SPREADS[self.spread]
+
+class Spreading(Model):
+    needs_timings = False
+
+    @dataclass(frozen=True)
+    class Options:
+        factors: str = field(default="good", metadata={"help": "which factors"})
+        spread: str = field(default="good", metadata={"help": "which spread"})
+
+    def fit(self, timings):
+        return Fitted(self.options.factors, self.options.spread)
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/spreading_models.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    monkeypatch.delitem(sys.modules, "spreading_models", raising=False)
+    return "spreading_models:Spreading"
+
+
+def test_a_plug_in_spreads_by_what_it_answers(logs: Path, plugin: str) -> None:
+    report = run(logs, "out", model=plugin, timings=())
+    assert brackets(logs.parent / "out") == pytest.approx(2)
+    (line,) = report.events
+    assert line.new_s == pytest.approx(960)
+    reach_s = 1.6448536 * 0.1 * np.sqrt(480)
+    assert line.expected.interval_s == pytest.approx((480 - reach_s, 480 + reach_s))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"factors": "negative factor"}, {"factors": "nan"}, {"factors": "too many"},
+     {"spread": "negative"}, {"spread": "infinite"}, {"spread": "a number"}],
+)  # fmt: skip
+def test_a_plug_in_that_answers_badly_leaves_nothing(
+    told: dict[str, str], logs: Path, plugin: str
+) -> None:
+    with pytest.raises(ModelError, match=r"spreading_models:Spreading', event 'event 0'"):
+        run(logs, "out", model=plugin, timings=(), model_options=told)
+    assert not (logs.parent / "out").exists()
