@@ -4,11 +4,12 @@
 - `text`: names made harmless for a terminal, numbers with units
 - `format`: the binary format, declared once with construct, and what is derived from it
 - `kernels`: compiled loops over bytes and times: walk, brackets, remapping, the rewrite of a block
-- `logs`: a log set on disk: summary, timeline files, blocks, columns
+- `logs`: a log set on disk: summary, timeline files, blocks, columns, params
 - `models`: duration models: timings in, seconds out; they know arrays only
 - `output`: output folders that are whole or not there
-- `rewriting`: the pipeline: params and timings, blocks, report
-- `tools`: the other jobs: info, dump, convert, synth
+- `rewriting`: the pipeline: timings, blocks, report
+- `modelling`: models apart from a rewrite: which SEBs to time, fits, and what they are worth
+- `tools`: the other jobs: check, diff, info, dump, convert, synth
 - `cli`: the command line
 
 `tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.

@@ -6,7 +6,8 @@ from pathlib import Path
 import rewritelog
 import tracebigsim
 
-LAYERS = ["errors", "text", "format", "kernels", "logs", "models", "output", "rewriting", "tools",
+LAYERS = ["errors", "text", "format", "kernels", "logs", "models", "output", "rewriting",
+          "modelling", "tools",
           "cli"]  # fmt: skip
 """The package's modules and folders, lowest first."""
 
@@ -14,7 +15,7 @@ MAY_NOT_KNOW = {
     "models": {"format", "kernels", "logs", "output", "tracebigsim"},
     "kernels": {"errors", "text", "logs"},
     "logs": {"models", "output"},
-    "tools": {"models", "rewriting"},
+    "tools": {"models", "rewriting", "modelling"},
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 TARGETS = ("timelines", "lines", "summary", "heads", "log-set", "params", "timings", "formulas",
-           "coefficients")  # fmt: skip
+           "coefficients", "models")  # fmt: skip
 
 
 def _arguments() -> argparse.Namespace:

@@ -17,9 +17,19 @@ from rewritelog.logs.params import list_params, read_params
 from rewritelog.logs.summary import read_summary
 from rewritelog.logs.timelines import read_timeline_file
 from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.checks import checked_prediction, checked_spread
+from rewritelog.models.model_file import (
+    ModelFile,
+    Source,
+    digest_of,
+    model_text,
+    parse_model,
+    writable,
+)
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.texts import read_model_text
 from rewritelog.rewriting.timings import read_timings
+from rewritelog.text import json_text as strict_json
 from rewritelog.tools.checking.rules import Severity
 from rewritelog.tools.checking.run import check_logs
 from rewritelog.tools.comparing.run import compare_logs
@@ -175,6 +185,36 @@ def coefficients_check(work: Path) -> tuple[Check, list[bytes]]:
             fitted.predict("Cell::bonded", np.ones((2, count)))
 
     return _text_check(work / "coefficients.txt", predict), [COEFFICIENTS]
+
+
+def models_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as a model file, and predict by what it holds."""
+
+    def use(text: ModelText) -> None:
+        fitted = parse_model(text.text, text.name).fitted
+        strict_json(fitted.describe())
+        "\n".join([*fitted.summary(), *fitted.warnings()])
+        for event, count in fitted.fits:
+            rows = np.vstack([np.full(count, value) for value in (0.0, 1.0, 50.0, 1e6, -3.0)])
+            checked_prediction(fitted, text.name, event, rows)
+            checked_spread(fitted, text.name, event, count)
+
+    return _text_check(work / "model.json", use), _model_files()
+
+
+def _model_files() -> list[bytes]:
+    """Return small model files: of a formula with classes, and with exact matches."""
+    rows = np.random.default_rng(1).integers(1, 6, (12, 2)).astype(np.float64)
+    samples = [EventTimings("k", rows, 1e-6 * (7 - rows[:, 0]))]
+    formula = ModelText("f.toml", '[[formula]]\nevent = "k"\nparams = ["n", "side"]\n'
+                                  'terms = ["1", "n"]\ncategory = "side"\n')  # fmt: skip
+    source = Source("0", ("t.txt",), len(rows), None, digest_of(samples))
+    models = [
+        load_model("auto", {}, {"formulas": formula}),
+        load_model("least-squares", {"exact_match": "always"}),
+    ]
+    files = [ModelFile(writable(model.fit(samples), "m"), "params", source) for model in models]
+    return [model_text(file).encode() for file in files]
 
 
 def _text_check(path: Path, use: Callable[[ModelText], None]) -> Check:

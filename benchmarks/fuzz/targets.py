@@ -28,6 +28,7 @@ READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
     "timings": readers.timings_check,
     "formulas": readers.formulas_check,
     "coefficients": readers.coefficients_check,
+    "models": readers.models_check,
 }
 
 

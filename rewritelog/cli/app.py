@@ -9,6 +9,15 @@ from typing import Annotated
 import typer
 
 from rewritelog import __version__
+from rewritelog.cli.checking import check_command
+from rewritelog.cli.comparing import diff_command
+from rewritelog.cli.model_files import (
+    compare_command,
+    fit_command,
+    predict_command,
+    verify_command,
+)
+from rewritelog.cli.modelling import sample_command
 from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
 from rewritelog.errors import RewriteLogError, UsageError
@@ -25,6 +34,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("rewrite")(rewrite_command)
+app.command("sample")(sample_command)
+app.command("fit")(fit_command)
+app.command("predict")(predict_command)
+app.command("verify")(verify_command)
+app.command("compare")(compare_command)
+app.command("check")(check_command)
+app.command("diff")(diff_command)
 app.command("info")(info_command)
 app.command("dump")(dump_command)
 app.command("convert")(convert_command)
@@ -70,6 +86,7 @@ def _fail(error: RewriteLogError, code: int) -> None:
     from rewritelog.text import printable  # noqa: PLC0415
 
     if _debug:
-        traceback.print_exception(error)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            typer.echo(printable(line), err=True)
     typer.echo(f"rewritelog: {printable(str(error))}", err=True)
     sys.exit(code)

@@ -4,50 +4,80 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from rewritelog.errors import UsageError
-from rewritelog.models.options import LeastSquaresOptions, SampledOptions
+from rewritelog.models.options import (
+    AutoOptions,
+    CoefficientsOptions,
+    CountersOptions,
+    LeastSquaresOptions,
+    SampledOptions,
+)
 
-_BUILT_IN = {"least-squares": LeastSquaresOptions, "sampled": SampledOptions}
+_BUILT_IN = {
+    "auto": AutoOptions,
+    "least-squares": LeastSquaresOptions,
+    "sampled": SampledOptions,
+    "counters": CountersOptions,
+    "coefficients": CoefficientsOptions,
+}
 
 
-def _flags() -> dict[str, inspect.Parameter]:
-    """Return a parameter for each option of the built-in models, None where it is not given."""
+MODEL_HELP = (
+    "auto (the default with timings), least-squares, sampled, counters, coefficients, constant "
+    "(the default without), the name of a plug-in, or MODULE:CLASS with scikit-learn's fit and "
+    "predict, which runs that module's code."
+)
+
+
+def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
+    """Return a parameter for each option of the built-in models but those taken, None if not given.
+
+    Models that share an option share its flag.
+    """
     flags: dict[str, inspect.Parameter] = {}
     for options in _BUILT_IN.values():
         kinds = get_type_hints(options)
         for field in dataclasses.fields(options):
-            spelled = f"--{field.name.replace('_', '-')}"
-            owners = " and ".join(
-                name
-                for name, owner in _BUILT_IN.items()
-                if field.name in {one.name for one in dataclasses.fields(owner)}
-            )
-            default = "" if field.default is False else f"; default {field.default}"
-            text = f"{field.metadata['help']} [{owners}{default}]"
-            flags[field.name] = inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[
-                    kinds[field.name] | None, typer.Option(spelled, help=text, show_default=False)
-                ],
-            )
+            if field.name not in flags and field.name not in taken:
+                spelled = f"--{field.name.replace('_', '-')}"
+                text = f"{field.metadata['help']} [{_owners(field.name)}]"
+                told = typer.Option(spelled, help=text, show_default=False)
+                flags[field.name] = inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=None,
+                    annotation=Annotated[kinds[field.name] | None, told],
+                )
     return flags
+
+
+def _owners(option: str) -> str:
+    """Return which models have an option, with its default, as in `auto: huber; sampled: huber`."""
+    by_default: dict[object, list[str]] = {}
+    for name, options in _BUILT_IN.items():
+        for field in dataclasses.fields(options):
+            if field.name == option:
+                by_default.setdefault(field.default, []).append(name)
+    if len(by_default) == 1:
+        ((default, names),) = by_default.items()
+        return f"{', '.join(names)}; default {default}"
+    defaults = (f"{default} for {', '.join(names)}" for default, names in by_default.items())
+    return f"default {'; '.join(defaults)}"
 
 
 def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the flags of all built-in models, as one dict `model_options`.
 
-    The dict has what was given, together with the pairs of `--model-option`.
+    The dict has what was given. A flag of the command's own stands for itself alone.
     """
-    flags = _flags()
     signature = inspect.signature(command, eval_str=True)
+    flags = _flags(signature.parameters)
     own = [p for name, p in signature.parameters.items() if name != "model_options"]
 
     @wraps(command)
@@ -73,3 +103,11 @@ def split_pairs(pairs: list[str], flag: str) -> list[tuple[str, str]]:
             raise UsageError(f"{flag} takes NAME=VALUE, not {pair!r}")
         split.append((name, value))
     return split
+
+
+def add_pairs(options: dict[str, Any], pairs: list[str] | None) -> None:
+    """Add the pairs of `--model-option` to the options that flags gave; none may stand twice."""
+    for name, value in split_pairs(pairs or [], "--model-option"):
+        if name in options:
+            raise UsageError(f"the model option {name!r} is given twice")
+        options[name] = value

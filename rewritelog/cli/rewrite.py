@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rewritelog.cli.model_options import split_pairs, with_model_options
+from rewritelog.cli.model_options import MODEL_HELP, add_pairs, split_pairs, with_model_options
 from rewritelog.errors import OutputError, UsageError
-from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions
+from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
+from rewritelog.text import json_text
 
 if TYPE_CHECKING:
     from rewritelog.rewriting.report import Report
     from rewritelog.rewriting.run import Progress
-
-_TERMINATED = 128 + signal.SIGTERM
 
 
 @with_model_options
@@ -29,12 +26,20 @@ def rewrite_command(
     out: Annotated[
         Path | None, typer.Argument(help="The folder to write; it must not exist or be empty.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="constant, least-squares, sampled, or the name of a plug-in.")
-    ] = "constant",
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP, show_default=False)] = None,
     timings: Annotated[
         list[Path] | None,
         typer.Option(help="A file of timing lines to fit to, plain or gzip; repeatable."),
+    ] = None,
+    fitted: Annotated[
+        Path | None,
+        typer.Option(help="A model file of `rewritelog fit`, instead of a model and timings."),
+    ] = None,
+    formulas: Annotated[
+        Path | None, typer.Option(help="A file of formulas, for a model that takes one.")
+    ] = None,
+    coefficients: Annotated[
+        Path | None, typer.Option(help="The file of coefficients of --model coefficients.")
     ] = None,
     params: Annotated[
         Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
@@ -44,7 +49,7 @@ def rewrite_command(
     ] = None,
     model_option: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=VALUE, an option of a plug-in model; repeatable."),
+        typer.Option(help="NAME=VALUE, an option of a model from outside; repeatable."),
     ] = None,
     dilation: Annotated[
         float | None,
@@ -60,6 +65,16 @@ def rewrite_command(
             "the last match wins."
         ),
     ] = None,
+    spread: Annotated[
+        SpreadName,
+        typer.Option(
+            help="none: each predicted duration is the fit's mean; residual: it lies around the "
+            "mean as timing lines that the fit had not seen did."
+        ),
+    ] = "none",
+    spread_seed: Annotated[
+        int, typer.Option(help="The same seed spreads durations in the same way everywhere.", min=0)
+    ] = 1,
     recv: Annotated[
         RecvPolicy,
         typer.Option(
@@ -104,19 +119,21 @@ def rewrite_command(
     """
     if (out is None) != dry_run:
         raise UsageError("OUT is needed" if out is None else "--dry-run takes no OUT")
-    for name, value in split_pairs(model_option or [], "--model-option"):
-        if name in model_options:
-            raise UsageError(f"the model option {name!r} is given twice")
-        model_options[name] = value
+    add_pairs(model_options, model_option)
     options = RewriteOptions(
         model=model,
         model_options=model_options,
         timings=tuple(timings or ()),
+        fitted=fitted,
+        formulas=formulas,
+        coefficients=coefficients,
         params=params,
         clock_hz=clock_hz,
         strict=strict,
         dilation=_dilation(dilation, speedup),
         dilation_for=_dilations_for(dilation_for or []),
+        spread=spread,
+        spread_seed=spread_seed,
         recv=recv,
         copy_params=copy_params,
         force=force,
@@ -134,7 +151,6 @@ def _run(
 
     if report is not None:
         _check_report(report, logs, options)
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
     with _progress(quiet=quiet) as progress:
         account = rewrite_or_serve(logs, out, options, progress)
     if account is None:
@@ -172,7 +188,8 @@ def _check_report(report: Path, logs: Path, options: RewriteOptions) -> None:
         logs if logs.is_dir() else logs.parent,
         *([options.params] if options.params else []),
     ]
-    inputs = {path.resolve() for path in options.timings}
+    files = (*options.timings, options.fitted, options.formulas, options.coefficients)
+    inputs = {path.resolve() for path in files if path is not None}
     taken = report.resolve() in inputs or any(
         report.resolve().parent == folder.resolve() and report.exists() for folder in folders
     )
@@ -183,11 +200,9 @@ def _check_report(report: Path, logs: Path, options: RewriteOptions) -> None:
 
 
 def _write_report(report: Path, account: Report) -> None:
-    try:
-        text = json.dumps(account.to_json(), indent=2, allow_nan=False) + "\n"
-        report.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{report}: cannot be written: {error.strerror}") from error
+    from rewritelog.output import write_text_file  # noqa: PLC0415
+
+    write_text_file(report, json_text(account.to_json(), indent=2) + "\n")
 
 
 @contextmanager

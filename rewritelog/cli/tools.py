@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from rewritelog.text import json_text
 
 Logs = Annotated[Path, typer.Argument(help="The log folder, or its bgTrace file.")]
 Out = Annotated[Path, typer.Argument(help="The folder to write; it must not exist or be empty.")]
@@ -24,7 +25,7 @@ def info_command(
 
     found = survey(open_logs(logs))
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2, allow_nan=False))
+        typer.echo(json_text(found.to_json(), indent=2))
     else:
         typer.echo(found.text())
 

@@ -52,7 +52,7 @@ def failed(done: subprocess.CompletedProcess[str], code: int, *words: str) -> No
 def test_help_is_quick_and_whole() -> None:
     done = run("--help")
     assert done.returncode == 0
-    for command in ("rewrite", "info", "dump", "convert", "synth"):
+    for command in ("rewrite", "fit", "predict", "verify", "compare", "info", "dump", "synth"):
         assert command in done.stdout
         assert run(command, "--help").returncode == 0
 
@@ -144,9 +144,9 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         (["OUT", "--dilation-for", "name=-2"], "above 0"),
         (["OUT", "--recv", "drop"], "--recv"),
         (["OUT", "--jobs", "-1"], "--jobs"),
-        (["OUT", "--model", "nonsense"], "constant, least-squares, sampled"),
+        (["OUT", "--model", "nonsense"], "auto, coefficients, constant, counters, least-squares"),
         (["OUT", "--model", "least-squares"], "needs a file of timing lines"),
-        (["OUT", "--timings", "TIMINGS"], "takes no timings"),
+        (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),
         (["OUT", "--basis", "linear"], "basis"),
         (["OUT", "--basis", "cubic"], "--basis"),
         (["OUT", "--model", "sampled", "--timings", "TIMINGS", "--fraction", "2"], "fraction"),

@@ -77,6 +77,16 @@ def test_outliers_of_a_hundred_times_are_left_aside(share: float):
     assert any("more than 2" in text for text in fitted.warnings()), fitted.warnings()
 
 
+@pytest.mark.parametrize("name", ["linear", "three loop bounds", "n/p", "sum and product"])
+@pytest.mark.parametrize("factor", [0.1, 0.01])
+def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: float):
+    """In units of its own time, one line a hundred times too short outweighs ten thousand."""
+    law = LAWS[name]
+    timings = law.timings(60, seed=3, noise=0.02)
+    timings.seconds[5:26:7] *= factor
+    assert errors_elsewhere(auto(timings), law).mean() < 0.03
+
+
 def test_squares_follow_outliers_and_huber_does_not():
     law = LAWS["linear"]
     timings = law.timings(60, seed=10)

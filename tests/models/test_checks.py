@@ -75,11 +75,27 @@ def test_other_answers_are_refused_by_name(answer, problem):
             Prediction(np.ones(3), np.zeros(3, dtype=bool), np.zeros(1, dtype=bool)),
             r"outside has shape \(1,\)",
         ),
+        (Prediction(np.ones(3), *[np.zeros(3, bool)] * 2, np.ones(3)), "remote is of type float64"),
+        (
+            Prediction(np.ones(3), *[np.zeros(3, bool)] * 3, np.zeros(2, bool)),
+            r"negative has shape \(2,\)",
+        ),
     ],
 )
 def test_judgements_are_checked_too(answer, problem):
     with pytest.raises(ModelError, match=problem):
         check(Judges(answer))
+
+
+def test_masks_that_a_model_does_not_know_are_made_up():
+    judged = check(Answers(np.array([-1.0, np.nan, 1.0])))
+    assert judged.negative.tolist() == [True, False, False]
+    assert judged.remote.tolist() == [False] * 3
+    known = Prediction(
+        np.ones(3), np.zeros(3, bool), np.zeros(3, bool), np.ones(3, bool), np.eye(3, dtype=bool)[1]
+    )
+    assert check(Judges(known)).remote.all()
+    assert check(Judges(known)).negative.tolist() == [False, True, False]
 
 
 class Fits(Model):

@@ -70,7 +70,7 @@ def test_the_built_in_models_are_known_by_their_entry_points():
 
 
 def test_an_unknown_model_lists_the_known_ones():
-    with pytest.raises(UsageError, match=r"'leastsquares'; known models: coefficients, constant, "):
+    with pytest.raises(UsageError, match=r"'leastsquares'; known models: auto, coefficients, "):
         load_model("leastsquares", {})
 
 

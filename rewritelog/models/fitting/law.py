@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rewritelog.models.base import Floats
-from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.expressions import Expression
 
 
 @dataclass(frozen=True)
@@ -94,19 +93,3 @@ class Law:
                 "highest": self.guard.highest.tolist(),
             }
         return law
-
-    @classmethod
-    def from_json(cls, law: Mapping[str, Any]) -> Law:
-        """Return the law that `to_json` wrote; raise `KeyError`, `TypeError` or `ValueError`."""
-        guard = None
-        if "bounds" in law:
-            given = law["bounds"]
-            guard = Guard(
-                np.asarray(given["lowest"], dtype=np.float64),
-                np.asarray(given["highest"], dtype=np.float64),
-                float(given["least_s"]),
-                None if given["most_s"] is None else float(given["most_s"]),
-            )
-        terms = tuple(parse(str(term["term"])) for term in law["terms"])
-        coefficients = np.array([float(term["coefficient"]) for term in law["terms"]])
-        return cls(terms, coefficients, float(law["calibration"]), guard)

@@ -1,0 +1,129 @@
+"""`rewritelog fit`, `predict`, `verify`, `compare` and `rewrite --fitted` as a user runs them."""
+
+import json
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
+
+
+def run(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def timings(sample_logs: Path, tmp_path: Path) -> Path:
+    """Return every fifth of the real timing lines of the cells."""
+    lines = (sample_logs / "cells" / "timings.txt").read_text().splitlines(keepends=True)
+    path = tmp_path / "timings.txt"
+    path.write_text("".join(lines[::5]))
+    return path
+
+
+def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    done = run("fit", timings, "-o", model)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Cell::pairForces(p1, p2)" in done.stdout
+    assert f"written: {model}" in done.stdout
+
+    done = run("verify", model, timings, "--worst", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Cell::bonded" in done.stdout
+    assert f"{timings}:" in done.stdout
+    done = run("verify", model, timings, "--json")
+    assert json.loads(done.stdout)["overall"]["mean_relative_error"] < 0.1
+
+    cells = sample_logs / "cells"
+    done = run("predict", model, cells / "param.0", cells / "param.1")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *lines = done.stdout.splitlines()
+    assert head == "file,line,seb,event,params,predicted_s,determined_by"
+    records = sum(len((cells / f"param.{pe}").read_text().splitlines()) for pe in (0, 1))
+    assert len(lines) == records
+    done = run("predict", model, cells / "param.0", "--format", "jsonl")
+    assert json.loads(done.stdout.splitlines()[0])["event"] == "Cell::pairForces"
+
+    done = run("rewrite", cells, "--dry-run", "--fitted", model)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(made-by auto" in done.stdout
+    done = run("rewrite", cells, "--dry-run", "--timings", timings)
+    assert "model: auto (weights relative, loss huber, exact-match auto)" in done.stdout
+
+
+def test_models_side_by_side(timings: Path) -> None:
+    done = run("compare", timings, "--models", "least-squares, constant", "--folds", "4")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "least-squares" in done.stdout
+    done = run("compare", timings, "--models", "least-squares", "--fraction", "0.3", "--json",
+               "--basis", "linear", "--exact-match", "never", "--weights", "uniform")  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["options"] == {"basis": "linear", "exact_match": "never", "weights": "uniform"}
+    assert told["models"][0]["fits"] == 1
+
+
+def test_options_of_a_fit(timings: Path) -> None:
+    done = run("fit", timings, "--model", "least-squares", "--loss", "huber", "--weights",
+               "uniform", "--exact-match", "always", "--json")  # fmt: skip
+    assert done.returncode == 0
+    told = json.loads(done.stdout)["model"]
+    assert told["options"] == {"weights": "uniform", "loss": "huber", "exact_match": "always",
+                               "basis": "quadratic"}  # fmt: skip
+
+
+def test_malformed_lines_are_told_on_stderr(timings: Path, tmp_path: Path) -> None:
+    assert (
+        run("fit", timings, "-o", tmp_path / "m.json", "--model", "least-squares").returncode == 0
+    )
+    torn = tmp_path / "torn.txt"
+    torn.write_text("TRACEBIGSIM: event:{ \x1b[31mk } time:{ x }\n")
+    done = run("predict", tmp_path / "m.json", torn)
+    assert done.returncode == 0
+    assert "1 malformed line left out" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert run("predict", tmp_path / "m.json", torn, "--strict").returncode == 1
+
+
+def test_names_in_a_model_file_are_harmless(timings: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.json"
+    assert run("fit", timings, "-o", model, "--model", "least-squares").returncode == 0
+    model.write_text(model.read_text().replace("Cell::bonded", "\\u001b[31m"))
+    done = run("verify", model, timings)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    model.write_text(model.read_text().replace('"version"', '"\\u001b[31m"'))
+    done = run("verify", model, timings)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
+    cells = sample_logs / "cells"
+    for args, code, word in (
+        (["fit", timings, "--model", "constant"], 2, "is not fitted"),
+        (["fit", timings, "--model", "nonsense"], 2, "auto, coefficients, constant, counters"),
+        (["fit", timings, "--basis", "linear"], 2, "no option 'basis'"),
+        (["fit", timings, "-o", timings], 1, "would replace an input"),
+        (["fit", tmp_path / "none"], 1, "No such file"),
+        (["fit"], 2, "TIMINGS"),
+        (["predict", timings, timings], 1, "is not JSON"),
+        (["predict", timings], 2, "FILE"),
+        (["verify", tmp_path / "none.json", timings], 1, "none.json: cannot be read"),
+        (["compare", timings, "--models", ""], 2, "one model or more"),
+        (["compare", timings, "--models", "auto", "--folds", "1"], 2, "2 folds"),
+        (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "is not JSON"),
+        (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "no --model"),
+    ):
+        done = run(*args)
+        assert done.returncode == code, done.stderr
+        assert word in done.stderr
+        assert "Traceback" not in done.stderr

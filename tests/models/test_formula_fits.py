@@ -1,0 +1,139 @@
+"""Fits by formulas: their terms and nothing else, and a fit for each class of an event."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from models.laws import relative_errors
+
+from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.options import AutoOptions
+
+PAIRS = """
+[[formula]]
+event = "pair"
+params = ["n", "x1", "y1", "z1", "x2", "y2", "z2"]
+terms = ["1", "n"]
+category = "torus_distance(x1, y1, z1, x2, y2, z2, 4, 4, 4)"
+"""
+SECONDS = {0: 9e-6, 1: 5e-6, 2: 2e-6, 3: 1e-6}
+"""Of one unit of work, by the distance on the torus."""
+
+
+def by_formula(text, *timings, **options):
+    return Auto(AutoOptions(**options), ModelText("my.toml", text)).fit(timings)
+
+
+def pairs(count=600, seed=1, noise=0.01, distances=(0, 1, 2, 3)):
+    """Pairs of neighbouring cells on a torus of 4 × 4 × 4."""
+    rng = np.random.default_rng(seed)
+    steps = np.array([step for step in itertools.product((-1, 0, 1), repeat=3)
+                      if sum(map(abs, step)) in distances])  # fmt: skip
+    here = rng.integers(0, 4, (count, 3))
+    step = steps[rng.integers(0, len(steps), count)]
+    work = rng.integers(10, 500, count)
+    params = np.column_stack((work, here, (here + step) % 4)).astype(np.float64)
+    unit = np.vectorize(SECONDS.get)(np.abs(step).sum(axis=1))
+    seconds = (3e-5 + unit * work) * np.exp(rng.normal(0, noise, count))
+    return EventTimings("pair", params, seconds)
+
+
+def test_the_terms_of_a_formula_and_no_others_are_fitted(event):
+    p = np.arange(1.0, 41)
+    text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1^2"]\n'
+    fitted = by_formula(text, event(p, np.sqrt(p), seconds=1e-6 * (5 + 2 * p**2)))
+    (described,) = fitted.describe()["events"]
+    assert "p1^2" in "".join(fitted.summary())
+    law = fitted.fits["kernel", 2].whole.law
+    assert [str(term) for term in law.terms] == ["1", "p1^2"]
+    assert law.coefficients == pytest.approx([5e-6, 2e-6], rel=1e-6)
+    assert described["event"] == "kernel"
+
+
+def test_an_event_without_a_formula_is_fitted_automatically(event):
+    p = np.arange(1.0, 41)
+    text = '[[formula]]\nevent = "another"\nterms = ["1"]\n'
+    fitted = by_formula(text, event(p, seconds=1e-6 * p))
+    assert fitted.predict("kernel", np.array([[20.5]])) == pytest.approx([20.5e-6], rel=1e-3)
+
+
+def test_a_term_of_either_sign_is_taken_as_the_samples_say(event):
+    p = np.arange(1.0, 41)
+    text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\n'
+    fitted = by_formula(text, event(p, seconds=1e-6 * (50 - p)))
+    assert fitted.predict("kernel", np.array([[10.0]])) == pytest.approx([40e-6], rel=1e-6)
+    assert fitted.predict("kernel", np.array([[60.0]]))[0] >= 0
+
+
+def test_classes_by_the_distance_on_a_torus_have_a_fit_each():
+    timings, others = pairs(seed=1), pairs(seed=2, noise=0.0)
+    fitted = by_formula(PAIRS, timings)
+    predicted = fitted.predict("pair", others.params)
+    assert relative_errors(predicted, others.seconds).mean() < 0.01
+    fit = fitted.fits["pair", 7]
+    assert [which.value for which in fit.classes[1:]] == [0, 1, 2, 3]
+    one_for_all = by_formula(PAIRS.rsplit("\n", 2)[0], timings).predict("pair", others.params)
+    assert relative_errors(one_for_all, others.seconds).mean() > 0.2
+
+
+def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples():
+    timings = pairs(distances=(1, 2))
+    fitted = by_formula(PAIRS, timings)
+    unseen = pairs(seed=3, distances=(3,)).params
+    whole = by_formula(PAIRS.rsplit("\n", 2)[0], timings)
+    assert fitted.predict("pair", unseen).tobytes() == whole.predict("pair", unseen).tobytes()
+
+
+def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples():
+    some, few = pairs(distances=(1,)), pairs(count=7, seed=4, distances=(3,))
+    timings = EventTimings("pair", np.vstack((some.params, few.params)),
+                           np.concatenate((some.seconds, few.seconds)))  # fmt: skip
+    fit = by_formula(PAIRS, timings).fits["pair", 7]
+    assert [which.value for which in fit.classes] == [None, 1]
+
+
+def test_a_category_that_is_no_number_leaves_its_rows_to_the_law_of_all_samples(event):
+    p = np.arange(0.0, 60)
+    text = (
+        '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\ncategory = "floor(10/p1)*0 + p1/p1"\n'
+    )
+    fitted = by_formula(text, event(p, seconds=1e-6 * (3 + p)))
+    seconds = fitted.predict("kernel", np.array([[0.0], [10.0]]))
+    assert seconds == pytest.approx([3e-6, 13e-6], rel=1e-3)
+
+
+def test_a_formula_that_does_not_fit_the_parameters_is_said(event):
+    text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p3"]\n'
+    p = np.arange(1.0, 41)
+    fitted = by_formula(text, event(p, seconds=1e-6 * p))
+    assert any("kernel" in text and "my.toml" in text for text in fitted.warnings())
+
+
+def test_intervals_and_spread_are_those_of_the_class(event):
+    rng = np.random.default_rng(5)
+    kind = np.tile([0.0, 1.0], 200)
+    p = rng.uniform(1, 100, 400)
+    seconds = 1e-6 * p * np.exp(rng.normal(0, np.where(kind > 0, 0.3, 0.01)))
+    text = '[[formula]]\nevent = "kernel"\nterms = ["p1"]\ncategory = "p2"\n'
+    fitted = by_formula(text, event(p, kind, seconds=seconds))
+    low, high = fitted.interval("kernel", np.array([[50.0, 0.0], [50.0, 1.0]]))
+    assert high[0] / low[0] < 1.1
+    assert high[1] / low[1] > 1.8
+
+
+def test_namds_pairs_fall_into_classes(reference_timings):
+    """By the distance of two patches: the fit of all samples alone is twice as far off."""
+    (pair,) = (one for one in reference_timings("namd") if one.event.startswith("calc_pair"))
+    fold = np.random.default_rng(6).permutation(len(pair.seconds)) % 4
+    part = EventTimings(pair.event, pair.params[fold > 0], pair.seconds[fold > 0])
+    errors = []
+    for category in ("", 'category = "torus_distance(p3, p4, p5, p6, p7, p8, 6, 6, 6)"\n'):
+        text = f'[[formula]]\nevent = "calc_pair_*"\nterms = ["1", "p9", "p10"]\n{category}'
+        predicted = by_formula(text, part, exact_match="never").predict(
+            pair.event, pair.params[fold == 0]
+        )
+        errors.append(relative_errors(predicted, pair.seconds[fold == 0]).mean())
+    assert errors[1] < errors[0]

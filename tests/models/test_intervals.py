@@ -1,0 +1,104 @@
+"""Intervals and drawn spread come from held-out errors: they hold what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models.laws import LAWS, auto
+
+from rewritelog.models.fitting.event_fit import quantiles
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.normal(0, 0.1, n),
+        lambda rng, n: rng.uniform(-0.2, 0.2, n),
+        lambda rng, n: rng.exponential(0.1, n),
+    ],
+    ids=["normal", "uniform", "skewed"],
+)
+def test_nine_in_ten_further_measurements_lie_in_the_interval(draw):
+    law = LAWS["sum and product"]
+    rng = np.random.default_rng(1)
+    timings = law.timings(300, seed=2)
+    timings.seconds[:] *= np.exp(draw(rng, 300))
+    fitted = auto(timings)
+    rows = law.params(3000, rng)
+    measured = law.seconds(rows) * np.exp(draw(rng, 3000))
+    low, high = fitted.interval("kernel", rows)
+    assert 0.86 < ((measured >= low) & (measured <= high)).mean() < 0.94
+
+
+def test_intervals_of_real_kernels_hold_nine_in_ten_lines(sample_timings):
+    inside = count = 0
+    for samples in sample_timings:
+        fold = np.random.default_rng(3).permutation(len(samples.seconds)) % 2
+        part = type(samples)(samples.event, samples.params[fold > 0], samples.seconds[fold > 0])
+        low, high = auto(part).interval(samples.event, samples.params[fold == 0])
+        measured = samples.seconds[fold == 0]
+        inside += ((measured >= low) & (measured <= high)).sum()
+        count += len(measured)
+    assert 0.85 < inside / count < 0.95
+
+
+def test_the_prediction_lies_within_its_interval():
+    timings = LAWS["three loop bounds"].timings(100, seed=4, noise=0.1)
+    fitted = auto(timings)
+    low, high = fitted.interval("kernel", timings.params)
+    seconds = fitted.predict("kernel", timings.params)
+    assert ((low < seconds) & (seconds < high)).all()
+
+
+def test_too_few_samples_and_unknown_events_have_no_interval(event):
+    fitted = auto(event([1.0, 2.0], seconds=[1.0, 2.0]))
+    for name in ("kernel", "unknown"):
+        low, high = fitted.interval(name, np.array([[1.5]]))
+        assert np.isnan([low, high]).all()
+
+
+def test_drawn_factors_are_the_held_out_errors_at_their_numbers():
+    timings = LAWS["linear"].timings(400, seed=5, noise=0.1)
+    fitted = auto(timings)
+    rows = np.full((10_000, 1), 50.0)
+    numbers = np.random.default_rng(6).uniform(0, 1, 10_000)
+    factors = fitted.drawn_factors("kernel", rows, numbers)
+    assert np.log(factors).std() == pytest.approx(0.1, rel=0.15)
+    assert factors.mean() == pytest.approx(1, abs=0.02)
+    rising = fitted.drawn_factors("kernel", rows[:100], np.arange(100) / 100)
+    assert (np.diff(rising) >= 0).all()
+
+
+def test_a_row_draws_the_same_factor_in_any_company():
+    fitted = auto(LAWS["linear"].timings(100, seed=7, noise=0.1))
+    rows = np.linspace(1, 900, 50)[:, None]
+    numbers = np.random.default_rng(8).uniform(0, 1, 50)
+    together = fitted.drawn_factors("kernel", rows, numbers)
+    alone = [fitted.drawn_factors("kernel", rows[i : i + 1], numbers[i : i + 1]) for i in range(50)]
+    assert together.tobytes() == np.concatenate(alone).tobytes()
+
+
+def test_an_exact_law_has_an_interval_of_no_width():
+    fitted = auto(LAWS["linear"].timings(60, seed=9))
+    low, high = fitted.interval("kernel", np.array([[100.0]]))
+    assert high[0] == pytest.approx(low[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 5, 20, 99, 1000])
+def test_the_bounds_of_an_interval_are_never_too_narrow(count):
+    """Of n + 1 values in random order, each place of the last one is as likely as any other."""
+    rising = np.arange(count, dtype=np.float64)
+    low, high = quantiles(rising, np.array([0.05, 0.95]))
+    further = np.arange(count + 1) - 0.5
+    assert ((further >= low) & (further <= high)).mean() >= min(
+        0.9, (count - 1) / (count + 1)
+    ) - 1e-9
+
+
+def test_the_spread_of_a_mean_falls_with_the_samples():
+    law = LAWS["linear"]
+    few, many = (auto(law.timings(n, seed=10, noise=0.1)).total_spread("kernel", 1)
+                 for n in (50, 800))  # fmt: skip
+    assert many.single == pytest.approx(0.1, rel=0.2)
+    assert many.common < 0.5 * few.common
+    assert many.common < 0.1 * many.single

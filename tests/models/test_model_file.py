@@ -1,0 +1,345 @@
+"""Model files: what is read back predicts to the bit, and no file does any harm."""
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import ModelError
+from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.checks import (
+    checked_factors,
+    checked_fit,
+    checked_prediction,
+    checked_spread,
+)
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.from_file import model_of
+from rewritelog.models.model_file import (
+    ModelFile,
+    Source,
+    digest_of,
+    model_text,
+    parse_model,
+    writable,
+)
+from rewritelog.models.options import AutoOptions
+from rewritelog.models.registry import load_model
+
+FORMULA = """
+[[formula]]
+event = "kernel"
+params = ["n", "side"]
+terms = ["1", "n"]
+category = "side"
+"""
+
+FALLING = """
+[[formula]]
+event = "kernel"
+params = ["n"]
+terms = ["1", "n"]
+"""
+
+
+def file_of(timings: Any, name: str = "auto", columns: str = "params", **options: Any) -> ModelFile:
+    fitted = writable(load_model(name, options).fit(timings), name)
+    return ModelFile(fitted, columns, Source("1.2", ("t.txt",), 3, None, digest_of(timings)))
+
+
+def some(timings: list[EventTimings]) -> list[EventTimings]:
+    """Return every fifth line, for speed."""
+    return [EventTimings(one.event, one.params[::5], one.seconds[::5]) for one in timings]
+
+
+def again(file: ModelFile) -> ModelFile:
+    """Return what is read back from the file, which is strict JSON and writes as it was."""
+    text = model_text(file)
+    json.loads(text, parse_constant=pytest.fail)
+    back = parse_model(text, "m.json")
+    assert model_text(back) == text
+    return back
+
+
+def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
+    """All that two fits say of the samples, and of rows far from them, is the same to the bit."""
+    for samples in timings:
+        event, params = samples.event, samples.params
+        rows = np.vstack([params, 1.37 * params, params - 11.3, -params, 1e6 * params])
+        mine, yours = first.judge(event, rows), second.judge(event, rows)
+        numbers = np.linspace(0, 0.999, len(rows))
+        pairs = [
+            *((getattr(mine, what), getattr(yours, what))
+              for what in ("seconds", "exact", "outside", "remote", "negative")),
+            *zip(first.interval(event, rows), second.interval(event, rows), strict=True),
+            tuple(one.drawn_factors(event, rows, numbers) for one in (first, second)),
+        ]  # fmt: skip
+        for a, b in pairs:
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        count = params.shape[1]
+        assert first.total_spread(event, count) == second.total_spread(event, count)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("auto", {}),
+        ("auto", {"exact_match": "always", "weights": "uniform"}),
+        ("least-squares", {}),
+        ("least-squares", {"exact_match": "always", "basis": "linear"}),
+        ("sampled", {"fraction": "0.1"}),
+    ],
+)
+def test_real_fits_predict_to_the_bit(
+    name: str, options: dict[str, str], sample_timings: list[EventTimings]
+) -> None:
+    timings = some(sample_timings)
+    file = file_of(timings, name, **options)
+    back = again(file)
+    same_bits(file.fitted, back.fitted, timings)
+    assert back.fitted.describe() == file.fitted.describe()
+    assert back.fitted.summary() == file.fitted.summary()
+    assert back.fitted.warnings() == file.fitted.warnings()
+    assert back.source == file.source
+
+
+def test_reference_fits_predict_to_the_bit(
+    reference_timings: Callable[[str], list[EventTimings]],
+) -> None:
+    timings = reference_timings("namd")
+    file = file_of(timings, "least-squares", exact_match="auto")
+    same_bits(file.fitted, again(file).fitted, timings)
+
+
+def test_classes_of_a_formula_are_kept(event: Callable[..., EventTimings]) -> None:
+    n, side = np.arange(40.0), np.arange(40) % 2
+    timings = [event(n, side, seconds=1 + n * (1 + side))]
+    model = Auto(AutoOptions(), ModelText("f.toml", FORMULA))
+    fitted = model.fit(timings)
+    file = ModelFile(fitted, "params", Source("1", (), 40, 2e9, digest_of(timings)))
+    back = again(file)
+    assert len(back.fitted.fits["kernel", 2].classes) == 3
+    assert back.fitted.extra["formulas"] == "f.toml"
+    same_bits(fitted, back.fitted, timings)
+
+
+def test_degenerate_samples(event: Callable[..., EventTimings]) -> None:
+    timings = [
+        event(seconds=[2.0], name="no parameters"),
+        event(seconds=[1.0, 2.0, 1.5] * 5, name="no parameters, many"),
+        event([3.0], seconds=[1.0], name="one sample"),
+        event([3.0] * 6, [1, 2, 3, 4, 5, 6], seconds=[0.0] * 6, name="all zero"),
+        event([1.0, 2.0], seconds=[np.nan, np.nan], name="unusable"),
+        event([1e300, 2e300, 3e300], seconds=[1e-300, 2e-300, 3e-300], name="huge"),
+        event([1.0, 2, 3, 4, 5], seconds=[5.0, 4, 3, 2, 1], name="falling \x1b[31m {é}"),
+    ]
+    for name in ("auto", "least-squares"):
+        for exact in ("always", "never"):
+            file = file_of(timings, name, exact_match=exact)
+            back = again(file)
+            with np.errstate(all="ignore"):
+                same_bits(file.fitted, back.fitted, timings)
+            assert back.fitted.unfitted == (("unusable", 1),)
+
+
+def test_a_fit_of_counters_says_so(event: Callable[..., EventTimings]) -> None:
+    timings = [event([1.0, 2, 3, 4], [5.0, 5, 6, 6], seconds=[1.0, 2, 3, 4])]
+    back = again(file_of(timings, "counters", "counters"))
+    assert model_of(back).columns == "counters"
+    assert model_of(again(file_of(timings))).columns == "params"
+
+
+def test_a_read_model_is_a_model(sample_timings: list[EventTimings]) -> None:
+    back = again(file_of(some(sample_timings)))
+    model = model_of(back)
+    assert not model.needs_timings
+    assert checked_fit(model, "m.json", ()) is back.fitted
+    assert model.options.made_by == "auto"
+
+
+def test_the_digest_is_of_every_number(event: Callable[..., EventTimings]) -> None:
+    def digest(params: list[float], seconds: list[float], name: str = "k") -> str:
+        return digest_of([event(params, seconds=seconds, name=name)])
+
+    first = digest([1.0, 2.0], [3.0, 4.0])
+    assert first == digest([1.0, 2.0], [3.0, 4.0])
+    others = [
+        digest([1.0, 2.0], [3.0, np.nextafter(4.0, 5.0)]), digest([2.0, 1.0], [3.0, 4.0]),
+        digest([1.0, 2.0], [3.0, 4.0], "l"), digest([1.0], [3.0]),
+        digest_of([event(seconds=[1.0, 2.0, 3.0, 4.0], name="k")]),
+    ]  # fmt: skip
+    assert len({first, *others}) == 6
+
+
+def test_outside_regressors_are_refused_by_name(
+    event: Callable[..., EventTimings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    fitted = load_model("regressors:Plane", {}).fit([event([1.0, 2], seconds=[1.0, 2.0])])
+    with pytest.raises(ModelError, match=r"'regressors:Plane' cannot be written .* no code"):
+        writable(fitted, "regressors:Plane")
+
+
+@pytest.fixture
+def document(event: Callable[..., EventTimings]) -> dict[str, Any]:
+    """Return a model file as JSON has it: falling times have bounds, twins have exact matches."""
+    falling = event([1.0, 2, 3, 4, 5, 1] * 4, seconds=[5.0, 4, 3, 2, 1, 5.1] * 4)
+    plain = event([1.0, 2, 3, 4] * 3, [5.0, 5, 6, 7] * 3, seconds=[1.0, 2, 3, 4] * 3, name="plain")
+    formula = ModelText("f.toml", FALLING)
+    fitted = Auto(AutoOptions(exact_match="always"), formula).fit([falling, plain])
+    file = ModelFile(fitted, "params", Source("1", ("t",), 36, None, "0" * 64))
+    made: dict[str, Any] = json.loads(model_text(file))
+    assert made["events"][0]["classes"][0]["law"]["bounds"]
+    return made
+
+
+LAW = ("events", 1, "classes", 0, "law")
+BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
+    (("format",), "other", r"m\.json: \$: is no model file"),
+    (("version",), 2, "is not of version 1"),
+    (("version",), True, "is not of version 1"),
+    (("events",), {}, r"\$\.events: must be a list, not an object"),
+    (("source", "lines"), -1, r"\$\.source\.lines: must be a count, not -1"),
+    (("source", "sha256"), None, r"\$\.source\.sha256: must be a text, not null"),
+    (("columns",), "x", "must be 'params' or 'counters'"),
+    (("extra",), [], r"\$\.extra: must be an object"),
+    (("options", "loss"), [], r"\$\.options\.loss: must be a text, a number"),
+    (("events", 1, "event"), 7, r"\$\.events\[1\]\.event: must be a text, not 7"),
+    (("events", 1, "event"), "x" * 10_001, "10001 characters"),
+    (("events", 1, "parameters"), 21, "at most 20"),
+    (("events", 1, "lowest"), [1.0], r"lowest: must have 2 numbers, not 1"),
+    (("events", 1, "lowest"), [1.0, "1"], r'lowest\[1\]: must be a number, not "1"'),
+    (("events", 1, "highest"), [1.0, True], "must be a number, not true"),
+    (("events", 1, "classes"), [], "the law of all samples is missing"),
+    (("events", 1, "classes", 0, "value"), 1.0, "first class has the value null"),
+    (("events", 1, "category"), "p1 +", r"\$\.events\[1\]\.category, column 5"),
+    ((*LAW, "terms", 0, "term"), "p3", r"terms\[0\]\.term, column 1: there is no parameter"),
+    ((*LAW, "terms", 0, "term"), "1 + system(p1)", r"column 5: unknown function 'system'"),
+    ((*LAW, "terms", 0, "term"), "(" * 5000 + "1" + ")" * 4999, "nested|more than"),
+    ((*LAW, "terms", 0, "coefficient"), "nan", 'must be a number, not "nan"'),
+    ((*LAW, "terms", 0, "coefficient"), 10**400, "larger than any float64"),
+    ((*LAW, "terms", 0, "more"), 1, "has an unknown key, 'more'"),
+    ((*LAW, "calibration"), None, "must be a number, not null"),
+    (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root\[0\]: must have"),
+    (("events", 1, "classes", 0, "quality", "rank"), 1.5, "must be a count, not 1.5"),
+    (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "do not rise"),
+    (("events", 1, "exact", "weights", 0), 1.5, "between 0 and 1"),
+    (("events", 1, "exact", "params", 0), [2.0, 5.0], "holds a row twice"),
+    (("events", 1, "exact", "seconds"), [1.0], "must have 4 numbers, not 1"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "said"), BREAKS, ids=[one[2][:30] for one in BREAKS])
+def test_each_defect_is_named(
+    path: tuple[Any, ...], value: object, said: str, document: dict[str, Any]
+) -> None:
+    place: Any = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ModelError, match=said) as refused:
+        parse_model(json.dumps(document), "m.json")
+    assert str(refused.value).startswith("m.json: $")
+
+
+def test_a_missing_key_and_an_event_twice(document: dict[str, Any]) -> None:
+    document["events"].append(document["events"][0])
+    with pytest.raises(ModelError, match=r"\$\.events\[2\]: stands twice"):
+        parse_model(json.dumps(document), "m.json")
+    del document["events"][0]["classes"][0]["law"]["calibration"]
+    with pytest.raises(ModelError, match=r"\[0\]\.law: has no 'calibration'"):
+        parse_model(json.dumps(document), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "m.json:1:1: is not JSON"),
+        ('{\n "format": }', "m.json:2:12: is not JSON"),
+        ("[" * 100_000, "m.json: is nested too deep|is not JSON"),
+        ("[" * 30 + "]" * 30, "nested more than 20 deep"),
+        ('{"a": NaN}', "NaN is no number of JSON"),
+        ('{"a": -Infinity}', "-Infinity is no number of JSON"),
+        ('{"a": 1e999}', "1e999 is larger than any float64"),
+        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ("9" * 10_000, "m.json: "),
+        ("[]", r"m\.json: \$: is no model file"),
+        ("null", "is no model file"),
+    ],
+)
+def test_what_is_no_model_file(text: str, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        parse_model(text, "m.json")
+
+
+def test_many_rows_of_one_hash_are_refused(
+    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rewritelog.models.model_file.MOST_ALIKE", 0)
+    with pytest.raises(ModelError, match=r"exact\.params: has 1 rows of one hash; at most 0"):
+        parse_model(json.dumps(document), "m.json")
+
+
+def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
+    rows = np.array([[1.0, 5.0], [4.0, 7.0]])
+    before = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
+    for values in document["events"][1]["exact"].values():
+        values.reverse()
+    after = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
+    assert before.tobytes() == after.tobytes()
+
+
+ODD: list[Any] = [None, True, -1, 0, 1, 3, 1e308, -1e308, 1e-320, "", "p1", "nan", "inf", "p1/0",
+                  "exp(p1)", "min(", [], {}, [[]], 10**400, 2**62, [1, 2], "\x1b[31m"]  # fmt: skip
+
+
+def test_random_damage_is_refused_or_harmless(document: dict[str, Any]) -> None:
+    rng = random.Random(4)  # noqa: S311 - damage that can be made again
+    places = [place for place in walk(document) if place and max_index(place) < 3]
+    for _ in range(600):
+        damaged = copy.deepcopy(document)
+        place = rng.choice(places)
+        inner: Any = damaged
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = rng.choice(ODD)
+        try:
+            file = parse_model(json.dumps(damaged), "m.json")
+        except ModelError as error:
+            assert str(error).startswith("m.json")  # noqa: PT017 - each of many must name the file
+        else:
+            use(file)
+
+
+def use(file: ModelFile) -> None:
+    """Do with a model all that is done with one; only a `ModelError` may come of it."""
+    fitted = file.fitted
+    fitted.summary()
+    fitted.warnings()
+    json.dumps(fitted.describe(), allow_nan=False)
+    model_text(file)
+    for event, count in fitted.fits:
+        rows = np.vstack([np.full((2, count), value) for value in (0.0, 1.0, 100.0, 1e6, -3.0)])
+        try:
+            checked_prediction(fitted, "m", event, rows)
+            checked_factors(fitted, "m", event, rows, np.linspace(0, 0.99, len(rows)))
+            checked_spread(fitted, "m", event, count)
+        except ModelError:
+            continue
+
+
+def walk(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the places of all values within."""
+    inner: Any = value.items() if isinstance(value, dict) else ()
+    inner = enumerate(value) if isinstance(value, list) else inner
+    return [place, *(one for step, part in inner for one in walk(part, (*place, step)))]
+
+
+def max_index(place: tuple[Any, ...]) -> int:
+    return max((step for step in place if isinstance(step, int)), default=0)
