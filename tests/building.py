@@ -17,7 +17,7 @@ from tracebigsim.lines import LineTable, scan
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAMS = REPOSITORY / "sample_logs" / "programs"
-EMULATOR = Path(__file__).resolve().parent / "tracebigsim" / "emulator"
+EMULATOR = Path(__file__).resolve().parent / "instrumentation" / "emulator"
 
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-DTRACEBIGSIM_WARNINGS"]
 LANGUAGES = {".c": ("gcc", ["-std=c99"]), ".cpp": ("g++", ["-std=c++11"]),

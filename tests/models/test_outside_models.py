@@ -220,5 +220,5 @@ def _sum_of_first_params(logs: Path) -> float:
 def test_the_help_says_that_a_module_s_code_is_run():
     command = [sys.executable, "-m", "rewritelog", "rewrite", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    text = " ".join(done.stdout.split())
+    text = " ".join(done.stdout.split()).replace("- ", "-")
     assert "MODULE:CLASS with scikit-learn's fit and predict, which runs that module's code" in text
