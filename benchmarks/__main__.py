@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.logs import Workshop
 from benchmarks.profiling import profile
+from benchmarks.programs import programs
 from benchmarks.results import Result, file_system, put_into, report
 from benchmarks.starting import first_run, start_up
 from benchmarks.texts_and_fits import fitting, reading
@@ -27,6 +28,7 @@ MEASUREMENTS: dict[str, Callable[[Workshop], Result]] = {
     "start-up": start_up,
     "big-endian": big_endian,
     "profile": profile,
+    "programs": programs,
 }
 
 

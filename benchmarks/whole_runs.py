@@ -9,7 +9,7 @@ from benchmarks.logs import SAMPLE, Workshop, fitted, timeline_bytes
 from benchmarks.process import Ran, in_turns, median_s, peak, walls
 from benchmarks.results import Result, Row, Table, ratio_text, verdict
 
-ROUNDS = 7
+ROUNDS = 5
 FLUSHING = ("", ", flushed")
 CPP_MB_S = 84
 """The original C++ tool's speed on such logs."""
@@ -78,12 +78,6 @@ def _gross_row(
 def _less(runs: Sequence[Ran], start_up: Sequence[Ran]) -> list[float]:
     """Return the wall times of runs less those of the sample in the same round, in seconds."""
     return [a - b for a, b in zip(walls(runs), walls(start_up), strict=True)]
-
-
-def _gross_row(runs: Sequence[Ran], model: str, limit: float, size_bytes: int) -> Row:
-    speed = size_bytes / 1e6 / median_s(runs)
-    return Row(f"{model} model, gross", f"{speed / CPP_MB_S:.1f} × ({speed:.0f} MB/s)",
-               f"≥ {limit:g} × {CPP_MB_S} MB/s", speed / CPP_MB_S >= limit)  # fmt: skip
 
 
 def _runs_table(ran: dict[str, list[Ran]], size_bytes: int) -> Table:

@@ -1,0 +1,217 @@
+"""The lines of the table of accuracy: what is measured on which data, and what is aimed at."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.process import ROOT, Ran, module, run
+from benchmarks.trials import (
+    AUTO,
+    ORIGINAL,
+    Contender,
+    Scores,
+    chosen_split,
+    k_folds,
+    random_split,
+    score,
+    small_to_large,
+)
+from rewritelog.models.base import EventTimings
+from rewritelog.rewriting.timings import read_timings
+
+REFERENCE = Path(os.environ.get("REWRITELOG_REFERENCE", ROOT.parent / "shared" / "reference"))
+NAMD = REFERENCE / "namd" / "timings.txt"
+CELLS = ROOT / "sample_logs" / "cells" / "timings.txt"
+
+KF_SEEDS, RS_SEEDS, SAMPLE_SEEDS = 5, 30, 10
+MANY_LINES, FEW_LINES, FIT_PARAMS = 1_000_000, 1000, 8
+MOST_S_OF_MANY, MOST_S_OF_FEW = 20.0, 2.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table."""
+
+    what: str
+    original: str
+    auto: str
+    known_good: str
+    aim: str
+    met: bool | None
+    """None where nothing is aimed at, or nothing was measured."""
+
+    def cells(self) -> list[str]:
+        """Return the cells of the line."""
+        said = {True: "yes", False: "**no**", None: "–"}[self.met]
+        return [self.what, self.original, self.auto, self.known_good, self.aim, said]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many seeds, and how many lines to fit."""
+
+    kf: int
+    rs: int
+    sample: int
+    lines: int
+
+
+FULL = Effort(KF_SEEDS, RS_SEEDS, SAMPLE_SEEDS, MANY_LINES)
+QUICK = Effort(1, 5, 2, MANY_LINES // 10)
+
+
+def measure(name: str, *, quick: bool) -> list[Line]:
+    """Return the lines of one measurement; one that says why, where its data is missing."""
+    effort = QUICK if quick else FULL
+    if name.startswith("namd") and not NAMD.exists():
+        why = "skipped: no reference data (REWRITELOG_REFERENCE names the folder)"
+        return [Line(name, "–", why, "–", "–", None)]
+    return _MEASUREMENTS[name](effort)
+
+
+def namd_k_folds(effort: Effort) -> list[Line]:
+    """Measure KF on NAMD's two big events."""
+    seeds = [k_folds(_namd(), seed) for seed in range(effort.kf)]
+    old, new = (score(one, _namd(), seeds) for one in (ORIGINAL, AUTO))
+    return [
+        _error("NAMD KF", old, new, "4.55 %", 0.045),
+        _percent_line("NAMD KF, the sum", old.sum_error, new.sum_error, "0.03 %", 0.0005),
+        *_soundness("NAMD KF", old, new),
+    ]
+
+
+def namd_draws(effort: Effort) -> list[Line]:
+    """Measure random shares of NAMD's lines."""
+    aims = {0.02: 0.108, 0.05: 0.0745, 0.1: 0.06, 0.25: 0.051}
+    return _draws("NAMD", _namd(), aims, effort)
+
+
+def namd_sample(effort: Effort) -> list[Line]:
+    """Measure 2 % of NAMD's lines as `rewritelog sample` chooses them."""
+    seeds = [chosen_split(_namd(), seed, 0.02) for seed in range(effort.sample)]
+    old, new = (score(one, _namd(), seeds) for one in (ORIGINAL, AUTO))
+    return [_error("NAMD 2 %, chosen by `sample`", old, new, "–", 0.085)]
+
+
+def namd_large(_effort: Effort) -> list[Line]:
+    """Measure NAMD's largest calls by a fit to the others."""
+    pair = [samples for samples in _namd() if samples.event.startswith("calc_pair")]
+    lines = []
+    for parameter in (9, 10):
+        old, new = (score(one, pair, [small_to_large(pair, parameter)]) for one in (ORIGINAL, AUTO))
+        lines.append(_error(f"NAMD pair XT by p{parameter}", old, new, "3.6 %", 0.04))
+    return lines
+
+
+def cells(effort: Effort) -> list[Line]:
+    """Measure KF and random shares on the project's own kernels."""
+    seeds = [k_folds(_cells(), seed) for seed in range(effort.kf)]
+    old, new = (score(one, _cells(), seeds) for one in (ORIGINAL, AUTO))
+    return [
+        _error("cells KF", old, new, "1.73 %", 0.0173),
+        _percent_line("cells KF, the sum", old.sum_error, new.sum_error, "–", None),
+        *_soundness("cells KF", old, new),
+        *_draws("cells", _cells(), {0.02: 0.053, 0.05: 0.022}, effort),
+    ]
+
+
+def exact_match(effort: Effort) -> list[Line]:
+    """Measure what exact matches add to the fits on `cells`, where many parameters recur."""
+    seeds = [k_folds(_cells(), seed) for seed in range(effort.kf)]
+    errors = {
+        mode: score(AUTO.with_option("exact_match", mode), _cells(), seeds).error
+        for mode in ("auto", "always", "never")
+    }
+    best = min(errors["always"], errors["never"])
+    aims = {"auto": ("as the better, within 1 %", errors["auto"] <= 1.01 * best)}
+    return [
+        Line(f"cells KF, `--exact-match {mode}`", "–", _percent(error), "–",
+             *aims.get(mode, ("–", None)))
+        for mode, error in errors.items()
+    ]  # fmt: skip
+
+
+def fit_times(effort: Effort) -> list[Line]:
+    """Measure how long fits to made lines take, each in a process of its own."""
+    lines = []
+    for count, most_s in ((FEW_LINES, MOST_S_OF_FEW), (effort.lines, MOST_S_OF_MANY)):
+        old, new = (_fit_time(one, count) for one in (ORIGINAL, AUTO))
+        said = [f"{json.loads(ran.output)['fit_s']:.2f} s, {ran.peak_bytes / 1e6:.0f} MB"
+                for ran in (old, new)]  # fmt: skip
+        met = json.loads(new.output)["fit_s"] < most_s
+        what = f"fit of {count:,} lines with {FIT_PARAMS} parameters"
+        lines.append(Line(what, *said, "–", f"< {most_s:g} s", met))
+    return lines
+
+
+_MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
+    "namd-kf": namd_k_folds,
+    "namd-rs": namd_draws,
+    "namd-sample": namd_sample,
+    "namd-xt": namd_large,
+    "cells": cells,
+    "exact-match": exact_match,
+    "time": fit_times,
+}
+
+
+def _namd() -> list[EventTimings]:
+    """Return the two big events of NAMD."""
+    read = read_timings([NAMD])
+    return [samples for samples in read.timings if samples.event.startswith("calc_")]
+
+
+def _cells() -> Sequence[EventTimings]:
+    return read_timings([CELLS]).timings
+
+
+def _fit_time(contender: Contender, lines: int) -> Ran:
+    job = partial(run, module("child_fitting_made", str(lines), str(FIT_PARAMS), contender.model))
+    return job()
+
+
+def _draws(
+    data: str, timings: Sequence[EventTimings], aims: dict[float, float], effort: Effort
+) -> list[Line]:
+    """Measure random shares, each with the error that is to be reached."""
+    lines = []
+    for share, aim in aims.items():
+        seeds = [random_split(timings, seed, share) for seed in range(effort.rs)]
+        old, new = (score(one, timings, seeds) for one in (ORIGINAL, AUTO))
+        what = f"{data} RS{share * 100:g}"
+        lines.append(_error(what, old, new, _percent(aim), aim))
+        lines += _soundness(what, old, new)[:2]
+    return lines
+
+
+def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
+    """Return the lines of negative predictions, fits that failed, and the intervals' coverage."""
+    return [
+        Line(f"{what}, negative predictions", *(f"{one.negative} of {one.predictions}"
+             for one in (old, new)), "0", "0", new.negative == 0),
+        Line(f"{what}, failures to fit", *(f"{one.failed + one.missing} of {one.fits}"
+             for one in (old, new)), "0", "0", new.failed + new.missing == 0),
+        Line(f"{what}, in the 90 % intervals", _percent(old.covered), _percent(new.covered), "–",
+             "87–93 %", 0.87 <= new.covered <= 0.93),
+    ]  # fmt: skip
+
+
+def _error(what: str, old: Scores, new: Scores, known_good: str, aim: float) -> Line:
+    return _percent_line(what, old.error, new.error, known_good, aim)
+
+
+def _percent_line(what: str, old: float, new: float, known_good: str, aim: float | None) -> Line:
+    if aim is None:
+        return Line(what, _percent(old), _percent(new), known_good, "–", None)
+    met = round(new, 4) <= aim
+    return Line(what, _percent(old), _percent(new), known_good, f"≤ {aim * 100:.4g} %", met)
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent, with three figures that count."""
+    return f"{share * 100:.2f} %" if share < 1 else f"{share * 100:.3g} %"
