@@ -7,21 +7,16 @@ from typing import Annotated
 
 import typer
 
+from rewritelog.cli.arguments import LOGS_HELP, AsJson, Jobs, Params
 from rewritelog.errors import UsageError
 from rewritelog.text import json_text
 
 
 def check_command(
-    logs: Annotated[
-        Path | None, typer.Argument(help="The log folder, or its bgTrace file.")
-    ] = None,
-    params: Annotated[
-        Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    jobs: Annotated[
-        int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)
-    ] = 0,
+    logs: Annotated[Path | None, typer.Argument(help=LOGS_HELP)] = None,
+    params: Params = None,
+    as_json: AsJson = False,
+    jobs: Jobs = 0,
     explain: Annotated[
         str | None, typer.Option(metavar="RULE", help="Say what a rule protects, and stop.")
     ] = None,

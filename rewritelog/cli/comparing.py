@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rewritelog.cli.arguments import AsJson, Jobs
 from rewritelog.errors import NotComparableError, RewriteLogError
 from rewritelog.text import json_text
 
@@ -20,10 +21,8 @@ def diff_command(
         Path | None,
         typer.Option(help="The folder of the param.P files that name events [default: A or B]."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    jobs: Annotated[
-        int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)
-    ] = 0,
+    as_json: AsJson = False,
+    jobs: Jobs = 0,
 ) -> None:
     """Say what differs between two log sets; exit with 0 the same, 1 different, 2 no answer.
 

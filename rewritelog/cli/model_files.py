@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rewritelog.cli.arguments import AsJson, ClockHz, Coefficients, Formulas, ModelOption, Strict
 from rewritelog.cli.model_options import MODEL_HELP, add_pairs, with_model_options
 from rewritelog.text import printable
 
@@ -16,17 +17,6 @@ ModelPath = Annotated[
 Timings = Annotated[
     list[Path], typer.Argument(metavar="TIMINGS...", help="Files of timing lines, plain or gzip.")
 ]
-Formulas = Annotated[
-    Path | None, typer.Option(help="A file of formulas, for a model that takes one.")
-]
-Coefficients = Annotated[
-    Path | None, typer.Option(help="The file of coefficients of the model of that name.")
-]
-Clock = Annotated[
-    float | None, typer.Option(help="Clock of the timing lines whose times are in cycles.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @with_model_options
@@ -39,11 +29,8 @@ def fit_command(
     model: Annotated[str, typer.Option(help=MODEL_HELP, show_default=False)] = "auto",
     formulas: Formulas = None,
     coefficients: Coefficients = None,
-    clock_hz: Clock = None,
-    model_option: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE, an option of a model from outside; repeatable."),
-    ] = None,
+    clock_hz: ClockHz = None,
+    model_option: ModelOption = None,
     strict: Strict = False,
     as_json: AsJson = False,
     *,
@@ -93,7 +80,7 @@ def predict_command(
 def verify_command(
     model: ModelPath,
     timings: Timings,
-    clock_hz: Clock = None,
+    clock_hz: ClockHz = None,
     worst: Annotated[int, typer.Option(help="How many of the worst lines are shown.")] = 10,
     strict: Strict = False,
     as_json: AsJson = False,
@@ -113,7 +100,7 @@ def compare_command(
     ] = "auto,least-squares",
     formulas: Formulas = None,
     coefficients: Coefficients = None,
-    clock_hz: Clock = None,
+    clock_hz: ClockHz = None,
     folds: Annotated[int, typer.Option(help="Each line is left out of one of so many fits.")] = 10,
     fraction: Annotated[
         float | None,

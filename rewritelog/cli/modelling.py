@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from rewritelog.cli.arguments import ClockHz, Logs, Params, Strict
 from rewritelog.models.options import SampleMethod
 
 
 def sample_command(
-    logs: Annotated[Path, typer.Argument(help="The log folder, or its bgTrace file.")],
+    logs: Logs,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The list to write [default: only report]."),
@@ -30,9 +31,7 @@ def sample_command(
     floor: Annotated[
         int, typer.Option(help="Each event and category gets at least so many, if it has them.")
     ] = 5,
-    params: Annotated[
-        Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
-    ] = None,
+    params: Params = None,
     formulas: Annotated[
         Path | None,
         typer.Option(
@@ -46,18 +45,14 @@ def sample_command(
             "asked for where identical parameters differ; repeatable."
         ),
     ] = None,
-    clock_hz: Annotated[
-        float | None, typer.Option(help="Clock of the timing lines whose times are in cycles.")
-    ] = None,
+    clock_hz: ClockHz = None,
     replicates: Annotated[
         int, typer.Option(help="Choose some parameters of each event so often, where they recur.")
     ] = 1,
     report: Annotated[
         Path | None, typer.Option("--json", help="Write the report to this file as JSON too.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a malformed timing or param line.")
-    ] = False,
+    strict: Strict = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report on stdout.")] = False,
 ) -> None:
     """Choose which SEBs of a run to time, so that a fit to them says most about all others.

@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rewritelog.cli.arguments import (
+    ClockHz,
+    Coefficients,
+    Force,
+    Formulas,
+    Jobs,
+    Logs,
+    ModelOption,
+    Params,
+    Strict,
+)
 from rewritelog.cli.model_options import MODEL_HELP, add_pairs, split_pairs, with_model_options
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
@@ -22,7 +33,7 @@ if TYPE_CHECKING:
 
 @with_model_options
 def rewrite_command(
-    logs: Annotated[Path, typer.Argument(help="The log folder, or its bgTrace file.")],
+    logs: Logs,
     out: Annotated[
         Path | None, typer.Argument(help="The folder to write; it must not exist or be empty.")
     ] = None,
@@ -35,22 +46,11 @@ def rewrite_command(
         Path | None,
         typer.Option(help="A model file of `rewritelog fit`, instead of a model and timings."),
     ] = None,
-    formulas: Annotated[
-        Path | None, typer.Option(help="A file of formulas, for a model that takes one.")
-    ] = None,
-    coefficients: Annotated[
-        Path | None, typer.Option(help="The file of coefficients of --model coefficients.")
-    ] = None,
-    params: Annotated[
-        Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
-    ] = None,
-    clock_hz: Annotated[
-        float | None, typer.Option(help="Clock of the timing lines whose times are in cycles.")
-    ] = None,
-    model_option: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE, an option of a model from outside; repeatable."),
-    ] = None,
+    formulas: Formulas = None,
+    coefficients: Coefficients = None,
+    params: Params = None,
+    clock_hz: ClockHz = None,
+    model_option: ModelOption = None,
     dilation: Annotated[
         float | None,
         typer.Option(help="Factor on durations that no model covers [default: 1]."),
@@ -85,7 +85,7 @@ def rewrite_command(
     copy_params: Annotated[
         bool, typer.Option("--copy-params", help="Copy the param.P files to OUT too.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    force: Force = False,
     no_flush: Annotated[
         bool,
         typer.Option(
@@ -97,15 +97,11 @@ def rewrite_command(
     report: Annotated[
         Path | None, typer.Option(help="Write the report to this file as JSON too.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a malformed timing or param line.")
-    ] = False,
+    strict: Strict = False,
     engine: Annotated[
         EngineName, typer.Option(help="Threads of this machine, or the ranks of mpiexec.")
     ] = "threads",
-    jobs: Annotated[
-        int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)
-    ] = 0,
+    jobs: Jobs = 0,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress bar and no report on stdout.")
     ] = False,

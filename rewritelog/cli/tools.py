@@ -7,17 +7,16 @@ from typing import Annotated, Literal
 
 import typer
 
+from rewritelog.cli.arguments import AsJson, Force, Logs
 from rewritelog.text import json_text
 
-Logs = Annotated[Path, typer.Argument(help="The log folder, or its bgTrace file.")]
 Out = Annotated[Path, typer.Argument(help="The folder to write; it must not exist or be empty.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
 Order = Literal["little", "big"]
 
 
 def info_command(
     logs: Logs,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a log set holds: machine, sizes, SEBs, messages, brackets, where the time goes."""
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415

@@ -88,34 +88,23 @@ _CHECKED = bool(vars(config)["BOUNDSCHECK"])
 # numba wants a compiled form's arguments annotated just as those of the function that gives it.
 
 
-@overload(load_i2)
-def _compile_load_i2(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+def _compile_load(function: Any, load: Any, length: int) -> None:
+    """Give a load of so many bytes its compiled form."""
+    problem = f"a load of {length} bytes outside of the buffer"
+
     def compiled(buf: Any, at: Any, swap: Any) -> Any:
-        if _CHECKED and (at < 0 or at + 2 > len(buf)):
-            raise IndexError("a load of 2 bytes outside of the buffer")
-        return _load_i2(buf, at, swap)
+        if _CHECKED and (at < 0 or at + length > len(buf)):
+            raise IndexError(problem)
+        return load(buf, at, swap)
 
-    return compiled
-
-
-@overload(load_i4)
-def _compile_load_i4(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
-    def compiled(buf: Any, at: Any, swap: Any) -> Any:
-        if _CHECKED and (at < 0 or at + 4 > len(buf)):
-            raise IndexError("a load of 4 bytes outside of the buffer")
-        return _load_i4(buf, at, swap)
-
-    return compiled
+    @overload(function)
+    def form(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
+        return compiled
 
 
-@overload(load_f8)
-def _compile_load_f8(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
-    def compiled(buf: Any, at: Any, swap: Any) -> Any:
-        if _CHECKED and (at < 0 or at + 8 > len(buf)):
-            raise IndexError("a load of 8 bytes outside of the buffer")
-        return _load_f8(buf, at, swap)
-
-    return compiled
+_compile_load(load_i2, _load_i2, 2)
+_compile_load(load_i4, _load_i4, 4)
+_compile_load(load_f8, _load_f8, 8)
 
 
 @overload(store_f8)

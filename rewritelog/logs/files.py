@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,28 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """No pipe without a writer is waited for, and no terminal becomes that of this process."""
 
 
-class InputFile:
+class OpenFile:
+    """A file that is open until its `with` block ends."""
+
+    _fd: int
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class InputFile(OpenFile):
     """A regular file opened for reading; reads from many threads do not disturb one another."""
 
     def __init__(self, path: Path) -> None:
@@ -58,18 +80,3 @@ class InputFile:
         buffer = np.empty(length, dtype=np.uint8)
         self.read_into(buffer, offset)
         return buffer
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
-
-    def __enter__(self) -> InputFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

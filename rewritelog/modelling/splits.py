@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.models.base import EventTimings, Flags, Timings
-from rewritelog.models.exact import mix
+from rewritelog.models.points import draw_numbers
 
 Ints = NDArray[np.int64]
 
@@ -52,10 +51,7 @@ def _orders(timings: Timings, seed: int) -> list[Ints]:
     """
     orders = []
     for samples in timings:
-        text = f"{seed} {samples.event}".encode(errors="surrogatepass")
-        start = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
-        steps = np.arange(1, len(samples.seconds) + 1, dtype=np.uint64)
-        numbers = mix(steps * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start))
+        numbers = draw_numbers(samples.event, len(samples.seconds), seed)
         order = np.empty(len(numbers), dtype=np.int64)
         order[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
         orders.append(order)

@@ -17,6 +17,10 @@ from rewritelog.models.base import EventTimings, Flags, Floats
 Keys = NDArray[np.uint64]
 
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, by which splitmix64 steps."""
+
+
 def mix(keys: Keys) -> Keys:
     """Return the keys with their bits mixed, one to one: the finaliser of splitmix64.
 
@@ -36,8 +40,23 @@ def hash_rows(rows: Floats) -> Keys:
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
-        keys = mix(keys * np.uint64(0x9E3779B97F4A7C15) ^ bits)
+        keys = mix(keys * GOLDEN ^ bits)
     return keys
+
+
+def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
+    """Return the rows' hashes, an order in which equal rows stand together, and where one begins.
+
+    The order is stable, and its hashes rise.
+    """
+    keys = hash_rows(rows)
+    order = np.argsort(keys, kind="stable")
+    changes = _changes(keys[order])
+    first = changes | _rows_change(rows[order])
+    if np.count_nonzero(first) > np.count_nonzero(changes):
+        order = np.lexsort((*rows.T, keys))  # different rows share a hash: part them in full
+        first = changes | _rows_change(rows[order])
+    return keys, order, first
 
 
 @dataclass(frozen=True)
@@ -62,13 +81,7 @@ class ExactTimes:
         Times are added up in the order of the samples, so that the same samples give the same
         bits. Equal times give that time itself.
         """
-        keys = hash_rows(timings.params)
-        order = np.argsort(keys, kind="stable")
-        changes = _changes(keys[order])
-        first = changes | _rows_change(timings.params[order])
-        if np.count_nonzero(first) > np.count_nonzero(changes):
-            order = np.lexsort((*timings.params.T, keys))  # sets share a hash: part them in full
-            first = changes | _rows_change(timings.params[order])
+        keys, order, first = grouped(timings.params)
         sets = order[first]
         group = np.cumsum(first) - 1
         seconds = timings.seconds[order]

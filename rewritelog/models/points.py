@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.models.base import Flags, Floats
-from rewritelog.models.exact import Keys, hash_rows, mix
+from rewritelog.models.exact import GOLDEN, Keys, grouped, mix
 
 Ints = NDArray[np.int64]
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Points:
     @classmethod
     def of_rows(cls, params: Floats) -> Points:
         """Find the distinct rows; −0 and 0 are the same."""
-        order, first = _grouped(params)
+        _, order, first = grouped(params)
         group = np.cumsum(first) - 1
         starts = order[first]  # order is stable: the first row of each group
         by_appearance = np.argsort(starts, kind="stable")
@@ -66,23 +64,9 @@ def draw_numbers(label: str, count: int, seed: int) -> Keys:
     rows with the smallest numbers draws without replacement.
     """
     digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
-    start = np.uint64(int.from_bytes(digest.digest(), "little"))
-    return mix(np.arange(1, count + 1, dtype=np.uint64) * _STEP + start)
+    return sequence(count, int.from_bytes(digest.digest(), "little"))
 
 
-def _grouped(params: Floats) -> tuple[Ints, Flags]:
-    """Return an order in which equal rows stand together, and where in it a new row begins."""
-    keys = hash_rows(params)
-    order = np.argsort(keys, kind="stable")
-    first = _changes(params[order])
-    if np.count_nonzero(first) > np.count_nonzero(_changes(keys[order][:, None])):
-        order = np.lexsort((*params.T, keys))  # points share a hash: part them in full
-        first = _changes(params[order])
-    return order, first
-
-
-def _changes(rows: NDArray[np.float64] | Keys) -> Flags:
-    """Return which rows differ from the one before; the first always does."""
-    first = np.ones(len(rows), dtype=np.bool_)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return first
+def sequence(count: int, start: int = 0) -> Keys:
+    """Return the first numbers of the splitmix64 sequence that starts there; no two are alike."""
+    return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))

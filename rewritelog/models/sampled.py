@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, Flags, Model, ModelText, Timings
-from rewritelog.models.exact import mix
 from rewritelog.models.fit_report import finite, label
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.options import AutoOptions, SampledOptions
+from rewritelog.models.points import draw_numbers
 
 FEWEST_LINES = 8
 """Each event keeps at least so many lines, as far as it has them."""
@@ -42,16 +41,11 @@ class LeftOut:
 def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags:
     """Return which `count` of the rows are drawn: the same on every machine, numpy and run.
 
-    Each row has a number of its own in the splitmix64 sequence that starts at a digest of seed,
-    event and number of parameters; the rows with the smallest numbers are drawn. No two rows have
-    the same number, since splitmix64's steps are one to one.
+    The rows with the smallest `draw_numbers` of seed, event and number of parameters are drawn.
     """
     if count >= rows:
         return np.ones(rows, dtype=np.bool_)
-    text = f"{seed} {parameters} {event}".encode(errors="surrogatepass")
-    start = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
-    steps = np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    numbers = mix(steps + np.uint64(start))
+    numbers = draw_numbers(f"{parameters} {event}", rows, seed)
     drawn: Flags = numbers <= np.partition(numbers, count - 1)[count - 1]
     return drawn
 

@@ -7,13 +7,12 @@ import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.errors import OutputError
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.files import InputFile, OpenFile
 
 _COPY_BYTES = 1 << 20
 
@@ -76,7 +75,7 @@ def write_text_file(path: Path, text: str) -> None:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-class OutputFile:
+class OutputFile(OpenFile):
     """A file that was created before, written in any order and by many threads or processes."""
 
     def __init__(self, path: Path) -> None:
@@ -89,18 +88,3 @@ class OutputFile:
         done = 0
         while done < len(view):
             done += os.pwrite(self._fd, view[done:], offset + done)
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
-
-    def __enter__(self) -> OutputFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.models.exact import mix
+from rewritelog.models.exact import GOLDEN, mix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, by which splitmix64 steps."""
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
@@ -22,8 +19,8 @@ def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
     """
     keys = np.full(len(pe), np.uint64(seed))
     for part in (pe, seb, ordinal):
-        keys = mix(keys + _GOLDEN) ^ part.astype(np.uint64)
-    return (mix(keys + _GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        keys = mix(keys + GOLDEN) ^ part.astype(np.uint64)
+    return (mix(keys + GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def ordinals(piece: Ints, seb: Ints) -> Ints:

@@ -162,7 +162,7 @@ def test_points_are_the_distinct_rows_in_order() -> None:
 
 def test_points_that_share_a_hash_stay_apart(monkeypatch) -> None:
     monkeypatch.setattr(
-        "rewritelog.models.points.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
+        "rewritelog.models.exact.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
     )
     points = Points.of_rows(np.array([[1.0, 2], [2, 1], [1, 2], [2, 1], [2, 2]]))
     assert points.params.tolist() == [[1, 2], [2, 1], [2, 2]]

@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog.models.base import EventTimings, Flags, Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import Parameters
-from rewritelog.models.fitting.choosing import Choice, choose
+from rewritelog.models.fitting.choosing import Choice, choose, law_of_all
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality, diagnose
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
 from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, proportional
@@ -122,11 +122,15 @@ def _fit_class(
     samples = Samples.weighted(usable.params, usable.seconds, recipe.weights)
     if recipe.loss == "huber":
         samples = without_short_scales(samples)
-    choice = _chosen(samples, recipe)
+    families = _families(samples, recipe)
+    choice = choose(families, samples, recipe.loss, try_out=len(samples) >= FEWEST_TO_CHOOSE)
     held_out = choice.held_out
     seen = None if held_out is None else (choice.tried_with, held_out.predicted_s)
     told = None if recipe.account is None else recipe.account(samples, recipe.loss)
-    law = choice.law if told is None else told.law
+    if told is None:
+        law = law_of_all(families[choice.family], choice.tried_with, samples, recipe.loss)
+    else:
+        law = told.law
     quality, root, ratios = diagnose(law, samples, seen)
     fit = ClassFit(
         value=value,
@@ -142,14 +146,11 @@ def _fit_class(
     return fit, choice
 
 
-def _chosen(samples: Samples, recipe: Recipe) -> Choice:
-    """Return the law of the best family, or of the simplest where nothing can be tried."""
-    families = recipe.families or FAMILIES
-    if len(samples) >= FEWEST_TO_CHOOSE:
-        return choose(families, samples, recipe.loss)
-    if recipe.families is None:
-        families = {"proportional": proportional}
-    return choose(families, samples, recipe.loss, try_out=False)
+def _families(samples: Samples, recipe: Recipe) -> Mapping[str, Family]:
+    """Return the families to choose from, the simplest alone where nothing can be tried."""
+    if recipe.families is not None:
+        return recipe.families
+    return FAMILIES if len(samples) >= FEWEST_TO_CHOOSE else {"proportional": proportional}
 
 
 def _coefficients(

@@ -11,8 +11,9 @@ from rewritelog.models.base import Floats
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.families import Family, Few
 from rewritelog.models.fitting.law import Law
-from rewritelog.models.fitting.samples import Ints, Samples, shuffle_keys
+from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, residual_spread, solve
+from rewritelog.models.points import Ints, sequence
 
 MOST_CHOSEN_WITH = 4096
 """Families, terms and shapes are chosen with at most so many samples; all fit the coefficients."""
@@ -44,10 +45,9 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """The family that was chosen, with its law and what was tried."""
+    """The family that was chosen, and what was tried."""
 
     family: str
-    law: Law
     tried: Mapping[str, Tried]
     """Empty where there were too few samples to try anything."""
     tried_with: Samples
@@ -63,14 +63,14 @@ def folds_of(count: int) -> Ints:
     """Return the part of each sample: as many parts as samples up to 20, then 10, then 5."""
     parts = count if count <= 20 else 10 if count < 200 else 5
     folds = np.empty(count, dtype=np.int64)
-    folds[np.argsort(shuffle_keys(count), kind="stable")] = np.arange(count) % parts
+    folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
     return folds
 
 
 def choose(
     families: Mapping[str, Family], samples: Samples, loss: Loss, *, try_out: bool = True
 ) -> Choice:
-    """Return the law of the family that predicts held-out samples best.
+    """Return the family that predicts held-out samples best.
 
     Families stand in order of simplicity: a later one is taken only where it is clearly better.
     Where there is nothing to `try_out`, the first is taken.
@@ -85,8 +85,7 @@ def choose(
             gain = tried[best].errors - trial.errors
             if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)) + 1e-12:
                 best = name
-    law = fit_family(families[best], drawn, loss)
-    return Choice(best, law_of_all(law, samples, drawn, loss), tried, drawn)
+    return Choice(best, tried, drawn)
 
 
 def try_family(family: Family, samples: Samples, folds: Ints, loss: Loss) -> Tried:
@@ -113,8 +112,9 @@ def _spread(law: Law, samples: Samples, loss: Loss) -> float:
     return residual_spread(law.terms, law.coefficients, samples)
 
 
-def law_of_all(law: Law, samples: Samples, drawn: Samples, loss: Loss) -> Law:
-    """Return a law that was found with some samples, its coefficients fitted to all of them."""
+def law_of_all(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> Law:
+    """Return the family's law of those samples drawn, its coefficients fitted to all of them."""
+    law = fit_family(family, drawn, loss)
     if drawn is samples:
         return law
     non_negative = bool((law.coefficients >= 0).all())

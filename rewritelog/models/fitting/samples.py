@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.models.base import Flags, Floats
-from rewritelog.models.exact import mix
+from rewritelog.models.points import Ints, sequence
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
-Ints: TypeAlias = NDArray[np.int64]
 
 BLOCK_ROWS = 1 << 16
 """Rows worked on at a time where all of many samples are gone through."""
@@ -86,11 +84,6 @@ class Samples:
         """Return at most so many of them, always the same ones."""
         if len(self) <= most:
             return self
-        numbers = shuffle_keys(len(self))
+        numbers = sequence(len(self))
         rows = np.sort(np.argpartition(numbers, most)[:most])
         return self.part(rows)
-
-
-def shuffle_keys(count: int) -> NDArray[np.uint64]:
-    """Return a number for each place that orders places at random, the same on every machine."""
-    return mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))

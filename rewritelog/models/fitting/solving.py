@@ -37,11 +37,9 @@ _LEAST_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class Solved:
-    """Coefficients, and the triangle of the weighted columns that they were solved from."""
+    """Coefficients, and how far the samples lie from what they give."""
 
     coefficients: Floats
-    triangle: Floats
-    """R of the QR decomposition of the weighted columns, shape (terms, terms) or flatter."""
     spread: float
     """Robust standard deviation of the residuals in units of each sample's scale."""
 
@@ -57,17 +55,15 @@ def solve(
     coefficients = np.zeros(len(terms))
     robust = loss == "huber" and len(samples) > len(terms) + 2
     rounds = (ROUNDS if len(samples) <= LARGE else 3) if robust else 1
-    triangle = np.zeros((0, len(terms)))
     blocks = _Blocks(terms, samples)
     for _ in range(rounds):
         before = coefficients
         rows = _triangle(blocks, coefficients, HUBER * spread)
-        triangle = rows[:, :-1]
-        coefficients = _least_squares(triangle, rows[:, -1], non_negative=non_negative)
+        coefficients = _least_squares(rows[:, :-1], rows[:, -1], non_negative=non_negative)
         if np.allclose(coefficients, before, rtol=SETTLED, atol=0):
             break
         spread = residual_spread(terms, coefficients, samples)
-    return Solved(coefficients, triangle[: len(terms)], spread)
+    return Solved(coefficients, spread)
 
 
 def robust_weights(law: Law, samples: Samples) -> Floats:
