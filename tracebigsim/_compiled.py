@@ -43,7 +43,23 @@ def inner(function: Function) -> Function:
     It counts no references to its arrays, whose owner the calling kernel is: counting them is
     atomic, and cost nine tenths of the time of a walk over small SEBs.
     """
-    return _njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, forceinline=True)
+    return _once_a_type(
+        _njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, forceinline=True)
+    )
+
+
+def _once_a_type(compiled: Function) -> Function:
+    """Have a function compiled once for each type of its arguments, not for each constant.
+
+    numba takes a constant among the arguments of a call for a type of its own: a third of what
+    the first run compiled was that. Once inlined, a constant is known to LLVM in any case.
+    """
+    template = getattr(compiled, "get_call_template", None)
+    if template is not None:  # NUMBA_DISABLE_JIT leaves functions as they are
+        compiled.get_call_template = lambda args, kws: template(  # type: ignore[attr-defined]
+            tuple(map(numba.types.unliteral, args)), kws
+        )
+    return compiled
 
 
 def _fresh(compiled: Function, function: Function) -> Function:
@@ -64,8 +80,11 @@ def _fresh(compiled: Function, function: Function) -> Function:
 
 
 def _njit(function: Function, **options: bool) -> Function:
+    """Compile without the wrapper that would let C code call the function: none does."""
     compile_it: Any = numba.njit
-    compiled: Function = compile_it(nogil=True, error_model="numpy", **options)(function)
+    compiled: Function = compile_it(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
+    )(function)
     return compiled
 
 
