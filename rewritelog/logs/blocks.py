@@ -6,8 +6,10 @@ of them. Parts end at SEB borders, which only a walk can find: whoever works on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ BLOCK_BYTES = 16 << 20
 
 MOST_SEB_BYTES = 1 << 27
 """A SEB that is larger is taken for damage: a made log could cost any amount of memory else."""
+
+_FILES_IN_TURN = 8
+"""The same for any number of workers, as is the order of what is reported."""
 
 _COUNT_BYTES = PRIMITIVES["little"].i4.sizeof()
 
@@ -68,6 +73,11 @@ class LoadedBlock:
     pes: NDArray[np.int64]
     """The PE of each piece."""
 
+    @property
+    def begin(self) -> tuple[int, int]:
+        """The file's number and the offset in it; blocks rise by it."""
+        return self.block.file, self.block.offset
+
 
 class Buffer:
     """Memory that one worker reads its blocks into, one after the other."""
@@ -95,6 +105,23 @@ def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[
         last = min(max(fitting, first + 1), len(file.pes))
         yield Block(file.index, int(borders[first]), int(borders[last]), first, last - first)
         first = last
+
+
+def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Yield the blocks of all files, those of a few files in turn.
+
+    Workers are then seldom at the same file, which most systems let but one of them write to.
+    """
+    waiting = (plan_blocks(file, block_bytes) for file in files)
+    begun = deque(islice(waiting, _FILES_IN_TURN))
+    while begun:
+        blocks = begun.popleft()
+        block = next(blocks, None)
+        if block is None:
+            begun.extend(islice(waiting, 1))
+        else:
+            begun.append(blocks)
+            yield block
 
 
 def load_blocks(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,13 @@ from rewritelog.errors import OutputError
 from rewritelog.logs.files import InputFile, OpenFile
 
 _COPY_BYTES = 1 << 20
+
+_CACHED_WRITE_BYTES = 1 << 18
+"""As cp does: for longer writes a system looks for memory in larger pieces, and may lack them."""
+
+_RWF_DONTCACHE = 0x80
+"""A flag of pwritev2 (Linux 6.14 and newer, some file systems), which Python does not name."""
+_NO_SUCH_WAY = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
 
 def name_beside(target: Path, ending: str) -> Path:
@@ -78,13 +87,30 @@ def write_text_file(path: Path, text: str) -> None:
 class OutputFile(OpenFile):
     """A file that was created before, written in any order and by many threads or processes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, flush: bool) -> None:
+        """Open a file; `flush` says that it will be flushed when it is written.
+
+        Its bytes then begin to go to the disk at once and do not stay in the system's cache, where
+        the system can do so. Waiting for the disk at the end, and taking from the system all the
+        memory that the whole output needs, cost several times as much.
+        """
         self.path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self._uncached = flush and sys.platform == "linux"
 
     def write(self, data: NDArray[np.uint8] | bytes, offset: int) -> None:
         """Write all of `data` at `offset`; raise `OSError` where the system will not."""
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         done = 0
         while done < len(view):
-            done += os.pwrite(self._fd, view[done:], offset + done)
+            done += self._write_some(view[done:], offset + done)
+
+    def _write_some(self, view: memoryview, offset: int) -> int:
+        if self._uncached:
+            try:
+                return os.pwritev(self._fd, [view], offset, _RWF_DONTCACHE)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_WAY:
+                    raise
+                self._uncached = False
+        return os.pwrite(self._fd, view[:_CACHED_WRITE_BYTES], offset)

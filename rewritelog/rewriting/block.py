@@ -27,7 +27,7 @@ from rewritelog.logs.params import (
 )
 from rewritelog.output import OutputFile
 from rewritelog.rewriting.dilations import Dilations
-from rewritelog.rewriting.figures import EXAMPLES_SHOWN, BlockFigures, EventFigures
+from rewritelog.rewriting.figures import BlockFigures, EventFigures, Firsts
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.running_sums import RunningSums
 
@@ -48,7 +48,7 @@ class Task:
     output: Path | None
     """The folder with the files to write into; None to write nothing."""
     flush: bool
-    """Whether a worker on another host brings to the disk what it wrote."""
+    """Whether what is written is brought to the disk, by a worker on another host on its own."""
 
 
 _local = threading.local()
@@ -90,13 +90,13 @@ def _rewrite_part(task: Task, loaded: LoadedBlock, running: RunningSums) -> Bloc
         fault, loaded.file, loaded.block.offset, loaded.pes, np.zeros_like(loaded.pieces.firsts)
     )
     if task.output is not None:
-        with OutputFile(task.output / loaded.file.path.name) as out:
+        with OutputFile(task.output / loaded.file.path.name, flush=task.flush) as out:
             out.write(loaded.buffer, loaded.block.offset)
     figures.size_bytes = loaded.block.size_bytes
     done = loaded.block.cut is None or loaded.block.cut.last
     figures.sums = running.durations(account.sums, done=done)
     _add_examples(figures, account, loaded)
-    records.add_to(figures, loaded.pes)
+    records.add_to(figures, loaded)
     sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)
     for (event, many), added in sums.items():
         figures.events.setdefault(event, EventFigures()).sums[many] = added
@@ -112,9 +112,9 @@ def _predicted(task: Task, loaded: LoadedBlock) -> tuple[Predicted, BlockFigures
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     figures = BlockFigures(
         faulty_lines=notes.faulty,
-        line_faults=notes.faults[:EXAMPLES_SHOWN],
+        line_faults=Firsts.of(loaded.begin, notes.faults),
         seqno_differs=notes.seqno_differs,
-        seqno_examples=notes.seqno_examples[:EXAMPLES_SHOWN],
+        seqno_examples=Firsts.of(loaded.begin, notes.seqno_examples),
     )
     return task.predictor.predict(params, loaded.pes), figures
 
@@ -124,4 +124,5 @@ def _add_examples(figures: BlockFigures, account: Account, loaded: LoadedBlock) 
     for figure in WITH_PLACES:
         known = min(figures.count(figure), EXAMPLES)
         places = account.examples[figure, :known].tolist()
-        figures.places[figure] = [(int(loaded.pes[piece]), seb) for piece, seb in places]
+        found = ((int(loaded.pes[piece]), seb) for piece, seb in places)
+        figures.places[figure] = Firsts.of(loaded.begin, found)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from itertools import islice
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,10 @@ from rewritelog.kernels.account import FIGURES, SUMS, Figure, RecordState, Sum
 from rewritelog.kernels.sums import NOTHING, ExactSum
 
 EXAMPLES_SHOWN = 5
+
+Begin = tuple[int, int]
+"""Where a block begins: its file's number and the offset in it."""
+Item = TypeVar("Item")
 
 _ROUNDING = 1e-15
 """The sums of timelines are rounded by less than this share."""
@@ -82,6 +88,29 @@ class EventFigures:
             self.sums[many] = self.sums.get(many, EventSums()).plus(sums)
 
 
+@dataclass(frozen=True)
+class Firsts(Generic[Item]):
+    """The first few of something in the order of the log, whatever order the blocks come in."""
+
+    found: tuple[tuple[Begin, Item], ...] = ()
+
+    @classmethod
+    def of(cls, begin: Begin, items: Iterable[Item]) -> Firsts[Item]:
+        """Return the first few of what was found in order in the block that begins there."""
+        return cls(tuple((begin, item) for item in islice(items, EXAMPLES_SHOWN)))
+
+    def plus(self, other: Firsts[Item]) -> Firsts[Item]:
+        """Return the first few of both."""
+        both = sorted((*self.found, *other.found), key=itemgetter(0))
+        return Firsts(tuple(both[:EXAMPLES_SHOWN]))
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for _, item in self.found)
+
+
+PeAndSeb = tuple[int, int]
+
+
 @dataclass
 class BlockFigures:
     """What was counted and summed in one block, or in all of them."""
@@ -89,26 +118,28 @@ class BlockFigures:
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(FIGURES, dtype=np.int64))
     sums: tuple[ExactSum, ...] = (NOTHING,) * (SUMS // 2)
     events: dict[str, EventFigures] = field(default_factory=dict)
-    places: dict[Figure, list[tuple[int, int]]] = field(default_factory=dict)
-    """PE and SEB of the first few of a figure."""
-    record_places: dict[RecordState, list[tuple[int, int]]] = field(default_factory=dict)
-    """PE and SEB of the first few records of a state."""
+    places: dict[Figure, Firsts[PeAndSeb]] = field(default_factory=dict)
+    record_places: dict[RecordState, Firsts[PeAndSeb]] = field(default_factory=dict)
     faulty_lines: int = 0
-    line_faults: list[str] = field(default_factory=list)
+    line_faults: Firsts[str] = Firsts()
     seqno_differs: int = 0
-    seqno_examples: list[str] = field(default_factory=list)
+    seqno_examples: Firsts[str] = Firsts()
     size_bytes: int = 0
 
     def count(self, figure: Figure) -> int:
         """Return how often something was counted."""
         return int(self.counts[figure])
 
+    def records(self, state: RecordState) -> int:
+        """Return of how many param records that became."""
+        return sum(event.states.get(state, 0) for event in self.events.values())
+
     def seconds(self, which: Sum) -> float:
         """Return a sum of durations in seconds, rounded once."""
         return float(self.sums[which // 2])
 
     def add(self, other: BlockFigures) -> None:
-        """Add the figures of the next block; examples stay those of the first blocks."""
+        """Add the figures of another block."""
         self.counts = self.counts + other.counts
         self.sums = tuple(
             mine.plus(more.parts) for mine, more in zip(self.sums, other.sums, strict=True)
@@ -116,13 +147,13 @@ class BlockFigures:
         for name, event in other.events.items():
             self.events.setdefault(name, EventFigures()).add(event)
         for figure, places in other.places.items():
-            _extend(self.places.setdefault(figure, []), places)
+            self.places[figure] = self.places.get(figure, Firsts()).plus(places)
         for state, places in other.record_places.items():
-            _extend(self.record_places.setdefault(state, []), places)
+            self.record_places[state] = self.record_places.get(state, Firsts()).plus(places)
         self.faulty_lines += other.faulty_lines
-        _extend(self.line_faults, other.line_faults)
+        self.line_faults = self.line_faults.plus(other.line_faults)
         self.seqno_differs += other.seqno_differs
-        _extend(self.seqno_examples, other.seqno_examples)
+        self.seqno_examples = self.seqno_examples.plus(other.seqno_examples)
         self.size_bytes += other.size_bytes
 
 
@@ -141,7 +172,3 @@ def rest_s(whole: ExactSum, part: ExactSum) -> float:
         return math.nan
     left_s = math.fsum([*whole.parts, *(-value for value in part.parts)])
     return left_s if left_s > _ROUNDING * all_s else 0.0
-
-
-def _extend(shown: list[Any], more: list[Any]) -> None:
-    shown.extend(more[: EXAMPLES_SHOWN - len(shown)])

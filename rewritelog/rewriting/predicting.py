@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.kernels.account import RECORD, Records, RecordState
+from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction
-from rewritelog.rewriting.figures import EXAMPLES_SHOWN, BlockFigures, EventFigures, Mark
+from rewritelog.rewriting.figures import EXAMPLES_SHOWN, BlockFigures, EventFigures, Firsts, Mark
 from rewritelog.rewriting.running_sums import EventValues, Kind
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
 
@@ -116,7 +117,7 @@ class Predicted:
             squares,
         )
 
-    def add_to(self, figures: BlockFigures, pes: Ints) -> None:
+    def add_to(self, figures: BlockFigures, loaded: LoadedBlock) -> None:
         """Count what became of the records, by event."""
         state = self.kernel["state"].astype(np.int64)
         events = len(self.params.events)
@@ -135,8 +136,9 @@ class Predicted:
         for kind in RecordState:
             if kind is not RecordState.PREDICTED:
                 first = np.flatnonzero(state == kind)[:EXAMPLES_SHOWN]
-                places = zip(pes[self.piece[first]], self.params.seb[first], strict=True)
-                figures.record_places[kind] = [(int(pe), int(seb)) for pe, seb in places]
+                pes = loaded.pes[self.piece[first]].tolist()
+                places = zip(pes, self.params.seb[first].tolist(), strict=True)
+                figures.record_places[kind] = Firsts.of(loaded.begin, places)
 
     def _marked(self, mark: Mark) -> Flags:
         """Return which records count under a mark."""

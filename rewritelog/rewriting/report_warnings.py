@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rewritelog.kernels.account import Figure, RecordState
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel
-from rewritelog.rewriting.figures import BlockFigures, EventFigures, Mark
+from rewritelog.rewriting.figures import BlockFigures, EventFigures, Firsts, Mark, PeAndSeb
 from rewritelog.rewriting.timings import TimingsRead
 from rewritelog.text import count_text, printable
 
@@ -32,7 +32,7 @@ def warnings_of(
     return tuple(said)
 
 
-def _places(places: Sequence[tuple[int, int]]) -> str:
+def _places(places: Firsts[PeAndSeb]) -> str:
     return ", ".join(f"PE {pe} SEB {seb}" for pe, seb in places)
 
 
@@ -52,20 +52,18 @@ def _about_params(logs: LogSet, params: ParamFolder, figures: BlockFigures) -> I
         shown = "; ".join(figures.seqno_examples)
         lines = count_text(figures.seqno_differs, "param line")
         yield f"in {lines} the SEB and seqno differ, and the first is used: {shown}"
-    missing = figures.record_places.get(RecordState.NO_SEB, [])
+    missing = figures.records(RecordState.NO_SEB)
     if missing:
-        count = sum(event.states.get(RecordState.NO_SEB, 0) for event in figures.events.values())
+        places = _places(figures.record_places[RecordState.NO_SEB])
         yield (
-            f"{count_text(count, 'param record')} of SEBs that the log does not have "
-            f"({_places(missing)}): do these params belong to these logs?"
+            f"{count_text(missing, 'param record')} of SEBs that the log does not have "
+            f"({places}): do these params belong to these logs?"
         )
-    alone = figures.record_places.get(RecordState.SEB_LEFT_ALONE, [])
+    alone = figures.records(RecordState.SEB_LEFT_ALONE)
     if alone:
-        states = (event.states.get(RecordState.SEB_LEFT_ALONE, 0)
-                  for event in figures.events.values())  # fmt: skip
+        places = _places(figures.record_places[RecordState.SEB_LEFT_ALONE])
         yield (
-            f"{count_text(sum(states), 'param record')} of SEBs without a duration not used "
-            f"({_places(alone)})"
+            f"{count_text(alone, 'param record')} of SEBs without a duration not used ({places})"
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.errors import DamagedLogError, RewriteLogError, UsageError
-from rewritelog.logs.blocks import Block, plan_blocks
+from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import ParamFolder, list_params
@@ -104,7 +104,8 @@ def _lead(
             options.strict, options.block_bytes, draft, options.flush,
         )  # fmt: skip
         executor, work = stack.enter_context(engine.start(task))
-        results = in_order(executor, work, _blocks(source, options), _AHEAD * engine.workers)
+        blocks = plan_in_turn(source.files, options.block_bytes)
+        results = in_order(executor, work, blocks, _AHEAD * engine.workers)
         figures = _add_up(results, source, progress)
         expected = expected_of(fitted, options.model_name, figures)
     return Report(
@@ -186,11 +187,6 @@ def companions(folder: Path) -> list[Path]:
     except OSError as error:
         raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
     return [path for path in beside if path.name.endswith(_COMPANIONS) and not path.is_dir()]
-
-
-def _blocks(logs: LogSet, options: RewriteOptions) -> Iterator[Block]:
-    for file in logs.files:
-        yield from plan_blocks(file, options.block_bytes)
 
 
 def _add_up(

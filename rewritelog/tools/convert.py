@@ -170,7 +170,7 @@ def _convert_file(
     sizes = np.zeros(len(file.pes), dtype=np.int64)
     target = Buffer()
     create_file(path, file.head_bytes)
-    with InputFile(file.path) as source, OutputFile(path) as output:
+    with InputFile(file.path) as source, OutputFile(path, flush=True) as output:
         at = file.head_bytes
         for loaded in logs.blocks_of(file, BLOCK_BYTES):
             data, written = _convert_block(loaded, plan, target, tally)

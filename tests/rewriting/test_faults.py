@@ -91,7 +91,9 @@ def killed_when(place: str, folder: Path, *, force: bool = False, before: str = 
     assert done.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("place", ["os.pwrite", "os.fsync", "rewritelog.output.folders._replace"])
+@pytest.mark.parametrize(
+    "place", ["os.pwrite", "os.pwritev", "os.fsync", "rewritelog.output.folders._replace"]
+)
 def test_what_a_killed_run_left_is_removed_by_the_next(
     place: str, logs: Path, tmp_path: Path
 ) -> None:
@@ -308,10 +310,19 @@ def test_a_limit_on_file_size_is_named(made: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-@pytest.mark.parametrize("function", ["os.pwrite", "os.fsync", "os.ftruncate", "os.open"])
+@pytest.mark.parametrize(
+    ("function", "flush"),
+    [("os.pwritev", True), ("os.pwrite", False), ("os.fsync", True), ("os.ftruncate", True),
+     ("os.open", True)],
+)  # fmt: skip
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_quota_that_is_hit_leaves_nothing(
-    function: str, number: int, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    function: str,
+    flush: bool,
+    number: int,
+    logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plain, calls = getattr(os, function[3:]), []
 
@@ -326,9 +337,39 @@ def test_a_quota_that_is_hit_leaves_nothing(
     monkeypatch.setattr(function, full)
     if function == "os.ftruncate" and number > 1:
         return  # the lock alone is cut
+    told = RewriteOptions(dilation=2, block_bytes=1000, jobs=1, flush=flush)
     with pytest.raises(OutputError, match="out: cannot be written: Disk quota exceeded"):
-        rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, block_bytes=1000, jobs=1))
+        rewrite(logs, tmp_path / "out", told)
     assert names(tmp_path) == {"in", "timings"}
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_a_system_that_cannot_write_past_its_cache_writes_the_same(
+    number: int, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As systems before Linux 6.14 and many file systems are."""
+    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, block_bytes=1000))
+
+    def refused(*_args: Any) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.pwritev", refused)
+    rewrite(logs, tmp_path / "again", RewriteOptions(dilation=2, block_bytes=1000))
+    assert content(tmp_path / "again") == content(tmp_path / "out")
+
+
+def test_a_write_that_the_system_cuts_short_goes_on(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, flush=False))
+    plain = os.pwritev
+
+    def some(file: int, views: list[memoryview], *more: int) -> int:
+        return plain(file, [views[0][:999]], *more)
+
+    monkeypatch.setattr("os.pwritev", some)
+    rewrite(logs, tmp_path / "again", RewriteOptions(dilation=2))
+    assert content(tmp_path / "again") == content(tmp_path / "out")
 
 
 # Inputs that go away or are no files

@@ -106,6 +106,24 @@ def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None
     assert len(found) == 1
 
 
+def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: Path) -> None:
+    """Ten files of four timelines of uneven lengths, each with one SEB whose marks are wrong."""
+    plain, wrong = seb(0, 1), seb(0, 1, events=bracket(0.2, 0.4)[::-1])
+    timelines = [[wrong] + [plain] * (pe * 7 % 11) for pe in range(40)]
+    write_logs(tmp_path / "in", timelines, files=10)
+    reports, logs = set(), []
+    for jobs, block_bytes in ((1, 16 << 20), (2, 16 << 20), (3, 1500), (1, 300)):
+        options = RewriteOptions(dilation=3, jobs=jobs, block_bytes=block_bytes, force=True)
+        report = rewrite(tmp_path / "in", tmp_path / "out", options)
+        (warning,) = report.to_json()["warnings"]
+        assert warning.startswith("40 SEBs with unmatched or reversed marks")
+        assert warning.endswith("(PE 0 SEB 0, PE 10 SEB 0, PE 20 SEB 0, PE 30 SEB 0, PE 1 SEB 0)")
+        reports.add(same_part(report))
+        logs.append(contents(tmp_path / "out"))
+    assert len(reports) == 1
+    assert all(one == logs[0] for one in logs)
+
+
 def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None:
     options = RewriteOptions("least-squares", timings=(bracketed / "timings",), block_bytes=1000)
     report = rewrite(bracketed / "in", None, options)
