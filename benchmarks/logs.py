@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from functools import cache, partial
 from pathlib import Path
 
@@ -15,6 +16,8 @@ SAMPLE = ROOT / "sample_logs" / "cells"
 PES_OF_A_GB, SEBS, FILES = 2048, 3400, 8
 FIT_LINES, FIT_PARAMS = 1_000_000, 8
 BASE = ["--dilation", "0.5"]
+_START_UP_S = 0.6
+"""A copy waits for as long as a rewrite takes to start: meanwhile a system takes memory back."""
 
 
 class Workshop:
@@ -92,6 +95,7 @@ class Workshop:
 
     def _copy(self, logs: Path, flush: bool) -> Ran:
         self._settle(logs)
+        time.sleep(_START_UP_S)
         return self._copied(logs, flush=flush)
 
     def _copied(self, logs: Path, *, flush: bool = False) -> Ran:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
+_NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ Job = Callable[[], Ran]
 
 
 def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Ran:
-    """Run a command from the checkout's folder; raise `RuntimeError` where it fails."""
+    """Run a command from the checkout's folder; raise `RuntimeError` where it fails.
+
+    Python may keep its bytecode, as an installed package has it from the start.
+    """
     words = [str(word) for word in command]
+    around = {name: value for name, value in os.environ.items() if name not in _NO_BYTECODE}
     with tempfile.TemporaryFile() as out:
         began = time.perf_counter()
-        process = subprocess.Popen(words, stdout=out, cwd=ROOT, env={**os.environ, **(env or {})})
+        process = subprocess.Popen(words, stdout=out, cwd=ROOT, env={**around, **(env or {})})
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from functools import partial
 
-from benchmarks.logs import SAMPLE, Workshop, fitted, timeline_bytes
-from benchmarks.process import Ran, in_turns, median_s, peak, walls
+from benchmarks.logs import BASE, SAMPLE, Workshop, fitted, timeline_bytes
+from benchmarks.process import Ran, in_turns, median_s, peak, rewritelog, run, walls
 from benchmarks.results import Result, Row, Table, ratio_text, verdict
 
-ROUNDS = 5
+ROUNDS = 9
 FLUSHING = ("", ", flushed")
 CPP_MB_S = 84
 """The original C++ tool's speed on such logs."""
@@ -29,6 +30,9 @@ def against_copy(shop: Workshop) -> Result:
             "copy, flushed": shop.copying(logs, flush=True),
             "constant": shop.rewriting(logs, "--no-flush"),
             "constant, flushed": shop.rewriting(logs),
+            "constant, nothing written": partial(
+                run, rewritelog("rewrite", logs, "--dry-run", *BASE)
+            ),
             "constant, sample": shop.rewriting(SAMPLE, "--no-flush"),
             "least-squares": shop.rewriting(logs, "--no-flush", *least_squares),
             "least-squares, flushed": shop.rewriting(logs, *least_squares),
