@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -65,7 +66,15 @@ class Workshop:
 
     def rewriting(self, logs: Path, *words: str | Path) -> Job:
         """Return a job: a rewrite of the logs; its output is removed when it was timed."""
-        return partial(self._rewrite, logs, *words)
+        return partial(self.rewrite_under, [], logs, *words)
+
+    def rewrite_under(self, launcher: Sequence[str], logs: Path, *words: str | Path) -> Ran:
+        """Rewrite the logs, the command line begun with a launcher's; remove the output."""
+        self._settle(logs)
+        out = self.folder / "rewritten"
+        ran = run([*launcher, *rewritelog("rewrite", logs, out, *BASE, *words)])
+        shutil.rmtree(out)
+        return ran
 
     def _settle(self, logs: Path) -> None:
         """Copy large logs and remove the copy, so that every timed run comes after the same.
@@ -104,13 +113,6 @@ class Workshop:
         ran = run(["cp", "--reflink=never", *sorted(logs.glob("bgTrace*")), out])
         if flush:
             ran = ran.then(run(["sync", *sorted(out.iterdir()), out]))
-        shutil.rmtree(out)
-        return ran
-
-    def _rewrite(self, logs: Path, *words: str | Path) -> Ran:
-        self._settle(logs)
-        out = self.folder / "rewritten"
-        ran = run(rewritelog("rewrite", logs, out, *BASE, *words))
         shutil.rmtree(out)
         return ran
 
