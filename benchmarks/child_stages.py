@@ -17,11 +17,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from rewritelog.logs import params
 from rewritelog.logs.files import InputFile
 from rewritelog.output import OutputFile
-from rewritelog.rewriting import block, engines, params
+from rewritelog.rewriting import block, engines, predicting
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.rewriting.running_sums import RunningSums
 
 STAGES: list[tuple[Any, str, str]] = [
     (engines, "rewrite_block", "block: what the stages below leave"),
@@ -29,10 +31,11 @@ STAGES: list[tuple[Any, str, str]] = [
     (block, "read_params", "params: open the files, join, sort"),
     (params, "scan", "params: scan the text"),
     (block, "_predicted", "params: records for the kernel"),
-    (block, "checked_prediction", "predict"),
+    (predicting, "checked_prediction", "predict"),
     (block, "patch", "walk, map and patch"),
     (OutputFile, "write", "write"),
-    (block, "_add_account", "sums"),
+    (RunningSums, "durations", "sums of durations"),
+    (RunningSums, "events", "sums by event"),
 ]
 """Owner, name and label of the functions that a stage is; each has its time less that of others."""
 

@@ -20,7 +20,7 @@ from rewritelog.kernels.remap import remap
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact import ExactTimes
-from rewritelog.models.regression import fit_event
+from rewritelog.models.registry import load_model
 from rewritelog.rewriting.dilations import Dilations
 from rewritelog.tools.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
@@ -136,4 +136,5 @@ def test_grouping_of_exact_samples(measure: Measure) -> None:
 def test_least_squares(measure: Measure) -> None:
     """Fit to half a million samples of 4 parameters."""
     samples = _samples(500_000, 1000)
-    measure(len(samples.seconds), "rows", lambda: fit_event(samples, "quadratic"))
+    model = load_model("least-squares", {"basis": "quadratic"})
+    measure(len(samples.seconds), "rows", lambda: model.fit((samples,)))

@@ -10,7 +10,7 @@ from benchmarks.logs import BASE, SAMPLE, Workshop, fitted, timeline_bytes
 from benchmarks.process import Ran, in_turns, median_s, peak, rewritelog, run, walls
 from benchmarks.results import Result, Row, Table, ratio_text, verdict
 
-ROUNDS = 9
+ROUNDS = 7
 FLUSHING = ("", ", flushed")
 CPP_MB_S = 84
 """The original C++ tool's speed on such logs."""

@@ -13,11 +13,9 @@ from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import ParamFolder, list_params
-from rewritelog.logs.versions import with_likely_version
 from rewritelog.logs.work import in_order
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
-from rewritelog.models.from_file import model_of
 from rewritelog.models.registry import load_model
 from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.rewriting.block import Task
@@ -126,6 +124,8 @@ def _lead(
 def _model(options: RewriteOptions) -> Model[Any]:
     """Return the model by its name, or the one that a model file holds."""
     if options.fitted is not None:
+        from rewritelog.models.from_file import model_of  # noqa: PLC0415 - only some runs need it
+
         return model_of(read_model_file(options.fitted))
     texts = read_texts(options.formulas, options.coefficients)
     return load_model(options.model_name, options.model_options, texts)
@@ -200,5 +200,7 @@ def _add_up(
             if progress is not None:
                 progress(done.size_bytes, total)
     except DamagedLogError as error:
+        from rewritelog.logs.versions import with_likely_version  # noqa: PLC0415 - only then
+
         raise with_likely_version(error, logs) from error
     return figures

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError
 from rewritelog.models.base import ModelText
-from rewritelog.models.model_file import ModelFile, parse_model
+
+if TYPE_CHECKING:
+    from rewritelog.models.model_file import ModelFile
 
 MAX_BYTES = 16 << 20
 """A larger file is no list of formulas or coefficients."""
@@ -28,6 +31,8 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 
 def read_model_file(path: Path) -> ModelFile:
     """Return the model that a file holds; raise `ModelError` where it does not hold one."""
+    from rewritelog.models.model_file import parse_model  # noqa: PLC0415 - only some runs need it
+
     read = read_model_text(path, MAX_MODEL_BYTES)
     return parse_model(read.text, read.name)
 
