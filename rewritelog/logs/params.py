@@ -277,6 +277,14 @@ def _rows(scanned: _Scanned, cut: Cut | None, notes: ParamNotes) -> _Rows:
     return _Rows(table, rows, piece[rows], seb[rows])
 
 
+def _order(piece: Ints, seb: Ints) -> Ints | slice:
+    """Return what sorts rows by piece and SEB; programs mostly write them in that order."""
+    later = np.diff(piece)
+    if np.all((later > 0) | ((later == 0) & (np.diff(seb) >= 0))):
+        return slice(None)
+    return np.lexsort((seb, piece)).astype(np.int64)
+
+
 def _joined(parts: list[_Rows], columns: Columns) -> ParamRecords:
     """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
     names: dict[str, int] = {}
@@ -293,7 +301,7 @@ def _joined(parts: list[_Rows], columns: Columns) -> ParamRecords:
     none = [_NONE]
     piece = np.concatenate(none + [part.piece for part in parts])
     seb = np.concatenate(none + [part.seb for part in parts])
-    order = np.lexsort((seb, piece))
+    order = _order(piece, seb)
     return ParamRecords(
         events=tuple(names),
         event=np.concatenate(none + events)[order],
