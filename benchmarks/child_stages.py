@@ -89,5 +89,5 @@ if __name__ == "__main__":
     _logs, _out = map(Path, sys.argv[1:])
     _constant = RewriteOptions(dilation=0.5, jobs=1)
     _fitted = replace(_constant, model="least-squares", timings=(_logs / "timings.txt",))
-    _found = {told.model: stages(_logs, _out, told) for told in (_constant, _fitted)}
+    _found = {told.model_name: stages(_logs, _out, told) for told in (_constant, _fitted)}
     print(json.dumps(_found))
