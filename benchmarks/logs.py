@@ -17,6 +17,7 @@ SAMPLE = ROOT / "sample_logs" / "cells"
 PES_OF_A_GB, SEBS, FILES = 2048, 3400, 8
 FIT_LINES, FIT_PARAMS = 1_000_000, 8
 BASE = ["--dilation", "0.5"]
+_LEFT_BYTES = 4 << 30
 _START_UP_S = 0.6
 """A copy waits for as long as a rewrite takes to start: meanwhile a system takes memory back."""
 
@@ -85,7 +86,7 @@ class Workshop:
         what the timed run gets.
         """
         if logs != SAMPLE:
-            self._hold_all_but(2 * timeline_bytes(logs))
+            self._hold_all_but(max(2 * timeline_bytes(logs), _LEFT_BYTES))
             self._copied(logs)
 
     def _hold_all_but(self, left_bytes: int) -> None:
@@ -99,8 +100,8 @@ class Workshop:
 
     def close(self) -> None:
         """Give back the memory that was held."""
-        for holder in self._holders:
-            holder.communicate()
+        while self._holders:
+            self._holders.pop().communicate()
 
     def _copy(self, logs: Path, flush: bool) -> Ran:
         self._settle(logs)

@@ -37,6 +37,7 @@ def main() -> None:
             rows.append(_row(shop, size_gb))
             print(rows[-1], file=sys.stderr, flush=True)
             shutil.rmtree(shop.logs(size_gb))
+            shop.close()
         notes = f"- file system of the logs: {file_system(shop.folder)}"
     title = f"Whole processes, medians of {ROUNDS} rounds in turns, with the most seconds behind:"
     text = f"{machine()}\n{notes}\n\n{Table(title, HEAD, rows).text()}"
