@@ -22,7 +22,7 @@ from benchmarks.trials import (
     small_to_large,
 )
 from rewritelog.models.base import EventTimings
-from rewritelog.rewriting.timings import read_timings
+from rewritelog.timings.read import read_timings
 
 REFERENCE = Path(os.environ.get("REWRITELOG_REFERENCE", ROOT.parent / "shared" / "reference"))
 NAMD = REFERENCE / "namd" / "timings.txt"

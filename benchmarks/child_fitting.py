@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.timings import read_timings
+from rewritelog.timings.read import read_timings
 
 
 def main() -> None:

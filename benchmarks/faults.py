@@ -36,9 +36,9 @@ from faulty import (
     started_quietly,
 )
 from many_sebs import write_many
-from random_sebs import BATCH, judge, random_batch
+from random_sebs import BATCH, predict_detailed, random_batch
 
-from rewritelog.kernels.account import Sum
+from rewritelog.rewriting.kernels.interface import Sum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
@@ -193,7 +193,7 @@ def random_times(yard: Yard) -> list[Line]:
     began = time.perf_counter()
     for number in range(batches):
         before = random_batch(draw)
-        broken.update(judge(before, before.rewritten(keep_recv=number % 2 == 1)))
+        broken.update(predict_detailed(before, before.rewritten(keep_recv=number % 2 == 1)))
     told = f"{len(broken)} promises each, in {time.perf_counter() - began:.0f} s"
     return [Line("random SEBs, regions down to one ulp", batches * BATCH, told, broken.total())]
 

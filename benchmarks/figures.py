@@ -18,7 +18,7 @@ from benchmarks.process import ROOT
 from benchmarks.trials import AUTO, ORIGINAL, Contender, k_folds
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.timings import read_timings
+from rewritelog.timings.read import read_timings
 
 INK, ORANGE, BLUE = "#444444", "#d1495b", "#00798c"
 MICRO = 1e6

@@ -20,7 +20,7 @@ from benchmarks.process import PYTHON, ROOT
 from benchmarks.results import Result, Row, Table
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.timings import read_timings
+from rewritelog.timings.read import read_timings
 from tracebigsim import include_dir
 
 PROGRAMS = ROOT / "sample_logs" / "programs"

@@ -14,15 +14,16 @@ import pytest
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
-from rewritelog.kernels import account, walk
-from rewritelog.kernels.patch import patch
-from rewritelog.kernels.remap import remap
+from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact import ExactTimes
+from rewritelog.models.exact_times import ExactTimes
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.dilations import Dilations
-from rewritelog.tools.synth import SynthOptions, synthesise
+from rewritelog.rewriting.kernels import interface as account
+from rewritelog.rewriting.kernels.patch import patch
+from rewritelog.rewriting.kernels.remap import remap
+from rewritelog.synthesis.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
 
 ROUNDS = 15

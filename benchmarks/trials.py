@@ -12,7 +12,7 @@ from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.registry import load_model
-from rewritelog.models.sampling import Plan, Stratum, choose
+from rewritelog.sampling.selection import Plan, Stratum, choose
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]

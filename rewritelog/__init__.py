@@ -2,14 +2,21 @@
 
 - `errors`: one root error, and the place in a log that an error names
 - `text`: names made harmless for a terminal, numbers with units
+- `arrays`: names for kinds of arrays
 - `format`: the binary format, declared once with construct, and what is derived from it
-- `kernels`: compiled loops over bytes and times: walk, brackets, remapping, the rewrite of a block
-- `logs`: a log set on disk: summary, timeline files, blocks, columns, params
+- `kernels`: the compiled loops over bytes that all jobs share: loads, walk, brackets, names, sums
 - `models`: duration models: timings in, seconds out; they know arrays only
+- `logs`: a log set on disk: summary, timeline files, blocks, columns, params
 - `output`: output folders that are whole or not there
-- `rewriting`: the pipeline: timings, blocks, report
-- `modelling`: models apart from a rewrite: which SEBs to time, fits, and what they are worth
-- `tools`: the other jobs: check, diff, info, dump, convert, synth
+- `timings`: timing lines of files, and the other texts that models are made with
+- `checking`: what is wrong with a log set: `check`
+- `synthesis`: made log sets: `synth`
+- `converting`: other log versions and byte orders: `convert`
+- `rewriting`: new durations in a log set, block by block: `rewrite`
+- `inspection`: what a log set holds: `info` and `dump`
+- `diffing`: what two log sets differ in: `diff`
+- `sampling`: which SEBs to time: `sample`
+- `evaluation`: fits apart from a rewrite: `fit`, `predict`, `verify` and `compare`
 - `cli`: the command line
 
 `tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.

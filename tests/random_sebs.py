@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.format.layout import Layout, layout
-from rewritelog.kernels.account import EXAMPLES, FIGURES, RECORD, SUMS, Account, Dilation
-from rewritelog.kernels.patch import patch
 from rewritelog.kernels.walk import FAULT_CODE, FAULT_SIZE, OK, Pieces
+from rewritelog.rewriting.kernels.interface import (
+    EXAMPLES,
+    FIGURES,
+    RECORD,
+    SUMS,
+    Account,
+    Dilation,
+)
+from rewritelog.rewriting.kernels.patch import patch
 
 BATCH = 20_000
 MESSAGES = 5
@@ -192,7 +199,7 @@ def _predictions(draw: np.random.Generator, lengths: Floats) -> Floats:
     )  # fmt: skip
 
 
-def judge(old: Batch, new: Batch) -> dict[str, int]:
+def predict_detailed(old: Batch, new: Batch) -> dict[str, int]:
     """Return how many times break each promise of a rewrite."""
     start, end = new.start, new.end
     sent, marks = new.sent, new.marks

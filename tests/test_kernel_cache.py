@@ -10,13 +10,13 @@ import pytest
 
 import rewritelog
 import tracebigsim
-from rewritelog.kernels.patch import patch
+from rewritelog.rewriting.kernels.patch import patch
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 LOAD = """
 import numpy as np
-from rewritelog.kernels.remap import remap
+from rewritelog.rewriting.kernels.remap import remap
 moved = remap(np.array([0.5]), np.array([0.0, 1.0]), np.array([np.nan]), 2.0)
 print(moved[0], sum(remap.stats.cache_hits.values()))
 """

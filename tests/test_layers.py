@@ -6,16 +6,24 @@ from pathlib import Path
 import rewritelog
 import tracebigsim
 
-LAYERS = ["errors", "text", "format", "kernels", "logs", "models", "output", "rewriting",
-          "modelling", "tools",
-          "cli"]  # fmt: skip
+LAYERS = ["errors", "text", "arrays", "format", "kernels", "models", "logs", "output", "timings",
+          "checking", "synthesis", "converting", "rewriting", "inspection", "diffing", "sampling",
+          "evaluation", "cli"]  # fmt: skip
 """The package's modules and folders, lowest first."""
 
 MAY_NOT_KNOW = {
-    "models": {"format", "kernels", "logs", "output", "tracebigsim"},
-    "kernels": {"errors", "text", "logs"},
-    "logs": {"models", "output"},
-    "tools": {"models", "rewriting", "modelling"},
+    "models": {"format", "kernels", "tracebigsim"},
+    "kernels": {"errors", "text"},
+    "logs": {"models"},
+    "output": {"models"},
+    "checking": {"models", "timings"},
+    "synthesis": {"models", "timings", "checking"},
+    "converting": {"models", "timings", "checking", "synthesis"},
+    "rewriting": {"synthesis", "converting"},
+    "inspection": {"models", "timings", "rewriting"},
+    "diffing": {"models", "timings", "rewriting"},
+    "sampling": {"rewriting", "inspection", "diffing"},
+    "evaluation": {"rewriting", "inspection", "diffing", "sampling"},
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from oracle import SAMPLE_SETS
 
 from rewritelog import open_logs
-from rewritelog.tools.convert import convert_logs
+from rewritelog.converting.convert import convert_logs
 
 CONVERTED = {
     "cells-big-endian": ("v6-big", {"order": "big"}),

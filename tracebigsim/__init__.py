@@ -18,7 +18,7 @@ For tools:
 
 Within: `_output` (where lines go), `_grammar` (words, limits, faults), `_numbers` (exact decimal to
 double), `_tokens`, `_fields` and `_bare` (what follows the keyword), `_scan` (the pass over the
-lines), `_compiled` (how kernels are compiled). Nothing here imports rewritelog.
+lines), `compiled` (how kernels are compiled). Nothing here imports rewritelog.
 """
 
 from __future__ import annotations

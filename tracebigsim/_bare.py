@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._compiled import inner
 from tracebigsim._grammar import (
     CONTROL_IN_NAME,
     FINE,
@@ -28,6 +27,7 @@ from tracebigsim._tokens import (
     line_ends,
     skip_blanks,
 )
+from tracebigsim.compiled import inner
 
 
 @inner

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._compiled import inner
 from tracebigsim._grammar import (
     CONTROL_IN_NAME,
     CYCLES,
@@ -53,6 +52,7 @@ from tracebigsim._tokens import (
     note_slow,
     skip_blanks,
 )
+from tracebigsim.compiled import inner
 
 _FIELD_LENGTHS: Final = tuple(len(name) for name in FIELDS)
 _TIME_OR_SEB: Final = 1 << TIME | 1 << CYCLES | 1 << SEQNO

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._compiled import inner
 from tracebigsim._grammar import FINE, INFINITE, INTEGER_OVERFLOW, NAN, NOT_A_NUMBER, NOT_AN_INTEGER
+from tracebigsim.compiled import inner
 
 SLOW: Final = -1
 """A number that only `float` reads exactly: subnormal, a near tie, or of more than 18 digits."""

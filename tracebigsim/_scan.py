@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracebigsim._bare import read_bare
-from tracebigsim._compiled import inner, kernel
 from tracebigsim._fields import read_fields
 from tracebigsim._grammar import (
     BAD_LEADING_NUMBER,
@@ -36,6 +35,7 @@ from tracebigsim._tokens import (
     is_keyword,
     skip_blanks,
 )
+from tracebigsim.compiled import inner, kernel
 
 # Indices into the state of a scan, which goes on from where it stopped.
 POSITION: Final = 0

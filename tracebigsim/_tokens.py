@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._compiled import inner
 from tracebigsim._grammar import FINE, FULL_PARAMS, FULL_SLOW, KEYWORD
 from tracebigsim._numbers import SLOW, read_number
+from tracebigsim.compiled import inner
 
 # Indices into a line's record.
 AT: Final = 0

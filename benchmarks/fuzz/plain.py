@@ -10,7 +10,7 @@ from benchmarks.fuzz import lines, promises
 from benchmarks.fuzz.readers import Check, workplace
 from benchmarks.fuzz.seeds import block_seeds
 from benchmarks.fuzz.targets import LINES, READERS, BrokenError
-from rewritelog.kernels.account import RECORD
+from rewritelog.rewriting.kernels.interface import RECORD
 from tracebigsim.lines import scan
 
 _stack = ExitStack()

@@ -14,17 +14,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks.fuzz.mutation import Bytes, Ints
+from rewritelog.converting.kernels.convert import Losses, convert
+from rewritelog.converting.kernels.convert import Records as Moves
+from rewritelog.diffing.kernels import interface as diff
+from rewritelog.diffing.kernels.diff import compare
 from rewritelog.format.layout import KernelLayout
-from rewritelog.kernels import diff_account as diff
-from rewritelog.kernels import survey as survey_kernels
-from rewritelog.kernels.account import EXAMPLES, FIGURES, SUMS, Account, Dilation, Records
-from rewritelog.kernels.convert import Losses, convert
-from rewritelog.kernels.convert import Records as Moves
-from rewritelog.kernels.diff import compare
+from rewritelog.inspection.kernels import survey as survey_kernels
+from rewritelog.inspection.kernels.survey import Survey, survey
 from rewritelog.kernels.names import intern_names
-from rewritelog.kernels.patch import patch
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
-from rewritelog.kernels.survey import Survey, survey
 from rewritelog.kernels.walk import (
     FAULT_AT,
     FAULT_CODE,
@@ -39,6 +37,15 @@ from rewritelog.kernels.walk import (
     seb_parts,
     tally,
 )
+from rewritelog.rewriting.kernels.interface import (
+    EXAMPLES,
+    FIGURES,
+    SUMS,
+    Account,
+    Dilation,
+    Records,
+)
+from rewritelog.rewriting.kernels.patch import patch
 
 BROKEN = {
     1: "a fault lies outside of the block",

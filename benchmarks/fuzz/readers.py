@@ -12,7 +12,13 @@ import numpy as np
 
 from benchmarks.fuzz.seeds import make_logs
 from rewritelog import RewriteOptions, open_logs, rewrite
+from rewritelog.checking.rules import Severity
+from rewritelog.checking.run import check_logs
+from rewritelog.converting.convert import convert_logs
+from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
+from rewritelog.inspection.dump import dump_lines
+from rewritelog.inspection.info import survey
 from rewritelog.logs.params import list_params, read_params
 from rewritelog.logs.summary import read_summary
 from rewritelog.logs.timelines import read_timeline_file
@@ -27,15 +33,9 @@ from rewritelog.models.model_file import (
     writable,
 )
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.texts import read_model_text
-from rewritelog.rewriting.timings import read_timings
 from rewritelog.text import json_text as strict_json
-from rewritelog.tools.checking.rules import Severity
-from rewritelog.tools.checking.run import check_logs
-from rewritelog.tools.comparing.run import compare_logs
-from rewritelog.tools.convert import convert_logs
-from rewritelog.tools.dump import dump_lines
-from rewritelog.tools.info import survey
+from rewritelog.timings.read import read_timings
+from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import TraceBigSimError
 
 Check = Callable[[bytes], bool]
@@ -171,7 +171,7 @@ def formulas_check(work: Path) -> tuple[Check, list[bytes]]:
     def fit(text: ModelText) -> None:
         fitted = load_model("sampled", {"fraction": 0.5}, {"formulas": text}).fit(samples)
         for sample in samples:
-            fitted.judge(sample.event, sample.params)
+            fitted.predict_detailed(sample.event, sample.params)
 
     return _text_check(work / "formulas.toml", fit), [FORMULAS]
 

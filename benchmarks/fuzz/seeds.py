@@ -10,13 +10,13 @@ import numpy as np
 
 from benchmarks.fuzz.promises import Tools
 from benchmarks.fuzz.timelines import Seed
+from rewritelog.converting.convert import _plan as conversion_plan
+from rewritelog.diffing.rules import rules_of
 from rewritelog.format import ByteOrder, layout
 from rewritelog.format.declaration import LOG_VERSIONS
 from rewritelog.kernels.names import new_slots
 from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.tools.comparing.rules import rules_of
-from rewritelog.tools.convert import _plan as conversion_plan
-from rewritelog.tools.synth import SynthOptions, synthesise
+from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 SEB_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
 

@@ -15,7 +15,7 @@ from benchmarks.fuzz.arena import Arena
 from benchmarks.fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
 from benchmarks.fuzz.readers import Check
 from benchmarks.fuzz.seeds import block_seeds
-from rewritelog.kernels.account import RECORD
+from rewritelog.rewriting.kernels.interface import RECORD
 
 ROOM = 1 << 14
 """Bytes that a mutant may have."""

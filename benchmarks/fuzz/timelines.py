@@ -17,9 +17,9 @@ from benchmarks.fuzz.mutation import (
     put_number,
 )
 from benchmarks.fuzz.promises import Tools, check_block
-from rewritelog.kernels.account import Records
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import OK
+from rewritelog.rewriting.kernels.interface import Records
 
 
 class Seed(NamedTuple):

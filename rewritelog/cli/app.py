@@ -10,15 +10,15 @@ import typer
 
 from rewritelog import __version__
 from rewritelog.cli.checking import check_command
-from rewritelog.cli.comparing import diff_command
-from rewritelog.cli.model_files import (
+from rewritelog.cli.diffing import diff_command
+from rewritelog.cli.evaluation import (
     compare_command,
     fit_command,
     predict_command,
     verify_command,
 )
-from rewritelog.cli.modelling import sample_command
 from rewritelog.cli.rewrite import rewrite_command
+from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
 from rewritelog.errors import RewriteLogError, UsageError
 

@@ -31,7 +31,7 @@ def check_command(
         return
     if logs is None:
         raise UsageError("LOGS is needed")
-    from rewritelog.tools.checking.run import check_logs  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.checking.run import check_logs  # noqa: PLC0415 - numba is slow to import
 
     report = check_logs(logs, params, jobs=jobs)
     if as_json:
@@ -43,6 +43,6 @@ def check_command(
 
 
 def _about_rules(explain: str | None) -> str:
-    from rewritelog.tools.checking.rules import rule_named, rules_text  # noqa: PLC0415
+    from rewritelog.checking.rules import rule_named, rules_text  # noqa: PLC0415
 
     return rules_text() if explain is None else rule_named(explain).text()

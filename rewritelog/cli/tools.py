@@ -19,8 +19,8 @@ def info_command(
     as_json: AsJson = False,
 ) -> None:
     """Say what a log set holds: machine, sizes, SEBs, messages, brackets, where the time goes."""
+    from rewritelog.inspection.info import survey  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
-    from rewritelog.tools.info import survey  # noqa: PLC0415
 
     found = survey(open_logs(logs))
     if as_json:
@@ -37,8 +37,8 @@ def dump_command(
     ] = "text",
 ) -> None:
     """Show every field of every SEB of a PE."""
+    from rewritelog.inspection.dump import dump_lines  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
-    from rewritelog.tools.dump import dump_lines  # noqa: PLC0415
 
     for line in dump_lines(open_logs(logs), pe, kind):
         typer.echo(line)
@@ -59,8 +59,8 @@ def convert_command(
     force: Force = False,
 ) -> None:
     """Write a log set in another log version or byte order."""
+    from rewritelog.converting.convert import convert_logs  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
-    from rewritelog.tools.convert import convert_logs  # noqa: PLC0415
 
     done = convert_logs(
         open_logs(logs), out, log_version=log_version, order=byte_order, lossy=lossy, force=force
@@ -81,7 +81,7 @@ def synth_command(
     force: Force = False,
 ) -> None:
     """Make a realistic log set with brackets, params and a timings file."""
-    from rewritelog.tools.synth import SynthOptions, synthesise  # noqa: PLC0415
+    from rewritelog.synthesis.synth import SynthOptions, synthesise  # noqa: PLC0415
 
     options = SynthOptions(
         pes=pes, sebs=sebs, messages=messages, files=files, wth=wth, seed=seed,

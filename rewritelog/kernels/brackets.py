@@ -1,13 +1,20 @@
-"""The brackets of one SEB: marks read from its events, paired, and turned into regions."""
+"""The brackets of one SEB: marks read from its events, paired, and turned into regions.
+
+The regions of a SEB are a table of three rows, a column for each bound: `OLD` and `NEW` hold the
+bounds, rising, from 0 to the SEB's duration; `GIVEN` holds the new length of the region that
+begins there where a model gave one, and NaN where the region is dilated.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from rewritelog.arrays import Bytes, Floats
 from rewritelog.format.layout import KernelLayout
-from rewritelog.kernels.raw import Bytes, load_f8, load_i4
-from rewritelog.kernels.remap import OLD, Floats
-from tracebigsim._compiled import inner
+from rewritelog.kernels.raw import load_f8, load_i4
+from tracebigsim.compiled import inner
+
+OLD, NEW, GIVEN = 0, 1, 2
 
 START_TEXT = np.frombuffer(b"startTraceBigSim", dtype=np.uint8)
 END_TEXT = np.frombuffer(b"endTraceBigSim", dtype=np.uint8)

@@ -7,10 +7,10 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.format.layout import KernelLayout
-from rewritelog.kernels.raw import Bytes
-from rewritelog.kernels.walk import Ints, seb_parts
-from tracebigsim._compiled import inner, kernel
+from rewritelog.kernels.walk import seb_parts
+from tracebigsim.compiled import inner, kernel
 
 FULL = -1
 

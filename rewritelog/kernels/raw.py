@@ -14,9 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import config
 from numba.extending import intrinsic, overload
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from rewritelog.arrays import Bytes
 
 
 def load_i2(buf: Bytes, at: int, swap: bool) -> int:

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tracebigsim._compiled import inner, kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rewritelog.arrays import Floats, Ints
+from tracebigsim.compiled import inner, kernel
 
 
 @inner

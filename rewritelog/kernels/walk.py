@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.format.layout import KernelLayout
-from rewritelog.kernels.raw import Bytes, load_i4
-from tracebigsim._compiled import inner, kernel
-
-Ints = NDArray[np.int64]
+from rewritelog.kernels.raw import load_i4
+from tracebigsim.compiled import inner, kernel
 
 
 class FaultKind(NamedTuple):

@@ -14,11 +14,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Place
 from rewritelog.format import Layout
 from rewritelog.format.declaration import PRIMITIVES
 from rewritelog.kernels import walk
-from rewritelog.logs.files import Bytes, InputFile
+from rewritelog.logs.files import InputFile
 from rewritelog.logs.timelines import TimelineFile
 from rewritelog.text import bytes_text
 

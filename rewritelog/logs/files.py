@@ -9,11 +9,9 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Place, RewriteLogError
-
-Bytes = NDArray[np.uint8]
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """No pipe without a writer is waited for, and no terminal becomes that of this process."""

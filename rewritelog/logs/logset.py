@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from rewritelog.arrays import Table
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
-from rewritelog.logs.tables import Table, Tables, join_tables, tables_of
+from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
 
 SUMMARY_NAME = "bgTrace"

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.logs.blocks import Cut, LoadedBlock
 from rewritelog.logs.files import InputFile
@@ -19,9 +20,6 @@ from rewritelog.text import FAULTS_SHOWN, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 Columns: TypeAlias = Literal["params", "counters"]
 """Which numbers of a param line its record has: the parameters, or the counters (`PAPI`)."""

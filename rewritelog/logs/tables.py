@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes, Table
 from rewritelog.format import Layout, layout
 from rewritelog.format.declaration import LOG_VERSIONS, MISSING
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
-from rewritelog.logs.files import Bytes
-
-Table = NDArray[Any]
 
 _NEWEST = layout(LOG_VERSIONS[-1], "little")
 _PLACE: list[Any] = [("pe", np.int64), ("seb", np.int64)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rewritelog.models.base import EventTimings, Model, ModelText, Timings
 from rewritelog.models.fitted_events import FittedEvents, fit_events
-from rewritelog.models.fitting.building import Recipe, fit_event, with_formula
+from rewritelog.models.fitting.building import FitConfig, fit_event, with_formula
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.options import AutoOptions
@@ -21,7 +21,7 @@ class Auto(Model[AutoOptions]):
     def __init__(self, options: AutoOptions, text: ModelText | None = None) -> None:
         super().__init__(options, text)
         self._formulas = None if text is None else parse_formulas(text.text, text.name)
-        self._recipe = Recipe(options.weights, options.loss, options.exact_match)
+        self._recipe = FitConfig(options.weights, options.loss, options.exact_match)
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return a fit for each event."""

@@ -12,10 +12,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
+from rewritelog.arrays import Flags, Floats
+
+
+__all__ = [
+    "EventTimings",
+    "FittedModel",
+    "Flags",
+    "Floats",
+    "Model",
+    "ModelText",
+    "Prediction",
+    "Timings",
+    "TotalSpread",
+]
+"""What a model's author needs, the array aliases among them."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ class FittedModel(ABC):
         NaN where the model does not cover the event or its number of parameters.
         """
 
-    def judge(self, event: str, params: Floats) -> Prediction:
+    def predict_detailed(self, event: str, params: Floats) -> Prediction:
         """Return the durations with what determined them; models that know more override this."""
         nothing = np.zeros(len(params), dtype=np.bool_)
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import UsageError
-from rewritelog.models.base import Flags, Floats
 from rewritelog.models.expressions import Expression, parse
 
 HIGHEST_POWER = {"linear": 1, "quadratic": 2}

@@ -9,16 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, RewriteLogError
-from rewritelog.models.base import (
-    FittedModel,
-    Flags,
-    Floats,
-    Model,
-    Prediction,
-    Timings,
-    TotalSpread,
-)
+from rewritelog.models.base import FittedModel, Model, Prediction, Timings, TotalSpread
 
 
 def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedModel:
@@ -41,7 +34,7 @@ def checked_prediction(
     """
     where = f"model {model_name!r}, event {event!r}"
     with named(where):
-        judged: Any = fitted.judge(event, params)
+        judged: Any = fitted.predict_detailed(event, params)
     if not isinstance(judged, Prediction):
         raise ModelError(f"{where}: judge() returned {type(judged).__name__}, not a Prediction")
     seconds = checked_seconds(judged.seconds, len(params), where)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import FittedModel, Floats, Model, ModelText, Timings
+from rewritelog.models.base import FittedModel, Model, ModelText, Timings
 from rewritelog.models.options import CoefficientsOptions
 from rewritelog.text import count_text, printable
 

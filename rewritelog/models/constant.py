@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewritelog.models.base import FittedModel, Floats, Model, Timings
+from rewritelog.arrays import Floats
+from rewritelog.models.base import FittedModel, Model, Timings
 from rewritelog.models.options import NoOptions
 
 

@@ -57,8 +57,10 @@ def describe(fit: EventFit) -> dict[str, Any]:
         ],
         **_describe_class(fit.whole),
         "tried": {name: finite(error) for name, error in fit.tried.items()},
-        "exact_sets": None if fit.twins is None else len(fit.twins.weights),
-        "exact_weight": None if fit.twins is None else finite(float(fit.twins.weights.mean())),
+        "exact_sets": None if fit.exact_matches is None else len(fit.exact_matches.weights),
+        "exact_weight": None
+        if fit.exact_matches is None
+        else finite(float(fit.exact_matches.weights.mean())),
     }
     if fit.category is not None:
         described["category"] = str(fit.category)

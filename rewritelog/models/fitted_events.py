@@ -9,16 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
-from rewritelog.models.base import (
-    EventTimings,
-    FittedModel,
-    Floats,
-    Prediction,
-    Timings,
-    TotalSpread,
-)
+from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 
 Key = tuple[str, int]
@@ -43,15 +37,15 @@ class FittedEvents(FittedModel):
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a fit."""
-        return self.judge(event, params).seconds
+        return self.predict_detailed(event, params).seconds
 
-    def judge(self, event: str, params: Floats) -> Prediction:
+    def predict_detailed(self, event: str, params: Floats) -> Prediction:
         """Return the seconds of each row with what determined them."""
         fit = self.fits.get((event, params.shape[1]))
         if fit is None:
             none = np.zeros(len(params), dtype=np.bool_)
             return Prediction(np.full(len(params), np.nan), none, none, none)
-        return fit.judge(params)
+        return fit.predict_detailed(params)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
         """Return the bounds that nine in ten measured durations are to lie between, in seconds."""

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
-from rewritelog.models.base import Floats
 from rewritelog.text import json_text, printable
 
 MAX_DEPTH = 20

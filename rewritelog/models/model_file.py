@@ -16,14 +16,14 @@ import numpy as np
 
 from rewritelog.errors import ModelError
 from rewritelog.models.base import FittedModel, Timings
-from rewritelog.models.exact import ExactTimes, hash_rows
+from rewritelog.models.exact_matches import ExactMatches
+from rewritelog.models.exact_times import ExactTimes, hash_rows
 from rewritelog.models.expressions import MAX_PARAMETERS, Expression, Origin, parse
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.law import Guard, Law
+from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
 from rewritelog.models.json_document import Node, load_document, odd, readable
-from rewritelog.models.twins import Twins
 
 FORMAT = "rewritelog model"
 VERSION = 1
@@ -77,7 +77,10 @@ def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
 
     A regressor from outside is made of its own code, which no file of ours holds.
     """
-    if isinstance(fitted, FittedEvents) and type(fitted).judge is FittedEvents.judge:
+    if (
+        isinstance(fitted, FittedEvents)
+        and type(fitted).predict_detailed is FittedEvents.predict_detailed
+    ):
         return _plain(fitted)
     raise ModelError(
         f"the model {model_name!r} cannot be written as a model file, which holds formulas and no "
@@ -171,7 +174,7 @@ def _event_json(fit: EventFit) -> dict[str, Any]:
         "category": None if fit.category is None else str(fit.category),
         "tried": {name: odd(error) for name, error in fit.tried.items()},
         "classes": [_class_json(one) for one in fit.classes],
-        "exact": None if fit.twins is None else _twins_json(fit.twins),
+        "exact": None if fit.exact_matches is None else _twins_json(fit.exact_matches),
     }
 
 
@@ -195,12 +198,12 @@ def _class_json(fit: ClassFit) -> dict[str, Any]:
     }
 
 
-def _twins_json(twins: Twins) -> dict[str, Any]:
+def _twins_json(exact_matches: ExactMatches) -> dict[str, Any]:
     return {
-        "seconds": twins.times.seconds.tolist(),
-        "samples": [int(count) for count in twins.times.counts],
-        "weights": twins.weights.tolist(),
-        "params": twins.times.rows.tolist(),
+        "seconds": exact_matches.times.seconds.tolist(),
+        "samples": [int(count) for count in exact_matches.times.counts],
+        "weights": exact_matches.weights.tolist(),
+        "params": exact_matches.times.rows.tolist(),
     }
 
 
@@ -243,7 +246,7 @@ def _read_event(node: Node) -> EventFit:
         classes=_read_classes(parts["classes"], many),
         category=parts["category"].maybe(lambda one: _read_expression(one, many)),
         tried={name: one.odd_number() for name, one in parts["tried"].entries().items()},
-        twins=parts["exact"].maybe(lambda one: _read_twins(one, many)),
+        exact_matches=parts["exact"].maybe(lambda one: _read_twins(one, many)),
     )
 
 
@@ -286,7 +289,7 @@ def _read_class(node: Node, many: int) -> ClassFit:
     )
 
 
-def _read_law(node: Node, many: int) -> Law:
+def _read_law(node: Node, many: int) -> FittedFunction:
     """Return what `Law.to_json` wrote."""
     parts = node.fields("bounds", "terms", "calibration")
     terms: list[Expression] = []
@@ -295,7 +298,7 @@ def _read_law(node: Node, many: int) -> Law:
         term = one.fields("term", "coefficient")
         terms.append(_read_expression(term["term"], many))
         coefficients.append(term["coefficient"].number())
-    return Law(
+    return FittedFunction(
         tuple(terms),
         np.array(coefficients, dtype=np.float64),
         parts["calibration"].number(),
@@ -303,9 +306,9 @@ def _read_law(node: Node, many: int) -> Law:
     )
 
 
-def _read_guard(node: Node, many: int) -> Guard:
+def _read_guard(node: Node, many: int) -> PredictionBounds:
     parts = node.fields("least_s", "most_s", "lowest", "highest")
-    return Guard(
+    return PredictionBounds(
         parts["lowest"].numbers(many),
         parts["highest"].numbers(many),
         parts["least_s"].number(),
@@ -348,7 +351,7 @@ def _read_quality(node: Node) -> Quality:
     return Quality(**values)
 
 
-def _read_twins(node: Node, many: int) -> Twins:
+def _read_twins(node: Node, many: int) -> ExactMatches:
     parts = node.fields("seconds", "samples", "weights", "params")
     rows = parts["params"].table(many)
     seconds = parts["seconds"].numbers(len(rows))
@@ -364,4 +367,4 @@ def _read_twins(node: Node, many: int) -> Twins:
     if alike > MOST_ALIKE:
         raise parts["params"].error(f"has {alike} rows of one hash; at most {MOST_ALIKE}")
     times = ExactTimes(keys[order], rows[order], seconds[order], counts[order], alike)
-    return Twins(times, weights[order])
+    return ExactMatches(times, weights[order])

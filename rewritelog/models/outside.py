@@ -17,16 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import (
-    EventTimings,
-    FittedModel,
-    Flags,
-    Floats,
-    Model,
-    Prediction,
-    Timings,
-)
+from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction, Timings
 from rewritelog.models.checks import checked_seconds, named
 from rewritelog.text import count_text
 
@@ -91,7 +84,7 @@ class FittedOutside(FittedModel):
         seconds[usable] = checked_seconds(answer, int(usable.sum()), where)
         return seconds
 
-    def judge(self, event: str, params: Floats) -> Prediction:
+    def predict_detailed(self, event: str, params: Floats) -> Prediction:
         """Return the regressor's answer, with the rows outside the samples' range."""
         exact = np.zeros(len(params), dtype=np.bool_)
         outside = exact.copy()

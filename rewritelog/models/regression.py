@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.basis import CONSTANT, Scaling, Term, design_matrix, terms_of
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import ROUNDS, Loss, robust_weights
 
@@ -40,7 +40,7 @@ BLOCK_BYTES = 8 << 20
 class Regression:
     """The fit of one event's times over a basis."""
 
-    law: Law
+    law: FittedFunction
     """Over scaled parameters, in which it is well conditioned."""
     coefficients: tuple[Coefficient, ...]
     """In the parameters as given."""
@@ -58,7 +58,9 @@ def regress(samples: Samples, basis: str, loss: Loss) -> Regression:
         triangle = _triangle(candidates, samples, level, scaling, weights)
         choice = _choose(triangle[:, :-1], candidates, scaling, len(samples))
         solution = _solve(choice, triangle[:, -1], level, len(samples))
-        law = Law(tuple(choice.scaling.expression(term) for term in choice.terms), solution.scaled)
+        law = FittedFunction(
+            tuple(choice.scaling.expression(term) for term in choice.terms), solution.scaled
+        )
         if not last:
             weights = samples.weights * robust_weights(law, samples)
     dropped = sorted((*constant, *choice.dropped), key=lambda one: one[0])

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings, Flags, Model, ModelText, Timings
+from rewritelog.models.base import EventTimings, Model, ModelText, Timings
+from rewritelog.models.distinct_points import draw_numbers
 from rewritelog.models.fit_report import finite, label
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.options import AutoOptions, SampledOptions
-from rewritelog.models.points import draw_numbers
 
 FEWEST_LINES = 8
 """Each event keeps at least so many lines, as far as it has them."""

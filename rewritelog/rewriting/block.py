@@ -8,13 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.kernels.account import (
-    EXAMPLES,
-    FIGURES,
-    WITH_PLACES,
-    Account,
-)
-from rewritelog.kernels.patch import patch
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, raise_fault
 from rewritelog.logs.files import InputFile
@@ -27,13 +20,20 @@ from rewritelog.logs.params import (
 )
 from rewritelog.output import OutputFile
 from rewritelog.rewriting.dilations import Dilations
-from rewritelog.rewriting.figures import BlockFigures, EventFigures, Firsts
+from rewritelog.rewriting.kernels.interface import (
+    EXAMPLES,
+    FIGURES,
+    WITH_PLACES,
+    Account,
+)
+from rewritelog.rewriting.kernels.patch import patch
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.running_sums import RunningSums
+from rewritelog.rewriting.statistics import BlockFigures, EventFigures, Firsts
 
 
 @dataclass(frozen=True)
-class Task:
+class RewriteTask:
     """All that the rewrite of any block of a log set needs; it can be sent to another process."""
 
     logs: LogSet
@@ -54,7 +54,7 @@ class Task:
 _local = threading.local()
 
 
-def rewrite_block(task: Task, block: Block) -> BlockFigures:
+def rewrite_block(task: RewriteTask, block: Block) -> BlockFigures:
     """Rewrite a block and write it at its place; return what was counted.
 
     Raise `DamagedLogError` with its place, `TimingError` or `ModelError` for what cannot be
@@ -71,7 +71,7 @@ def rewrite_block(task: Task, block: Block) -> BlockFigures:
     return figures
 
 
-def _rewrite_part(task: Task, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
+def _rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
     layout = task.logs.layout
     records, figures = _predicted(task, loaded)
     account = Account(
@@ -103,7 +103,7 @@ def _rewrite_part(task: Task, loaded: LoadedBlock, running: RunningSums) -> Bloc
     return figures
 
 
-def _predicted(task: Task, loaded: LoadedBlock) -> tuple[Predicted, BlockFigures]:
+def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockFigures]:
     """Return the block's records with their predictions, and the figures begun."""
     if task.params is None:
         params, notes = NO_RECORDS, ParamNotes()

@@ -9,9 +9,9 @@ import numpy as np
 
 from rewritelog.format import KernelLayout
 from rewritelog.kernels import names as kernel
-from rewritelog.kernels.account import Dilation
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.rewriting.kernels.interface import Dilation
 
 _FEW_NAMES = 256
 

@@ -18,8 +18,8 @@ from typing import Any
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.logs.blocks import Block
 from rewritelog.output import flush_files
-from rewritelog.rewriting.block import Task, rewrite_block
-from rewritelog.rewriting.figures import BlockFigures
+from rewritelog.rewriting.block import RewriteTask, rewrite_block
+from rewritelog.rewriting.statistics import BlockFigures
 
 Work = Callable[[Block], BlockFigures]
 
@@ -45,7 +45,7 @@ class Engine(ABC):
 
     @abstractmethod
     @contextmanager
-    def start(self, task: Task) -> Iterator[tuple[Executor, Work]]:
+    def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
         """Give the task to all workers; yield what runs blocks, and the work on one of them."""
 
     def serve(self) -> None:  # noqa: B027 - not every engine has processes that serve
@@ -59,7 +59,7 @@ class ThreadEngine(Engine):
         self.workers = jobs or len(os.sched_getaffinity(0))
 
     @contextmanager
-    def start(self, task: Task) -> Iterator[tuple[Executor, Work]]:
+    def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
         """Yield a pool of threads."""
         with ThreadPoolExecutor(self.workers) as executor:
             yield executor, partial(rewrite_block, task)
@@ -93,14 +93,14 @@ class MpiEngine(Engine):
         if self.leads and not self._given:
             self._share(None)
 
-    def _share(self, task: Task | None) -> Task | None:
+    def _share(self, task: RewriteTask | None) -> RewriteTask | None:
         global _task  # noqa: PLW0603 - a rank works on one task
         _task = self._comm.bcast(task, root=0)
         self._given = True
         return _task
 
     @contextmanager
-    def start(self, task: Task) -> Iterator[tuple[Executor, Work]]:
+    def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
         """Send the task to all ranks, once; yield the executor that sends them blocks.
 
         When it is left each rank has flushed what it wrote; raise `OSError` where one could not.
@@ -129,7 +129,7 @@ class MpiEngine(Engine):
             self._comm.gather(_flush_written(task), root=0)
 
 
-_task: Task | None = None
+_task: RewriteTask | None = None
 _written: set[int] = set()
 """The timeline files that this rank has written to."""
 
@@ -141,7 +141,7 @@ def _rewrite_shared(block: Block) -> BlockFigures:
     return rewrite_block(_task, block)
 
 
-def _flush_written(task: Task) -> OSError | None:
+def _flush_written(task: RewriteTask) -> OSError | None:
     """Bring what this rank wrote to the disk, as no other host can; return what went wrong."""
     if task.output is None or not task.flush:
         return None

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.kernels.account import RecordState
-from rewritelog.rewriting.figures import EventFigures, Mark
 from rewritelog.rewriting.intervals import Expected
+from rewritelog.rewriting.kernels.interface import RecordState
+from rewritelog.rewriting.statistics import EventFigures, Mark
 
 
 @dataclass(frozen=True)

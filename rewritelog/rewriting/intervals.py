@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from rewritelog.kernels.account import Sum
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_spread
-from rewritelog.rewriting.figures import BlockFigures, EventFigures, rest_s, together
+from rewritelog.rewriting.kernels.interface import Sum
+from rewritelog.rewriting.statistics import BlockFigures, EventFigures, rest_s, together
 
 LEVEL = 0.9
 """How often an interval is to hold the true sum."""

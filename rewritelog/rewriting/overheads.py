@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.kernels.account import Figure, Sum
-from rewritelog.rewriting.figures import BlockFigures, rest_s, together
+from rewritelog.rewriting.kernels.interface import BlockCount, Sum
+from rewritelog.rewriting.statistics import BlockFigures, rest_s, together
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def overheads_of(figures: BlockFigures) -> Overheads:
 
     sums = {name: event.whole for name, event in sorted(figures.events.items())}
     others_s = 0.0, 0.0
-    if figures.count(Figure.BRACKETS_WITHOUT_RECORD):
+    if figures.count(BlockCount.BRACKETS_WITHOUT_RECORD):
         old, new = (figures.sums[which // 2] for which in (Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
         others_s = (
             rest_s(old, together(one.old_s for one in sums.values())),

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.kernels.account import RECORD, Records, RecordState
+from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction
-from rewritelog.rewriting.figures import EXAMPLES_SHOWN, BlockFigures, EventFigures, Firsts, Mark
+from rewritelog.rewriting.kernels.interface import RECORD, RecordState
 from rewritelog.rewriting.running_sums import EventValues, Kind
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from rewritelog.rewriting.statistics import EXAMPLES_SHOWN, BlockFigures, EventFigures, Firsts, Mark
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class Predicted:
     """A block's records with the model's durations."""
 
     params: ParamRecords
-    kernel: Records
+    kernel: Table
     """The records as the rewrite takes them, and fills them in."""
     kinds: tuple[Kind, ...]
     kind: Ints

@@ -13,18 +13,18 @@ import numba
 import numpy as np
 
 import rewritelog
-from rewritelog.kernels.account import Figure, Sum
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, finite, speedup
-from rewritelog.rewriting.figures import BlockFigures
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
+from rewritelog.rewriting.kernels.interface import BlockCount, Sum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of
-from rewritelog.rewriting.timings import TimingsRead
+from rewritelog.rewriting.statistics import BlockFigures
 from rewritelog.text import bytes_text, count_text, printable
+from rewritelog.timings.read import TimingsRead
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Report:
     """Threads or ranks that worked."""
     seconds: float
 
-    def count(self, figure: Figure) -> int:
+    def count(self, figure: BlockCount) -> int:
         """Return how often something was counted."""
         return self.figures.count(figure)
 
@@ -88,7 +88,7 @@ class Report:
                 "timing_lines": 0 if self.timings is None else self.timings.lines,
                 "fit": self.fitted.describe(),
             },
-            "counts": {figure.name.lower(): self.count(figure) for figure in Figure},
+            "counts": {figure.name.lower(): self.count(figure) for figure in BlockCount},
             "durations_s": {
                 which.name.lower(): finite(self.figures.seconds(which)) for which in Sum
             },
@@ -172,14 +172,15 @@ def _model(report: Report) -> str:
 
 def _sebs(report: Report) -> str:
     rows = (
-        ("by model", Figure.BY_MODEL),
-        ("by exact match", Figure.BY_EXACT),
-        ("by dilation", Figure.BY_DILATION),
-        ("left alone: nothing to change", Figure.UNCHANGED),
-        ("left alone: zero length", Figure.ZERO_LENGTH),
-        ("left alone: never closed", Figure.UNCLOSED),
+        ("by model", BlockCount.BY_MODEL),
+        ("by exact match", BlockCount.BY_EXACT),
+        ("by dilation", BlockCount.BY_DILATION),
+        ("left alone: nothing to change", BlockCount.UNCHANGED),
+        ("left alone: zero length", BlockCount.ZERO_LENGTH),
+        ("left alone: never closed", BlockCount.UNCLOSED),
     )
-    lines = [f"SEBs: {report.count(Figure.SEBS):,}, messages: {report.count(Figure.MESSAGES):,}"]
+    sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
+    lines = [f"SEBs: {sebs:,}, messages: {messages:,}"]
     lines += [
         f"  {name:<31} {report.count(figure):>14,}" for name, figure in rows if report.count(figure)
     ]
@@ -188,7 +189,7 @@ def _sebs(report: Report) -> str:
 
 def _durations(report: Report) -> str:
     rows = [("all SEBs", Sum.OLD, Sum.NEW)]
-    if report.count(Figure.BRACKETS) or report.count(Figure.UNMARKED_WITH_RECORD):
+    if report.count(BlockCount.BRACKETS) or report.count(BlockCount.UNMARKED_WITH_RECORD):
         rows.append(("bracketed", Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
     lines = [f"{'durations':<20} {'old s':>14} {'new s':>14} {'speedup':>10}"]
     for name, old, new in rows:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rewritelog.kernels.account import Figure, RecordState
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel
-from rewritelog.rewriting.figures import BlockFigures, EventFigures, Firsts, Mark, PeAndSeb
-from rewritelog.rewriting.timings import TimingsRead
+from rewritelog.rewriting.kernels.interface import BlockCount, RecordState
+from rewritelog.rewriting.statistics import BlockFigures, EventFigures, Firsts, Mark, PeAndSeb
 from rewritelog.text import count_text, printable
+from rewritelog.timings.read import TimingsRead
 
 
 def warnings_of(
@@ -126,34 +126,34 @@ def _about_predictions(event: EventFigures) -> Iterator[str]:
 
 
 def _about_brackets(figures: BlockFigures, *, with_params: bool) -> Iterator[str]:
-    irregular = figures.count(Figure.MARKS_IRREGULAR)
+    irregular = figures.count(BlockCount.MARKS_IRREGULAR)
     if irregular:
-        places = _places(figures.places[Figure.MARKS_IRREGULAR])
+        places = _places(figures.places[BlockCount.MARKS_IRREGULAR])
         yield (
             f"{count_text(irregular, 'SEB')} with unmatched or reversed marks dilated as a whole "
             f"({places})"
         )
-    mismatched = figures.count(Figure.RECORDS_MISMATCHED)
+    mismatched = figures.count(BlockCount.RECORDS_MISMATCHED)
     if mismatched:
-        places = _places(figures.places[Figure.RECORDS_MISMATCHED])
+        places = _places(figures.places[BlockCount.RECORDS_MISMATCHED])
         yield (
             f"{count_text(mismatched, 'SEB')} with another number of param records than brackets "
             f"dilated as a whole ({places})"
         )
-    unmarked = figures.count(Figure.UNMARKED_WITH_RECORD)
+    unmarked = figures.count(BlockCount.UNMARKED_WITH_RECORD)
     if unmarked:
-        places = _places(figures.places[Figure.UNMARKED_WITH_RECORD])
+        places = _places(figures.places[BlockCount.UNMARKED_WITH_RECORD])
         yield (
             f"{count_text(unmarked, 'SEB')} with a param record but no bracket in the log, taken "
             f"as bracketed from end to end ({places})"
         )
-    without = figures.count(Figure.BRACKETS_WITHOUT_RECORD)
+    without = figures.count(BlockCount.BRACKETS_WITHOUT_RECORD)
     if with_params and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"
 
 
 def _about_messages(figures: BlockFigures) -> Iterator[str]:
-    outside = figures.count(Figure.MESSAGES_OUTSIDE)
+    outside = figures.count(BlockCount.MESSAGES_OUTSIDE)
     if outside:
         messages = count_text(outside, "message")
         yield f"{messages} sent outside their SEB: each keeps its distance to the SEB's nearer end"

@@ -18,16 +18,16 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.output import copy_file, create_file, new_folder
-from rewritelog.rewriting.block import Task
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.dilations import Dilations
 from rewritelog.rewriting.engines import Engine, engine_of
-from rewritelog.rewriting.figures import BlockFigures
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.texts import read_model_file, read_texts
-from rewritelog.rewriting.timings import TimingsRead, read_timings
+from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.texts import read_model_file, read_texts
 
 Progress = Callable[[int, int], Any]
 """Called with the bytes that one more block had, and the bytes in all."""
@@ -96,7 +96,7 @@ def _lead(
                 new_folder(Path(out), inputs, force=options.force, flush=options.flush)
             )
             _prepare(source, draft, options)
-        task = Task(
+        task = RewriteTask(
             source, predictor, params,
             Dilations(options.dilation, options.dilation_for), options.recv == "keep",
             options.strict, options.block_bytes, draft, options.flush,
@@ -200,7 +200,7 @@ def _add_up(
             if progress is not None:
                 progress(done.size_bytes, total)
     except DamagedLogError as error:
-        from rewritelog.logs.versions import with_likely_version  # noqa: PLC0415 - only then
+        from rewritelog.checking.versions import with_likely_version  # noqa: PLC0415 - only then
 
         raise with_likely_version(error, logs) from error
     return figures

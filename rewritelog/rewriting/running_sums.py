@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.kernels.account import SUMS
+from rewritelog.arrays import Floats, Ints
 from rewritelog.kernels.sums import ExactSum, add_by_group, group_by_piece
-from rewritelog.rewriting.figures import EventSums
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rewritelog.rewriting.kernels.interface import SUMS
+from rewritelog.rewriting.statistics import EventSums
 
 Kind: TypeAlias = tuple[str, int]
 """An event, and how many parameters its records have."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.models.exact import GOLDEN, mix
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from rewritelog.arrays import Floats, Ints
+from rewritelog.models.exact_times import GOLDEN, mix
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:

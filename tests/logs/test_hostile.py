@@ -17,13 +17,13 @@ import pytest
 from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.converting.convert import convert_logs
+from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
+from rewritelog.inspection.dump import dump_lines
+from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.tools.comparing.run import compare_logs
-from rewritelog.tools.convert import convert_logs
-from rewritelog.tools.dump import dump_lines
-from rewritelog.tools.info import survey
 
 DOUBLED = RewriteOptions(dilation=2, jobs=1, flush=False)
 LARGEST = 1.7976931348623157e308

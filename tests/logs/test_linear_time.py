@@ -12,11 +12,11 @@ import pytest
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.diffing.run import compare_logs
+from rewritelog.inspection.info import survey
 from rewritelog.kernels.names import intern_names, new_slots
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.tools.comparing.run import compare_logs
-from rewritelog.tools.info import survey
 from tracebigsim.lines import scan
 
 LARGER = 8

@@ -26,7 +26,7 @@ class Answers(FittedModel):
 
 
 class Judges(Answers):
-    def judge(self, event, params):
+    def predict_detailed(self, event, params):
         return self.answer
 
 

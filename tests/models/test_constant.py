@@ -10,7 +10,7 @@ from rewritelog.models.registry import load_model
 def test_nothing_is_covered_so_that_everything_is_dilated():
     model = load_model("constant", {})
     assert not model.needs_timings
-    judged = model.fit([]).judge("kernel", np.ones((3, 2)))
+    judged = model.fit([]).predict_detailed("kernel", np.ones((3, 2)))
     assert np.isnan(judged.seconds).all()
     assert judged.seconds.shape == (3,)
     assert not judged.exact.any()

@@ -58,7 +58,7 @@ def test_its_tables_have_counters_for_columns():
 def test_identical_counters_are_no_measurement_unless_asked(event):
     timings = event([1e6, 1e6, 2e6, 3e6, 4e6], seconds=[1.0, 3.0, 4.0, 6.0, 8.0])
     row = np.array([[1e6]])
-    assert not by_counters(timings).judge("kernel", row).exact.any()
+    assert not by_counters(timings).predict_detailed("kernel", row).exact.any()
     assert by_counters(timings, exact_match="always").predict("kernel", row)[0] == 2.0
 
 

@@ -137,7 +137,7 @@ def test_what_is_not_fitted_is_not_covered(event):
     fitted = fit(event([1.0, 2, 3], seconds=[1.0, 2, 3]))
     assert np.isnan(fitted.predict("other", np.ones((2, 1)))).all()
     assert np.isnan(fitted.predict("kernel", np.ones((2, 2)))).all()
-    judged = fitted.judge("kernel", np.empty((0, 1)))
+    judged = fitted.predict_detailed("kernel", np.empty((0, 1)))
     assert judged.seconds.shape == judged.exact.shape == judged.outside.shape == (0,)
 
 
@@ -153,7 +153,9 @@ def test_each_parameter_count_of_an_event_has_its_own_fit(event):
 
 def test_predictions_are_raw_and_rows_outside_are_flagged(event):
     fitted = fit(event([1.0, 2, 3, 4], seconds=[1.0, 2, 3, 4]), basis="linear")
-    judged = fitted.judge("kernel", np.array([[-5.0], [1], [4], [4.001], [1e9], [np.nan]]))
+    judged = fitted.predict_detailed(
+        "kernel", np.array([[-5.0], [1], [4], [4.001], [1e9], [np.nan]])
+    )
     assert judged.seconds[:5] == pytest.approx([-5, 1, 4, 4.001, 1e9])
     assert judged.outside.tolist() == [True, False, False, True, True, True]
     assert np.isnan(judged.seconds[5])
@@ -170,7 +172,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(event):
 
 def test_exact_matches_replace_the_fit(event):
     fitted = fit(event([1.0, 2, 2, 3, 3], seconds=[1.0, 2, 4, 3, 3]), exact_match="always")
-    judged = fitted.judge("kernel", np.array([[2.0], [2.5], [1], [3]]))
+    judged = fitted.predict_detailed("kernel", np.array([[2.0], [2.5], [1], [3]]))
     assert judged.exact.tolist() == [True, False, True, True]
     assert judged.seconds[[0, 2, 3]].tolist() == [3.0, 1.0, 3.0]
     assert fitted.predict("kernel", np.array([[2.0]])).tolist() == [3.0]

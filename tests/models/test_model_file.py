@@ -72,7 +72,7 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
     for samples in timings:
         event, params = samples.event, samples.params
         rows = np.vstack([params, 1.37 * params, params - 11.3, -params, 1e6 * params])
-        mine, yours = first.judge(event, rows), second.judge(event, rows)
+        mine, yours = first.predict_detailed(event, rows), second.predict_detailed(event, rows)
         numbers = np.linspace(0, 0.999, len(rows))
         pairs = [
             *((getattr(mine, what), getattr(yours, what))

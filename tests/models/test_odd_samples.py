@@ -117,7 +117,7 @@ def test_no_parameters_give_the_mean(event):
     samples = event(seconds=[1.0, 2, 6])
     fitted = fit(samples, exact_match="always")
     assert coefficients(fitted) == pytest.approx({"1": 3.0})
-    judged = fitted.judge("kernel", np.empty((4, 0)))
+    judged = fitted.predict_detailed("kernel", np.empty((4, 0)))
     assert judged.seconds == pytest.approx([3.0] * 4)
     assert judged.exact.all()
     assert not judged.outside.any()

@@ -87,7 +87,9 @@ def test_a_run_can_be_repeated_since_a_random_state_is_0_unless_it_is_told(plane
 
 
 def test_rows_outside_the_samples_range_are_told(plane):
-    judged = fit("Plane", plane).judge("kernel", np.array([[10, 20], [10, 1e6], [-1, 20]]))
+    judged = fit("Plane", plane).predict_detailed(
+        "kernel", np.array([[10, 20], [10, 1e6], [-1, 20]])
+    )
     assert judged.outside.tolist() == [False, True, True]
     assert not judged.exact.any()
 

@@ -114,7 +114,7 @@ def test_exact_matches_are_with_the_lines_drawn_only(event):
     p = np.arange(100.0)
     samples = event(p, seconds=1 + np.sin(p))
     drawn = draw("kernel", 1, 100, 10, 4)
-    judged = fit(samples, fraction=0.1, seed=4, exact_match="always").judge(
+    judged = fit(samples, fraction=0.1, seed=4, exact_match="always").predict_detailed(
         "kernel", samples.params
     )
     assert judged.exact.tolist() == drawn.tolist()

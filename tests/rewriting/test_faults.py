@@ -28,7 +28,7 @@ from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.output import lock
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.tools.synth import SynthOptions, synthesise
+from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 TWICE = RewriteOptions(dilation=2)
 

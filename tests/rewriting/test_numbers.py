@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
-from random_sebs import BATCH, Batch, judge, random_batch, sebs_of
+from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
 from rewritelog.format import layout
-from rewritelog.kernels.account import Sum
-from rewritelog.rewriting.figures import ExactSum
+from rewritelog.rewriting.kernels.interface import Sum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
+from rewritelog.rewriting.statistics import ExactSum
 
 RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "1_000_000"))
 
@@ -33,7 +33,7 @@ def test_times_keep_their_place_and_order_whatever_is_rounded(keep_recv: bool) -
     broken: Counter[str] = Counter()
     for _ in range(math.ceil(RANDOM_SEBS / 2 / BATCH)):
         before = random_batch(draw)
-        broken.update(judge(before, before.rewritten(keep_recv=keep_recv)))
+        broken.update(predict_detailed(before, before.rewritten(keep_recv=keep_recv)))
     assert set(broken.values()) == {0}, broken
 
 

@@ -12,7 +12,7 @@ from logbuilder import seb, write_logs, write_params
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.tools.synth import SynthOptions, synthesise
+from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 TWICE = RewriteOptions(dilation=2)
 

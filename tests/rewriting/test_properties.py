@@ -11,7 +11,7 @@ from logbuilder import END, START, mark, message, seb, write_logs, write_params,
 from oracle import rebuilt, same_as_kernel, walk
 
 import rewritelog
-from rewritelog.kernels.remap import remap
+from rewritelog.rewriting.kernels.remap import remap
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 

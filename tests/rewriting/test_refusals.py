@@ -8,10 +8,10 @@ import pytest
 from logbuilder import mark, message, seb, write_logs
 from oracle import walk
 
+from rewritelog.checking.run import check_logs
 from rewritelog.errors import DamagedLogError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.tools.checking.run import check_logs
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.kernels.account import Figure
+from rewritelog.rewriting.kernels.interface import Figure
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
-from rewritelog.models.base import Floats
 from rewritelog.models.expressions.operations import (
     MANY,
     NEGATE,

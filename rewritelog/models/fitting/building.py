@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.models.base import EventTimings, Flags, Floats
+from rewritelog.arrays import Flags, Floats
+from rewritelog.models.base import EventTimings
+from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.choosing import Choice, choose, law_of_all
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality, diagnose
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
 from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, proportional
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples, Weighting
+from rewritelog.models.fitting.short_outliers import without_short_scales
 from rewritelog.models.fitting.solving import Loss
-from rewritelog.models.fitting.strays import without_short_scales
-from rewritelog.models.twins import ExactMatch, HeldOutTimes, twins_of
 
 FEWEST_TO_CHOOSE = 4
 """With fewer samples there is nothing to leave out, and the simplest family is taken."""
@@ -33,13 +34,13 @@ FEWEST_IN_A_CLASS = 8
 class Account:
     """A law of all samples, with what a person reads of it."""
 
-    law: Law
+    law: FittedFunction
     coefficients: tuple[Coefficient, ...]
     dropped: tuple[Dropped, ...]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FitConfig:
     """How an event is fitted."""
 
     weights: Weighting = "relative"
@@ -56,20 +57,20 @@ class Recipe:
 
 
 def with_formula(
-    recipe: Recipe, terms: tuple[Expression, ...], category: Expression | None
-) -> Recipe:
+    recipe: FitConfig, terms: tuple[Expression, ...], category: Expression | None
+) -> FitConfig:
     """Return the recipe for the terms, and maybe the classes, of a formula."""
     families = {"formula": fixed_terms(terms)}
     return replace(recipe, families=families, terms=terms, category=category)
 
 
-def fit_event(timings: EventTimings, recipe: Recipe) -> EventFit:
+def fit_event(timings: EventTimings, recipe: FitConfig) -> EventFit:
     """Fit one event's times; at least one sample must be finite in all its numbers."""
     with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
         return _fit_event(timings, recipe)
 
 
-def _fit_event(timings: EventTimings, recipe: Recipe) -> EventFit:
+def _fit_event(timings: EventTimings, recipe: FitConfig) -> EventFit:
     usable = usable_part(timings)
     whole, choice = _fit_class(usable, recipe, None)
     fits, choices = [whole], [choice]
@@ -89,7 +90,9 @@ def _fit_event(timings: EventTimings, recipe: Recipe) -> EventFit:
         classes=tuple(fits),
         category=recipe.category,
         tried={name: one.mean_error for name, one in choice.tried.items()},
-        twins=twins_of(usable, recipe.exact_match, _together(choices[1:] or choices)),
+        exact_matches=exact_matches_of(
+            usable, recipe.exact_match, _together(choices[1:] or choices)
+        ),
     )
 
 
@@ -116,7 +119,7 @@ def _together(parts: Sequence[Choice]) -> HeldOutTimes:
 
 
 def _fit_class(
-    usable: EventTimings, recipe: Recipe, value: float | None
+    usable: EventTimings, recipe: FitConfig, value: float | None
 ) -> tuple[ClassFit, Choice]:
     """Fit the samples of a class, or all; return the fit and the choice that it comes from."""
     samples = Samples.weighted(usable.params, usable.seconds, recipe.weights)
@@ -146,7 +149,7 @@ def _fit_class(
     return fit, choice
 
 
-def _families(samples: Samples, recipe: Recipe) -> Mapping[str, Family]:
+def _families(samples: Samples, recipe: FitConfig) -> Mapping[str, Family]:
     """Return the families to choose from, the simplest alone where nothing can be tried."""
     if recipe.families is not None:
         return recipe.families
@@ -154,7 +157,7 @@ def _families(samples: Samples, recipe: Recipe) -> Mapping[str, Family]:
 
 
 def _coefficients(
-    law: Law, samples: Samples, quality: Quality, root: Floats
+    law: FittedFunction, samples: Samples, quality: Quality, root: Floats
 ) -> tuple[Coefficient, ...]:
     """Return the terms with their calibrated coefficients and standard errors.
 
@@ -174,7 +177,7 @@ def _coefficients(
     )
 
 
-def _dropped(law: Law, samples: Samples, recipe: Recipe) -> tuple[Dropped, ...]:
+def _dropped(law: FittedFunction, samples: Samples, recipe: FitConfig) -> tuple[Dropped, ...]:
     """Return the parameters that no term could be made of, or the given terms left out."""
     if recipe.families is None:
         ignored = Parameters.of_samples(samples.params).ignored

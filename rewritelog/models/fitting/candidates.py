@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 
 MOST_CROSSES = 500

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats, Ints
+from rewritelog.models.distinct_points import sequence
 from rewritelog.models.fitting.candidates import Parameters
-from rewritelog.models.fitting.families import Family, Few
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, residual_spread, solve
-from rewritelog.models.points import Ints, sequence
 
 MOST_CHOSEN_WITH = 4096
 """Families, terms and shapes are chosen with at most so many samples; all fit the coefficients."""
@@ -99,20 +99,20 @@ def try_family(family: Family, samples: Samples, folds: Ints, loss: Loss) -> Tri
     return Tried(predicted, np.where(np.isfinite(errors), np.minimum(errors, WORST), WORST))
 
 
-def fit_family(family: Family, samples: Samples, loss: Loss) -> Law:
+def fit_family(family: Family, samples: Samples, loss: Loss) -> FittedFunction:
     """Return the family's law of the samples, with its sum set right."""
-    law = family(Few(samples, Parameters.of_samples(samples.params), loss))
+    law = family(SelectionSamples(samples, Parameters.of_samples(samples.params), loss))
     return calibrate(law, samples, _spread(law, samples, loss))
 
 
-def _spread(law: Law, samples: Samples, loss: Loss) -> float:
+def _spread(law: FittedFunction, samples: Samples, loss: Loss) -> float:
     """Return the spread beyond which a robust fit's residuals are outliers."""
     if loss != "huber":
         return np.inf
     return residual_spread(law.terms, law.coefficients, samples)
 
 
-def law_of_all(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> Law:
+def law_of_all(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> FittedFunction:
     """Return the family's law of those samples drawn, its coefficients fitted to all of them."""
     law = fit_family(family, drawn, loss)
     if drawn is samples:
@@ -123,7 +123,7 @@ def law_of_all(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> 
     return calibrate(law, samples, solved.spread if loss == "huber" else np.inf)
 
 
-def calibrate(law: Law, samples: Samples, spread: float = np.inf) -> Law:
+def calibrate(law: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
     """Return the law with the one factor that gives its predictions the sum of the times.
 
     Relative weights bias that sum a little. The event's first call stays out of both sums, and so

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.fitting.candidates import columns_of, lengths_of
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
 
@@ -75,7 +75,7 @@ class Quality:
 
 
 def diagnose(
-    law: Law, samples: Samples, held_out: tuple[Samples, Floats] | None
+    law: FittedFunction, samples: Samples, held_out: tuple[Samples, Floats] | None
 ) -> tuple[Quality, Floats, Floats]:
     """Return the fit's quality, the root of its leverages, and its held-out ratios, rising.
 
@@ -122,7 +122,7 @@ class _Sums:
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
-    def add(self, law: Law, block: Samples) -> None:
+    def add(self, law: FittedFunction, block: Samples) -> None:
         """Add some samples."""
         predicted, raw = law.predict(block.params), law.raw(block.params)
         residual = block.seconds - predicted

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.models.base import EventTimings, Flags, Floats, Prediction
+from rewritelog.arrays import Flags, Floats
+from rewritelog.models.base import EventTimings, Prediction
+from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.leverage import leverages
-from rewritelog.models.twins import Twins
 
 LEVEL = 0.9
 """The share of measurements that a prediction interval is to hold."""
@@ -26,7 +27,7 @@ class ClassFit:
     """The value of the category expression; None for the law of all samples."""
     samples: int
     family: str
-    law: Law
+    law: FittedFunction
     coefficients: tuple[Coefficient, ...]
     dropped: tuple[Dropped, ...]
     quality: Quality
@@ -53,7 +54,7 @@ class EventFit:
     """What tells the classes; None where there is one law for all."""
     tried: Mapping[str, float]
     """Mean error of each family on samples that it had not seen, by name."""
-    twins: Twins | None
+    exact_matches: ExactMatches | None
     """Measured times that count beside the fit's."""
 
     @property
@@ -73,13 +74,13 @@ class EventFit:
             seconds[rows] = which.law.predict(params[rows])
         return seconds
 
-    def judge(self, params: Floats) -> Prediction:
+    def predict_detailed(self, params: Floats) -> Prediction:
         """Return each row's seconds with what determined them."""
         seconds = self.predict(params)
         negative = self._negative(params, seconds)
         exact = np.zeros(len(params), dtype=np.bool_)
-        if self.twins is not None:
-            seconds, exact = self.twins.blend(params, seconds)
+        if self.exact_matches is not None:
+            seconds, exact = self.exact_matches.blend(params, seconds)
         outside, remote = self.outside(params), self.remote(params)
         return Prediction(seconds, exact, outside, remote, negative & ~exact)
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import (
     ONE,
@@ -22,7 +22,7 @@ from rewritelog.models.fitting.candidates import (
     power,
     products_of,
 )
-from rewritelog.models.fitting.law import Guard, Law
+from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.selection import MOST_TERMS, most_terms, select
 from rewritelog.models.fitting.shape import product_factors
@@ -36,7 +36,7 @@ EXPONENTS = (-3.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Few:
+class SelectionSamples:
     """Samples to choose terms with, out of all that the coefficients are then fitted to."""
 
     samples: Samples
@@ -44,32 +44,32 @@ class Few:
     loss: Loss
 
 
-Family: TypeAlias = Callable[[Few], Law]
+Family: TypeAlias = Callable[[SelectionSamples], FittedFunction]
 
 
-def single_terms(few: Few) -> Law:
+def single_terms(few: SelectionSamples) -> FittedFunction:
     """Return a sum of functions of one parameter each, none of them negative."""
     return _summed(few, few.parameters.single(), non_negative=True)
 
 
-def signed_terms(few: Few) -> Law:
+def signed_terms(few: SelectionSamples) -> FittedFunction:
     """Return a sum of functions of one parameter each, with coefficients of any sign."""
     return _summed(few, few.parameters.single(), non_negative=False)
 
 
-def product(few: Few) -> Law:
+def product(few: SelectionSamples) -> FittedFunction:
     """Return a sum over partial products of the shape that explains most of the times."""
     factors = product_factors(few.samples, few.parameters)
     return _summed(few, (ONE, *_partial_products(factors)), non_negative=True)
 
 
-def crossed_terms(few: Few) -> Law:
+def crossed_terms(few: SelectionSamples) -> FittedFunction:
     """Return a sum of functions of one parameter and of their products."""
     terms = (*few.parameters.single(), *few.parameters.crossed())
     return _summed(few, terms, non_negative=True)
 
 
-def interacting_terms(few: Few) -> Law:
+def interacting_terms(few: SelectionSamples) -> FittedFunction:
     """Return a sum of functions of one parameter, and products of those that explain most."""
     single = few.parameters.single()
     taken = _chosen(few, single, non_negative=True)
@@ -77,7 +77,7 @@ def interacting_terms(few: Few) -> Law:
     return _summed(few, (*single, *products), non_negative=True)
 
 
-def power_law(few: Few) -> Law:
+def power_law(few: SelectionSamples) -> FittedFunction:
     """Return one power of each parameter that is above 0, fitted in logarithms."""
     samples, usable = few.samples, few.parameters.positive()
     logs = np.log(samples.params[:, [number - 1 for number in usable]])
@@ -108,7 +108,7 @@ FAMILIES: dict[str, Family] = {
 def fixed_terms(terms: Sequence[Expression]) -> Family:
     """Return the family of one formula: its terms, of any sign, as far as the samples allow."""
 
-    def fit(few: Few) -> Law:
+    def fit(few: SelectionSamples) -> FittedFunction:
         return _summed(few, terms, non_negative=False, by_criterion=False)
 
     return fit
@@ -117,43 +117,53 @@ def fixed_terms(terms: Sequence[Expression]) -> Family:
 def non_negative_terms(terms: Sequence[Expression]) -> Family:
     """Return the family of the terms with coefficients that are not negative."""
 
-    def fit(few: Few) -> Law:
+    def fit(few: SelectionSamples) -> FittedFunction:
         return _summed(few, terms, non_negative=True, by_criterion=False)
 
     return fit
 
 
-def proportional(few: Few) -> Law:
+def proportional(few: SelectionSamples) -> FittedFunction:
     """Return a multiple of one parameter, or a constant: all that two or three samples can say."""
     return _summed(few, few.parameters.linear(), non_negative=True)
 
 
-def guard_of(samples: Samples, coefficients: Floats) -> Guard:
+def guard_of(samples: Samples, coefficients: Floats) -> PredictionBounds:
     """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
     lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
     if (coefficients >= 0).all():
-        return Guard(lowest, highest, 0.0, None)
+        return PredictionBounds(lowest, highest, 0.0, None)
     positive = samples.seconds[samples.seconds > 0]
     least = float(positive.min()) if len(positive) else 0.0
-    return Guard(lowest, highest, least, float(samples.seconds.max()))
+    return PredictionBounds(lowest, highest, least, float(samples.seconds.max()))
 
 
 def _summed(
-    few: Few, terms: Sequence[Expression], *, non_negative: bool, by_criterion: bool = True
-) -> Law:
+    few: SelectionSamples,
+    terms: Sequence[Expression],
+    *,
+    non_negative: bool,
+    by_criterion: bool = True,
+) -> FittedFunction:
     """Return the sum of the terms that are worth taking."""
     taken = _chosen(few, terms, non_negative=non_negative, by_criterion=by_criterion)
     return _solved(few, taken, non_negative=non_negative)
 
 
-def _solved(few: Few, terms: Sequence[Expression], *, non_negative: bool) -> Law:
+def _solved(
+    few: SelectionSamples, terms: Sequence[Expression], *, non_negative: bool
+) -> FittedFunction:
     solved = solve(terms, few.samples, few.loss, non_negative=non_negative)
     guard = guard_of(few.samples, solved.coefficients)
-    return Law(tuple(terms), solved.coefficients, guard=guard)
+    return FittedFunction(tuple(terms), solved.coefficients, guard=guard)
 
 
 def _chosen(
-    few: Few, terms: Sequence[Expression], *, non_negative: bool, by_criterion: bool = True
+    few: SelectionSamples,
+    terms: Sequence[Expression],
+    *,
+    non_negative: bool,
+    by_criterion: bool = True,
 ) -> tuple[Expression, ...]:
     """Return the terms that are taken; twice, the second time with outliers weighing less."""
     samples = few.samples
@@ -188,5 +198,5 @@ def _partial_products(factors: Sequence[Expression]) -> list[Expression]:
     return products
 
 
-def _lowest(few: Few, usable: Sequence[int], place: int) -> float:
+def _lowest(few: SelectionSamples, usable: Sequence[int], place: int) -> float:
     return float(few.parameters.lowest[usable[place - 1] - 1])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.fitting.candidates import columns_of, lengths_of
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 
 
 def leverage_root(triangle: Floats) -> Floats:
@@ -17,7 +17,7 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(law: Law, root: Floats, params: Floats) -> Floats:
+def leverages(law: FittedFunction, root: Floats, params: Floats) -> Floats:
     """Return each row's leverage, its weight being that of the time that the law predicts."""
     with np.errstate(all="ignore"):
         columns = columns_of(law.terms, params) / np.abs(law.predict(params))[:, None]

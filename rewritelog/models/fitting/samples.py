@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.models.base import Flags, Floats
-from rewritelog.models.points import Ints, sequence
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.distinct_points import sequence
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.fitting.candidates import lengths_of
 
 MOST_TERMS = 16

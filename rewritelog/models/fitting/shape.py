@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import Parameters, logarithm, power
 from rewritelog.models.fitting.samples import Samples

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.models.base import Floats
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import columns_of, lengths_of
-from rewritelog.models.fitting.law import Law
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 
 Loss: TypeAlias = Literal["huber", "squares"]
@@ -66,7 +66,7 @@ def solve(
     return Solved(coefficients, spread)
 
 
-def robust_weights(law: Law, samples: Samples) -> Floats:
+def robust_weights(law: FittedFunction, samples: Samples) -> Floats:
     """Return what to multiply each sample's weight by: 1, or less where the law is far off."""
     errors = np.abs(law.predict(samples.params) - samples.seconds) / samples.scale_s
     corner = HUBER * (1.4826 * float(np.median(errors)) + _LEAST_SPREAD)

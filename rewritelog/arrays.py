@@ -1,0 +1,18 @@
+"""Names for the kinds of numpy arrays that this package works with."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Flags: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Keys: TypeAlias = NDArray[np.uint64]
+"""Hashes, and other words of 64 bits."""
+
+Table: TypeAlias = NDArray[Any]
+"""A structured array: a row for each record, a named column for each field."""

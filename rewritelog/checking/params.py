@@ -1,0 +1,74 @@
+"""The param records of a block, held against its timelines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rewritelog.arrays import Ints
+from rewritelog.checking.findings import SHOWN, Finding, Findings
+from rewritelog.checking.kernels.violations import Records
+from rewritelog.errors import Place, RewriteLogError
+from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_params
+from rewritelog.text import printable
+
+NO_RECORDS = np.zeros(0, dtype=np.int64)
+
+
+def check_params(
+    source: ParamFolder, loaded: LoadedBlock, totals: Ints, findings: Findings
+) -> tuple[Records, int]:
+    """Read a block's params and add what is wrong with them; return them for the kernel.
+
+    `totals` is the number of SEBs of each timeline. The second result is the number of records.
+    """
+    params, notes = _read(source, loaded, findings)
+    _add_notes(notes, findings)
+    nowhere = np.flatnonzero(params.seb >= totals[params.piece])
+    findings.add_many(
+        "param-seb", len(nowhere),
+        [_nowhere(source, loaded, params, totals, int(row)) for row in nowhere[:SHOWN]],
+    )  # fmt: skip
+    begins = np.searchsorted(params.piece, np.arange(len(loaded.pes) + 1))
+    return Records(wanted=True, begins=begins, sebs=params.seb), len(params.seb)
+
+
+def _nowhere(
+    source: ParamFolder, loaded: LoadedBlock, params: ParamRecords, totals: Ints, row: int
+) -> Finding:
+    piece = int(params.piece[row])
+    pe, seb = int(loaded.pes[piece]), int(params.seb[row])
+    event = printable(params.events[params.event[row]])
+    problem = f"a record of event {event!r}, but the timeline has {totals[piece]} SEBs"
+    return Finding(Place(source.path(pe), pe=pe, seb=seb), problem)
+
+
+def _read(
+    source: ParamFolder, loaded: LoadedBlock, findings: Findings
+) -> tuple[ParamRecords, ParamNotes]:
+    """Read the params of a block, without the files that cannot be read."""
+    try:
+        return read_params(source, loaded, strict=False)
+    except RewriteLogError:
+        readable = set()
+        for pe in sorted(source.pes.intersection(loaded.pes.tolist())):
+            alone = replace(source, pes=frozenset([pe]))
+            try:
+                read_params(alone, loaded, strict=False)
+                readable.add(pe)
+            except RewriteLogError as error:
+                path = source.path(pe)
+                if loaded.block.cut is None or loaded.block.cut.first_seb == 0:
+                    problem = str(error).removeprefix(f"{path}: ")
+                    findings.add("param-file", Place(path, pe=pe), problem)
+        return read_params(replace(source, pes=frozenset(readable)), loaded, strict=False)
+
+
+def _add_notes(notes: ParamNotes, findings: Findings) -> None:
+    findings.add_many("param-line", notes.faulty, [Finding(Place(), text) for text in notes.faults])
+    findings.add_many(
+        "param-seqno", notes.seqno_differs,
+        [Finding(Place(), text) for text in notes.seqno_examples],
+    )  # fmt: skip

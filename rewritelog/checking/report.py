@@ -1,0 +1,93 @@
+"""What a check says at its end, for reading and for machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.checking.findings import Findings
+from rewritelog.checking.rules import RULES, Severity
+from rewritelog.logs.summary import Summary
+from rewritelog.text import count_text, printable
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All that a check found."""
+
+    folder: Path
+    summary: Summary | None
+    """As the log was checked; None where the summary cannot be used."""
+    params: Path | None
+    """The folder whose params were checked."""
+    sebs: int
+    """SEBs that could be walked."""
+    records: int
+    """Param records."""
+    findings: Findings
+    not_checked: tuple[str, ...]
+    """What could not be checked, and why."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found but what is odd."""
+        return not any(
+            self.findings.of(severity) for severity in Severity if severity is not Severity.ODD
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in types of strict JSON."""
+        s = self.summary
+        return {
+            "logs": printable(str(self.folder)),
+            "params": None if self.params is None else printable(str(self.params)),
+            "log_version": None if s is None else s.log_version,
+            "byte_order": None if s is None else s.order,
+            "pes": None if s is None else s.total_pes,
+            "sebs": self.sebs,
+            "param_records": self.records,
+            "sound": self.sound,
+            "counts": {one.name.lower(): self.findings.count(one) for one in Severity},
+            "findings": [
+                {
+                    "rule": name,
+                    "severity": severity.name.lower(),
+                    "count": self.findings.counts[name],
+                    "shown": [finding.to_json() for finding in self.findings.shown[name]],
+                }
+                for severity in Severity
+                for name in self.findings.of(severity)
+            ],
+            "not_checked": [printable(text) for text in self.not_checked],
+        }
+
+    def text(self) -> str:
+        """Return everything for reading, the worst first."""
+        lines = [self._head()]
+        for severity in Severity:
+            for name in self.findings.of(severity):
+                lines.append(f"{severity.value}: {name}: {RULES[name].says}")
+                lines += [f"  {finding}" for finding in self.findings.shown[name]]
+                more = self.findings.counts[name] - len(self.findings.shown[name])
+                if more:
+                    lines.append(f"  and {more:,} more")
+        lines += [f"not checked: {printable(text)}" for text in self.not_checked]
+        return "\n".join([*lines, self._end()])
+
+    def _head(self) -> str:
+        folder = printable(str(self.folder))
+        if self.summary is None:
+            return f"{folder}: the timelines could not be checked"
+        s = self.summary
+        records = "" if self.params is None else f", {count_text(self.records, 'param record')}"
+        counts = f"{count_text(s.total_pes, 'PE')}, {count_text(self.sebs, 'SEB')}{records}"
+        return f"{folder}: log version {s.log_version}, {s.order}-endian, {counts}"
+
+    def _end(self) -> str:
+        counts = [
+            f"{self.findings.count(severity):,} {severity.value}"
+            for severity in Severity
+            if self.findings.of(severity)
+        ]
+        return "findings: " + "; ".join(counts) if counts else "nothing found"

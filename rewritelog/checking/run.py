@@ -1,0 +1,119 @@
+"""The whole check of a log set: heads, then blocks on threads, then what one PE says of another."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.checking.blocks import Checked, CheckTask, check_block, find_not_sent
+from rewritelog.checking.findings import SHOWN, Finding, Findings
+from rewritelog.checking.heads import Heads, KnownFile, read_heads
+from rewritelog.checking.kernels.violations import MessageFlags
+from rewritelog.checking.report import CheckReport
+from rewritelog.errors import Place
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
+from rewritelog.logs.logset import log_folder
+from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.logs.summary import Summary
+from rewritelog.logs.work import in_order
+
+_AHEAD = 4
+"""How many blocks a thread may have waiting."""
+
+_FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
+_BYTES_A_FLAG = 32
+
+Work = tuple[KnownFile, Block]
+
+
+def check_logs(
+    path: str | Path,
+    params: Path | None = None,
+    *,
+    jobs: int = 0,
+    block_bytes: int = BLOCK_BYTES,
+) -> CheckReport:
+    """Check a log set and its params, those beside it where no other folder is given.
+
+    Whatever is wrong with them is in the report. Raise `RewriteLogError` where there is no log set
+    at all, or where the folder with the params cannot be read.
+    """
+    folder = log_folder(path)
+    given = list_params(params or folder)
+    source = given if given.pes or params is not None else None
+    heads = read_heads(folder)
+    if heads.summary is None:
+        unread = ("the timelines: the summary cannot be used",)
+        return CheckReport(folder, None, None, 0, 0, heads.findings, unread)
+    task = CheckTask(heads.summary, source, _mail(heads), secrets.randbits(64), block_bytes)
+    threads = jobs or len(os.sched_getaffinity(0))
+    checked = Checked(findings=heads.findings, whole=heads.whole)
+    with ThreadPoolExecutor(threads) as executor:
+        run = partial(_check_one, task)
+        for done in in_order(executor, run, _blocks(heads, block_bytes), _AHEAD * threads):
+            checked.add(done)
+        why = _not_checked(heads.summary, checked)
+        if not why:
+            _check_mail(task, heads, executor, threads, checked.findings)
+    if source is not None:
+        _check_folder(source, heads.summary, checked.findings)
+    return CheckReport(
+        folder, heads.summary, None if source is None else source.folder, checked.sebs,
+        checked.records, checked.findings, why,
+    )  # fmt: skip
+
+
+def _blocks(heads: Heads, block_bytes: int) -> Iterator[Work]:
+    for known in heads.files:
+        for block in plan_blocks(known.file, block_bytes):
+            yield known, block
+
+
+def _check_one(task: CheckTask, work: Work) -> Checked:
+    return check_block(task, *work)
+
+
+def _find_one(task: CheckTask, work: Work) -> Findings:
+    return find_not_sent(task, *work)
+
+
+def _mail(heads: Heads) -> MessageFlags:
+    """Return flags for as many messages as the files may hold, within a limit."""
+    size = sum(one.file.size_bytes for one in heads.files)
+    flags = min(max(_FEWEST_FLAGS, 1 << (size // _BYTES_A_FLAG).bit_length()), _MOST_FLAGS)
+    return MessageFlags(np.zeros(flags, dtype=np.uint8), np.zeros(flags, dtype=np.uint8))
+
+
+def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
+    """Return why it is not checked whether messages that are waited for were sent."""
+    if not checked.whole:
+        return ("not-sent: some timelines cannot be read to their end",)
+    if summary.log_version == 0 and summary.num_wth > 1:
+        return ("not-sent: in logs of version 0 a message may be named by its node",)
+    return ()
+
+
+def _check_mail(
+    task: CheckTask, heads: Heads, executor: Executor, threads: int, findings: Findings
+) -> None:
+    """Look for SEBs that wait for a message which no PE has sent, where there are any."""
+    if (task.mail.awaited <= task.mail.sent).all():
+        return
+    blocks = _blocks(heads, task.block_bytes)
+    for found in in_order(executor, partial(_find_one, task), blocks, _AHEAD * threads):
+        findings.add_all(found)
+
+
+def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> None:
+    strange = sorted(pe for pe in source.pes if pe >= summary.total_pes)
+    findings.add_many(
+        "param-pe", len(strange),
+        [Finding(Place(source.path(pe)), f"the log has PEs 0 to {summary.total_pes - 1}")
+         for pe in strange[:SHOWN]],
+    )  # fmt: skip

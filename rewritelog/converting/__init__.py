@@ -1,0 +1,1 @@
+"""Log sets in another log version or byte order."""

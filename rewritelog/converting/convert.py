@@ -1,0 +1,368 @@
+"""Conversion of a log set to another log version or byte order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.converting.kernels import convert as kernels
+from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.format import ByteOrder, Layout, layout
+from rewritelog.format.declaration import (
+    LOG_VERSIONS,
+    MACHINE_HEADER_BYTES,
+    MISSING,
+    MachineHeader,
+    summary_struct,
+    timeline_file_struct,
+)
+from rewritelog.kernels import walk
+from rewritelog.logs.blocks import (
+    BLOCK_BYTES,
+    Buffer,
+    LoadedBlock,
+    raise_fault,
+)
+from rewritelog.logs.files import InputFile
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.timelines import TimelineFile
+from rewritelog.output import OutputFile, copy_file, create_file, new_folder
+from rewritelog.text import bytes_text, count_text
+
+COMPANIONS = ("param.*", "*.sts", "*.log.gz")
+"""The files that belong to a log set and know nothing of its format: they are copied."""
+
+OFFSET_LIMIT = 1 << 32
+"""Offsets are taken modulo this, so that a timeline of so many bytes could not be told from 0."""
+
+_NAMES = {
+    "mpi_op": "mpiOp",
+    "mpi_size": "mpiSize",
+    "charm_ep": "charm_ep",
+    "obj_id": "objId",
+    "group": "group",
+}
+_GUARDS = {"mpi_size": "mpi_op"}
+"""Fields that mean something only where another one does; elsewhere they hold garbage."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A field that meant something and that the target version cannot hold."""
+
+    field: str
+    count: int
+    """In how many records it was."""
+    records: str
+    """What the records are: `SEBs` or `messages`."""
+    pe: int
+    """The first PE where it was, and its first SEB there."""
+    seb: int
+
+    def __str__(self) -> str:
+        """Spell the loss as messages name it."""
+        return (
+            f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
+        )
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion did."""
+
+    log_version: int
+    order: ByteOrder
+    sebs: int
+    messages: int
+    bytes_in: int
+    """Bytes of the timeline files before."""
+    bytes_out: int
+    """Bytes of the timeline files after."""
+    losses: tuple[Loss, ...]
+
+    def text(self) -> str:
+        """Return what was done, for reading."""
+        figures = f"{count_text(self.sebs, 'SEB')}, {count_text(self.messages, 'message')}"
+        sizes = f"{bytes_text(self.bytes_in)} before, {bytes_text(self.bytes_out)} now"
+        lines = [
+            f"log version {self.log_version}, {self.order}-endian: {figures}, {sizes}",
+            *(f"dropped: {loss}" for loss in self.losses),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What becomes of the records of one layout in another one."""
+
+    source: Layout
+    target: Layout
+    sebs: kernels.Records
+    messages: kernels.Records
+    lost: tuple[tuple[str, str], ...]
+    """The records and the field of each rule, those of SEBs first."""
+
+    @property
+    def reverse(self) -> bool:
+        return self.source.order != self.target.order
+
+
+@dataclass
+class _Tally:
+    """What the conversion has come to so far."""
+
+    sebs: int = 0
+    messages: int = 0
+    bytes_out: int = 0
+    losses: dict[tuple[str, str], Loss] = field(default_factory=dict)
+
+
+def convert_logs(
+    logs: LogSet,
+    out: Path,
+    *,
+    log_version: int | None = None,
+    order: ByteOrder | None = None,
+    lossy: bool = False,
+    force: bool = False,
+) -> Conversion:
+    """Write a log set into the folder `out` in another log version, byte order or both.
+
+    `None` keeps what the logs have. Fields that the source lacks get their defaults. Raise
+    `RewriteLogError` naming the fields that mean something and that the target version cannot
+    hold, unless `lossy`; `DamagedLogError` for logs that cannot be walked; `OutputError` where
+    the output cannot be written (see `new_folder`). Nothing is left behind then.
+    """
+    version = logs.summary.log_version if log_version is None else log_version
+    wanted = logs.summary.order if order is None else order
+    if version not in LOG_VERSIONS:
+        known = f"{LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}"
+        raise UsageError(f"log version {version} is unknown; {known} are known")
+    if wanted not in get_args(ByteOrder):
+        raise UsageError(f"byte order {wanted!r} is unknown; there are little and big")
+    plan = _plan(logs.layout, layout(version, wanted))
+    tally = _Tally()
+    with new_folder(out, [logs.folder], force=force) as folder:
+        for file in logs.files:
+            _convert_file(logs, file, plan, folder / file.path.name, tally, lossy=lossy)
+        losses = tuple(tally.losses[key] for key in plan.lost if key in tally.losses)
+        if losses and not lossy:
+            named = "; ".join(str(loss) for loss in losses)
+            raise RewriteLogError(
+                f"{logs.folder}: log version {version} cannot hold {named}; "
+                "--lossy converts all the same and drops them"
+            )
+        (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
+        _copy_companions(logs.folder, folder)
+    return Conversion(
+        version, wanted, tally.sebs, tally.messages, logs.size_bytes, tally.bytes_out, losses
+    )
+
+
+def _convert_file(
+    logs: LogSet, file: TimelineFile, plan: _Plan, path: Path, tally: _Tally, *, lossy: bool
+) -> None:
+    """Convert one timeline file; where it would lose something unasked, only go on counting."""
+    sizes = np.zeros(len(file.pes), dtype=np.int64)
+    target = Buffer()
+    create_file(path, file.head_bytes)
+    with InputFile(file.path) as source, OutputFile(path, flush=True) as output:
+        at = file.head_bytes
+        for loaded in logs.blocks_of(file, BLOCK_BYTES):
+            data, written = _convert_block(loaded, plan, target, tally)
+            first = loaded.block.first_timeline
+            sizes[first : first + len(written)] += written
+            _check_sizes(file, sizes[first : first + len(written)], loaded, plan)
+            if lossy or not tally.losses:
+                output.write(data, at)
+            at += len(data)
+        machine = source.read(0, MACHINE_HEADER_BYTES).tobytes()
+        output.write(_file_head(machine, file, sizes, plan.target.order), 0)
+    tally.bytes_out += at
+
+
+def _convert_block(
+    loaded: LoadedBlock, plan: _Plan, buffer: Buffer, tally: _Tally
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the block's converted bytes, and how many of them each piece has."""
+    lay, pieces = plan.source.kernel, loaded.pieces
+    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+    totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
+    raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
+    sebs, messages = int(pieces.counts.sum()), int(totals[:, 0].sum())
+    size = loaded.block.size_bytes
+    size += sebs * (plan.sebs.size - lay.seb_head) + messages * (plan.messages.size - lay.message)
+    data = buffer.take(size)
+    lost = [_no_losses(records) for records in (plan.sebs, plan.messages)]
+    sizes: NDArray[np.int64] = kernels.convert(
+        loaded.buffer, pieces, lay, plan.reverse, plan.sebs, plan.messages, data, *lost
+    )
+    tally.sebs += sebs
+    tally.messages += messages
+    _note_losses(lost, loaded, plan, tally)
+    return data, sizes
+
+
+def _no_losses(records: kernels.Records) -> kernels.Losses:
+    rules = len(records.rules)
+    return kernels.Losses(np.zeros(rules, dtype=np.int64), np.zeros((rules, 2), dtype=np.int64))
+
+
+def _note_losses(
+    lost: list[kernels.Losses], loaded: LoadedBlock, plan: _Plan, tally: _Tally
+) -> None:
+    counts = np.concatenate([losses.counts for losses in lost])
+    firsts = np.concatenate([losses.firsts for losses in lost])
+    for key, count, (piece, seb) in zip(plan.lost, counts.tolist(), firsts.tolist(), strict=True):
+        if count == 0:
+            continue
+        records, name = key
+        place = (int(loaded.pes[piece]), seb)
+        if key in tally.losses:
+            known = tally.losses[key]
+            count += known.count  # noqa: PLW2901 - the sum is what is noted
+            place = min(place, (known.pe, known.seb))
+        tally.losses[key] = Loss(name, count, records, *place)
+
+
+def _check_sizes(
+    file: TimelineFile, sizes: NDArray[np.int64], loaded: LoadedBlock, plan: _Plan
+) -> None:
+    largest = int(np.argmax(sizes))
+    if sizes[largest] >= OFFSET_LIMIT:
+        raise OutputError(
+            f"{file.path}: the timeline of PE {loaded.pes[largest]} would have 4 GiB or more in "
+            f"log version {plan.target.log_version}, which the format's offsets cannot hold"
+        )
+
+
+def _file_head(
+    machine: bytes, file: TimelineFile, sizes: NDArray[np.int64], order: ByteOrder
+) -> bytes:
+    borders = file.head_bytes + np.cumsum(sizes) - sizes
+    head: bytes = timeline_file_struct(order).build(
+        {
+            "machine": _converted_machine(machine, order),
+            "count": len(sizes),
+            "offsets": (borders % OFFSET_LIMIT).tolist(),
+        }
+    )
+    return head
+
+
+def _converted_machine(machine: bytes, order: ByteOrder) -> Any:
+    header = MachineHeader.parse(machine)
+    header.sizes.integer_format = header.sizes.float_format = 1 if order == "little" else 0
+    return header
+
+
+def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> bytes:
+    """Return the summary; one without a log version gets it only where it is not 0."""
+    with InputFile(logs.summary_path) as file:
+        head = file.read(0, file.size_bytes).tobytes()
+    summary = summary_struct(logs.summary.order).parse(head)
+    summary.machine = _converted_machine(head[:MACHINE_HEADER_BYTES], order)
+    if summary.log_version is not None or log_version != 0:
+        summary.log_version = log_version
+    built: bytes = summary_struct(order).build(summary)
+    return built
+
+
+def _copy_companions(source: Path, target: Path) -> None:
+    for pattern in COMPANIONS:
+        for path in source.glob(pattern):
+            if not path.is_dir():
+                copy_file(path, target / path.name)
+
+
+def _plan(source: Layout, target: Layout) -> _Plan:
+    seb_rules, seb_defaults, seb_lost = _rules(source.seb, target.seb)
+    message_rules, message_defaults, message_lost = _rules(source.message, target.message)
+    reverse = source.order != target.order
+    return _Plan(
+        source,
+        target,
+        kernels.Records(
+            target.seb.itemsize, _moves(source.seb, target.seb, reverse=reverse),
+            _template(target.seb), seb_rules, seb_defaults,
+        ),
+        kernels.Records(
+            target.message.itemsize, _moves(source.message, target.message, reverse=reverse),
+            _template(target.message), message_rules, message_defaults,
+        ),
+        (*(("SEBs", name) for name in seb_lost), *(("messages", name) for name in message_lost)),
+    )  # fmt: skip
+
+
+def _places(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:
+    """Return the offset, size and width in bytes of a number of each field."""
+    places = {}
+    for name, entry in (dtype.fields or {}).items():
+        kind, offset = entry[0], entry[1]
+        width = 1 if kind.base.kind == "V" else kind.base.itemsize
+        places[name] = (int(offset), kind.itemsize, width)
+    return places
+
+
+def _moves(source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool) -> NDArray[np.int64]:
+    """Return the moves that fill a target record; neighbours of one kind become one move."""
+    moves: list[list[int]] = []
+    known = _places(source)
+    for name, (to, size, width) in _places(target).items():
+        begin, there, _ = known.get(name, (-1, 0, 1))
+        kept = min(size, there)
+        parts = [[begin, to, kept, width if reverse else 1], [-1, to + kept, size - kept, 1]]
+        for part in parts:
+            if part[kernels.LENGTH] > 0:
+                _add_move(moves, part)
+    return np.array(moves, dtype=np.int64).reshape(-1, 4)
+
+
+def _add_move(moves: list[list[int]], part: list[int]) -> None:
+    if moves:
+        begin, _, length, width = moves[-1]
+        expected = begin + length if begin >= 0 else -1
+        if part[kernels.SOURCE] == expected and part[kernels.WIDTH] == width:
+            moves[-1][kernels.LENGTH] += part[kernels.LENGTH]
+            return
+    moves.append(part)
+
+
+def _template(dtype: np.dtype[Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(_default_record(dtype), dtype=np.uint8)
+
+
+def _default_record(dtype: np.dtype[Any]) -> bytes:
+    """Return a record whose fields that some version lacks have their defaults, the others 0."""
+    record = np.zeros(1, dtype=dtype)
+    for name in dtype.names or ():
+        if name in MISSING:
+            value = np.asarray(MISSING[name])
+            record[name] = value[: record[name].size] if value.ndim else value
+    return record.tobytes()
+
+
+def _rules(
+    source: np.dtype[Any], target: np.dtype[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], list[str]]:
+    """Return the rules of the fields that the target lacks, their defaults and their names.
+
+    The names are FORMAT's; of an array that the target holds in part, the first element lost.
+    """
+    rules: list[list[int]] = []
+    lost: list[str] = []
+    known = _places(target)
+    spelt: list[str] = []
+    for name, (at, size, width) in _places(source).items():
+        kept = known[name][1] if name in known else 0
+        if kept < size:
+            guard = lost.index(_GUARDS[name]) if _GUARDS.get(name) in lost else -1
+            rules.append([at + kept, size - kept, at + kept, guard])
+            lost.append(name)
+            spelt.append(_NAMES[name] + (f"[{kept // width}]" if kept else ""))
+    defaults = np.frombuffer(_default_record(source), dtype=np.uint8)
+    return np.array(rules, dtype=np.int64).reshape(-1, 4), defaults, spelt

@@ -1,0 +1,1 @@
+"""The conversion of a block, by moves of runs of bytes."""

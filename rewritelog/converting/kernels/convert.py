@@ -1,0 +1,218 @@
+"""The rewrite of SEBs in another log version or byte order, by moves of runs of bytes.
+
+The moves say where each run of fields of a record goes; `tools.convert` works them out from the
+layouts. Nothing is checked here: `walk.tally` has walked the same bytes before.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Ints
+from rewritelog.format.layout import KernelLayout
+from rewritelog.kernels.raw import load_i4
+from rewritelog.kernels.walk import Pieces, seb_parts
+from tracebigsim.compiled import inner, kernel
+
+SOURCE, TARGET, LENGTH, WIDTH = range(4)
+"""The columns of a move: where from, where to, how many bytes, and of how many each number is.
+
+Numbers of width 1 are copied as they stand and others are reversed. A source below 0 takes the
+bytes from the template, which stands for what the source version lacks.
+"""
+
+AT, SIZE, DEFAULT, GUARD = range(4)
+"""The columns of a rule: a field that the target lacks, its size and where its default stands.
+
+A rule counts where the field is not its default and the rule `GUARD` (−1: none) counts as well.
+"""
+
+
+class Records(NamedTuple):
+    """How one kind of record, the SEB's fixed part or a message, becomes one of the target."""
+
+    size: int
+    """Bytes of a target record."""
+    moves: Ints
+    """Shape (moves, 4)."""
+    template: Bytes
+    """A target record of defaults."""
+    rules: Ints
+    """Shape (rules, 4)."""
+    defaults: Bytes
+    """Defaults in the source's byte order."""
+
+
+class Losses(NamedTuple):
+    """What the target could not hold: how many records by rule, and where the first stands."""
+
+    counts: Ints
+    """Shape (rules,)."""
+    firsts: Ints
+    """Piece and SEB index in its timeline, shape (rules, 2)."""
+
+
+@inner
+def move(source: Bytes, at: int, target: Bytes, to: int, length: int, width: int) -> int:
+    """Copy numbers of some width, reversing each unless its width is 1; return where they end."""
+    if width == 8:
+        for k in range(0, length, 8):
+            a, b, c, d = source[at + k], source[at + k + 1], source[at + k + 2], source[at + k + 3]
+            e, f = source[at + k + 4], source[at + k + 5]
+            g, h = source[at + k + 6], source[at + k + 7]
+            target[to + k], target[to + k + 1], target[to + k + 2] = h, g, f
+            target[to + k + 3], target[to + k + 4], target[to + k + 5] = e, d, c
+            target[to + k + 6], target[to + k + 7] = b, a
+    elif width == 4:
+        for k in range(0, length, 4):
+            a, b, c, d = source[at + k], source[at + k + 1], source[at + k + 2], source[at + k + 3]
+            target[to + k], target[to + k + 1] = d, c
+            target[to + k + 2], target[to + k + 3] = b, a
+    elif width == 2:
+        for k in range(0, length, 2):
+            a, b = source[at + k], source[at + k + 1]
+            target[to + k], target[to + k + 1] = b, a
+    else:
+        for k in range(length):
+            target[to + k] = source[at + k]
+    return to + length
+
+
+@inner
+def move_record(
+    source: Bytes, at: int, target: Bytes, to: int, moves: Ints, template: Bytes
+) -> None:
+    """Write one record from the source's and the template's bytes."""
+    for k in range(len(moves)):
+        begin = moves[k, SOURCE]
+        place = to + moves[k, TARGET]
+        if begin < 0:
+            move(template, moves[k, TARGET], target, place, moves[k, LENGTH], 1)
+        else:
+            move(source, at + begin, target, place, moves[k, LENGTH], moves[k, WIDTH])
+
+
+@inner
+def count_losses(
+    source: Bytes,
+    at: int,
+    rules: Ints,
+    defaults: Bytes,
+    counts: Ints,
+    firsts: Ints,
+    piece: int,
+    seb: int,
+) -> None:
+    """Count the fields of one record that the target lacks and that say something."""
+    counted = 0
+    for k in range(len(rules)):
+        guard = rules[k, GUARD]
+        if guard >= 0 and not counted >> guard & 1:
+            continue
+        for byte in range(rules[k, SIZE]):
+            if source[at + rules[k, AT] + byte] != defaults[rules[k, DEFAULT] + byte]:
+                if counts[k] == 0:
+                    firsts[k, 0], firsts[k, 1] = piece, seb
+                counts[k] += 1
+                counted |= 1 << k
+                break
+
+
+@inner
+def move_events(
+    source: Bytes, at: int, target: Bytes, to: int, lay: KernelLayout, width4: int, width8: int
+) -> tuple[int, int]:
+    """Write the events counted at `at`; return where they end in the source and in the target."""
+    end = move(source, at, target, to, lay.count_bytes, width4)
+    place = at + lay.count_bytes
+    for _ in range(load_i4(source, at, lay.swap)):
+        after = place + lay.event_head
+        end = move(source, place, target, end, lay.event_time, 1)
+        end = move(
+            source, place + lay.event_time, target, end, lay.event_head - lay.event_time, width8
+        )
+        end = move(source, after, target, end, lay.count_bytes, width4)
+        length = 0 if source[place] == 1 else load_i4(source, after, lay.swap)
+        place = after + lay.count_bytes
+        end = move(source, place, target, end, length, 1)
+        place += length
+    return place, end
+
+
+@inner
+def move_seb(
+    source: Bytes,
+    at: int,
+    events: int,
+    following: int,
+    target: Bytes,
+    to: int,
+    lay: KernelLayout,
+    reverse: bool,
+    message_size: int,
+    message_moves: Ints,
+    message_template: Bytes,
+) -> int:
+    """Write what follows a SEB's fixed part; return where it ends in the target.
+
+    `at` is where the number of messages stands, `events` that of the events.
+    """
+    width4, width8 = (4, 8) if reverse else (1, 1)
+    end = move(source, at, target, to, lay.count_bytes, width4)
+    for place in range(at + lay.count_bytes, events, lay.message):
+        move_record(source, place, target, end, message_moves, message_template)
+        end += message_size
+    if not reverse:
+        return move(source, events, target, end, following - events, 1)
+    place, end = move_events(source, events, target, end, lay, width4, width8)
+    return move(source, place, target, end, following - place, width4)
+
+
+@kernel
+def convert(
+    source: Bytes,
+    pieces: Pieces,
+    lay: KernelLayout,
+    reverse: bool,
+    sebs: Records,
+    messages: Records,
+    target: Bytes,
+    seb_losses: Losses,
+    message_losses: Losses,
+) -> Ints:
+    """Write the pieces one after the other into `target`; return the bytes of each.
+
+    A piece that begins its timeline has the number of SEBs before it. `reverse` says that the
+    byte orders differ. Losses are counted for each rule of the two kinds of record.
+    """
+    sizes = np.zeros(len(pieces.starts), dtype=np.int64)
+    fault = np.zeros(5, dtype=np.int64)
+    to = 0
+    for piece in range(len(pieces.starts)):
+        begin, at = to, pieces.starts[piece]
+        if pieces.firsts[piece] == 0:
+            count_at = at - lay.count_bytes
+            to = move(source, count_at, target, to, lay.count_bytes, 4 if reverse else 1)
+        for index in range(pieces.counts[piece]):
+            seb = pieces.firsts[piece] + index
+            events, _, following = seb_parts(source, at, pieces.ends[piece], lay, fault)
+            count_losses(
+                source, at, sebs.rules, sebs.defaults, seb_losses.counts, seb_losses.firsts,
+                piece, seb,
+            )  # fmt: skip
+            if len(messages.rules) > 0:
+                for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
+                    count_losses(
+                        source, place, messages.rules, messages.defaults, message_losses.counts,
+                        message_losses.firsts, piece, seb,
+                    )  # fmt: skip
+            move_record(source, at, target, to, sebs.moves, sebs.template)
+            to = move_seb(
+                source, at + lay.seb_head, events, following, target, to + sebs.size, lay, reverse,
+                messages.size, messages.moves, messages.template,
+            )  # fmt: skip
+            at = following
+        sizes[piece] = to - begin
+    return sizes

@@ -1,0 +1,179 @@
+"""The comparison of one pair of blocks: load, compare, and put the first differences into words."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.arrays import Bytes
+from rewritelog.diffing.kernels import interface as kernels
+from rewritelog.diffing.kernels.diff import compare
+from rewritelog.diffing.kernels.interface import MOST_NAMES, Field
+from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
+from rewritelog.diffing.totals import MOST_ROWS, Example, Totals, rows_of
+from rewritelog.diffing.values import value_text
+from rewritelog.format import Layout
+from rewritelog.inspection.kernels.survey import NAMES_FULL, fill_slots
+from rewritelog.kernels import walk
+from rewritelog.kernels.names import new_slots
+from rewritelog.logs.blocks import LoadedBlock, raise_fault
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import ParamFolder, read_params
+from rewritelog.text import printable
+
+_FEW_NAMES = 64
+_NO_BYTES = np.zeros(0, dtype=np.uint8)
+_NONE = np.zeros(0, dtype=np.int64)
+
+NO_RECORD = ""
+"""The event of brackets without a param record."""
+
+
+@dataclass(frozen=True)
+class DiffTask:
+    """All that the comparison of any pair of blocks needs."""
+
+    a: LogSet
+    b: LogSet
+    params: ParamFolder | None
+    rules: kernels.Rules
+    block_bytes: int
+
+
+_local = threading.local()
+
+
+def compare_pair(task: DiffTask, pair: Pair) -> Totals:
+    """Compare a pair of blocks; raise `DamagedLogError` where a side cannot be walked."""
+    if not hasattr(_local, "loader"):
+        _local.loader = PairLoader()
+    totals = Totals()
+    for loaded in _local.loader.load(task.a, task.b, pair, task.block_bytes):
+        totals.add(_compare(task, loaded))
+    return totals
+
+
+def _compare(task: DiffTask, loaded: LoadedPair) -> Totals:
+    side_a = _side(loaded.a, task.a.layout, len(loaded.pes))
+    side_b = _side(loaded.b, task.b.layout, len(loaded.pes))
+    names, events, faulty = _records(task, loaded)
+    pairs = int(np.minimum(side_a.pieces.counts, side_b.pieces.counts).sum())
+    found = _room(side_a, side_b, pairs, len(names))
+    state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
+    state[kernels.AT_A] = -1
+    faults = [np.zeros(walk.FAULT_SIZE, dtype=np.int64) for _ in range(2)]
+    while True:
+        outcome = compare(side_a, side_b, task.rules, events, found, state, *faults)
+        for fault, block in zip(faults, (loaded.a, loaded.b), strict=True):
+            if block is not None:
+                raise_fault(fault, block.file, block.block.offset, block.pes, block.pieces.firsts)
+        if outcome != NAMES_FULL:
+            break
+        found = _grown(found)
+    totals = _totals(found, state, names)
+    totals.faulty_lines = faulty
+    totals.examples = _examples(found, side_a, side_b, task, loaded)
+    return totals
+
+
+def _side(block: LoadedBlock | None, layout: Layout, pieces: int) -> kernels.Side:
+    """Return a side as the kernel takes it; one that is missing has pieces without SEBs."""
+    if block is not None:
+        return kernels.Side(block.buffer, block.pieces, layout.kernel)
+    none = np.zeros(pieces, dtype=np.int64)
+    return kernels.Side(_NO_BYTES.copy(), walk.Pieces(none, none, none, none), layout.kernel)
+
+
+def _records(task: DiffTask, loaded: LoadedPair) -> tuple[list[str | None], kernels.Events, int]:
+    """Return the events' names, the param records of the block, and the malformed lines.
+
+    The first name stands for brackets without a record, the last one for events beyond many.
+    """
+    many = len(loaded.pes)
+    if task.params is None or loaded.a is None:
+        return [NO_RECORD, None], kernels.Events(np.zeros(many + 1, np.int64), _NONE, _NONE), 0
+    records, notes = read_params(task.params, loaded.a, strict=False)
+    begins = np.searchsorted(records.piece, np.arange(many + 1)).astype(np.int64)
+    rows = np.minimum(records.event + 1, MOST_ROWS)
+    names = [NO_RECORD, *(printable(name) for name in records.events[: MOST_ROWS - 1]), None]
+    return names, kernels.Events(begins, records.seb, rows.astype(np.int64)), notes.faulty
+
+
+def _durations(rows: int, pairs: int) -> kernels.Durations:
+    extremes = np.empty((rows, 2))
+    extremes[:, kernels.LOWEST], extremes[:, kernels.HIGHEST] = np.inf, -np.inf
+    return kernels.Durations(
+        np.zeros((rows, 3), dtype=np.int64), np.zeros((rows, 4)), extremes,
+        np.empty(pairs, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Found:
+    """Return empty findings; a bracket takes two events, or has no event but a SEB of its own."""
+    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_head)
+    return kernels.Found(
+        changed=np.zeros(kernels.FIELDS, dtype=np.int64),
+        firsts=np.zeros((kernels.FIELDS, 5), dtype=np.int64),
+        figures=np.zeros((2, kernels.FIGURES), dtype=np.int64),
+        common=np.zeros(kernels.COMMONS, dtype=np.int64),
+        shifts=np.zeros(2),
+        **_name_room(_FEW_NAMES, a.lay.name_bytes),
+        by_name=_durations(MOST_NAMES + 1, pairs),
+        by_event=_durations(events, brackets),
+    )
+
+
+def _name_room(capacity: int, name_bytes: int) -> dict[str, Any]:
+    return {
+        "names": np.zeros((capacity, name_bytes), dtype=np.uint8),
+        "slots": new_slots(capacity),
+        "known": np.zeros(capacity + 1, dtype=np.int64),
+    }
+
+
+def _grown(found: kernels.Found) -> kernels.Found:
+    """Return the findings with room for twice as many names."""
+    known = len(found.names)
+    larger = found._replace(**_name_room(2 * known, found.names.shape[1]))
+    larger.names[:known] = found.names
+    larger.known[-1] = known
+    fill_slots(larger.names, larger.slots, known)
+    return larger
+
+
+def _totals(found: kernels.Found, state: NDArray[np.int64], events: list[str | None]) -> Totals:
+    known = int(found.known[-1])
+    names: list[str | None] = [
+        printable(found.names[k].tobytes().rstrip(b"\0")) for k in range(known)
+    ]
+    names += [None] * (MOST_NAMES + 1 - known)
+    return Totals(
+        changed=found.changed,
+        figures=found.figures,
+        common=found.common,
+        earlier_s=float(found.shifts[kernels.LOWEST]),
+        later_s=float(found.shifts[kernels.HIGHEST]),
+        by_name=rows_of(names, found.by_name, int(state[kernels.PAIRS])),
+        by_event=rows_of(events, found.by_event, int(state[kernels.BRACKET_PAIRS])),
+    )
+
+
+def _examples(
+    found: kernels.Found, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
+) -> dict[Field, Example]:
+    """Return the first difference of each field that has any, with what stands on either side."""
+    examples = {}
+    for number in np.flatnonzero(found.changed):
+        kind = Field(int(number))
+        piece, seb, item, at, bt = (int(n) for n in found.firsts[kind])
+        sides: list[tuple[Bytes, Layout, int]] = [
+            (a.buf, task.a.layout, at), (b.buf, task.b.layout, bt),
+        ]  # fmt: skip
+        old, new = (value_text(buf, layout, kind, place) for buf, layout, place in sides)
+        pe = int(loaded.pes[piece])
+        examples[kind] = Example(pe, seb, item if item >= 0 else None, old, new)
+    return examples

@@ -1,0 +1,258 @@
+"""What a comparison has found, for reading and for machines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.diffing.kernels.interface import Common, DiffCount, Field
+from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
+from rewritelog.diffing.values import ABOUT, Kind
+from rewritelog.logs.summary import Summary
+from rewritelog.text import count_text, printable
+
+_SHOWN = 20
+QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
+
+_TABLE_HEAD = (
+    "         A           B      A seconds      B seconds"
+    "   lowest       5%      50%      95%  highest"
+)
+_OTHERS = "(names beyond the first ones)"
+_NO_RECORD = "(brackets without a record)"
+_COUNTS = {
+    DiffCount.SEBS: "SEBs",
+    DiffCount.MESSAGES: "messages",
+    DiffCount.EVENTS: "events",
+    DiffCount.BACKWARD: "backward dependencies",
+    DiffCount.FORWARD: "forward dependencies",
+}
+_HEADINGS = {
+    Kind.TIME: "times",
+    Kind.CONTENT: "everything else, which no rewrite changes",
+    Kind.MEANINGLESS: "bytes that mean nothing",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One fact of the heads that differs."""
+
+    name: str
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.a} → {self.b}"
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field that differs in some records."""
+
+    field: Field
+    count: int
+    of: int
+    """How many records both sides have."""
+    first: Example
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two log sets differ in."""
+
+    folders: tuple[Path, Path]
+    summaries: tuple[Summary, Summary]
+    representation: tuple[Change, ...]
+    """How the same is written down: log version, byte order, files."""
+    machine: tuple[Change, ...]
+    params: Path | None
+    """Where the names of events were read."""
+    totals: Totals
+
+    @property
+    def fields(self) -> tuple[FieldChange, ...]:
+        """The fields that differ, in the order of a SEB."""
+        of = {"SEBs": Common.SEBS, "messages": Common.MESSAGES, "events": Common.EVENTS}
+        return tuple(
+            FieldChange(
+                field, int(self.totals.changed[field]), int(self.totals.common[of[about.of]]),
+                self.totals.examples[field],
+            )
+            for field, about in ABOUT.items()
+            if self.totals.changed[field]
+        )  # fmt: skip
+
+    @property
+    def structure_same(self) -> bool:
+        """Whether both hold as many SEBs, messages, events and dependencies, and the same PEs."""
+        a, b = self.totals.figures
+        return not self.machine and all(a[figure] == b[figure] for figure in _COUNTS)
+
+    @property
+    def times_alone(self) -> bool:
+        """Whether nothing but times differs, if anything does."""
+        kinds = {ABOUT[change.field].kind for change in self.fields}
+        return self.structure_same and not self.representation and kinds <= {Kind.TIME}
+
+    @property
+    def same(self) -> bool:
+        """Whether there is no difference at all."""
+        return self.times_alone and not self.fields
+
+    @property
+    def verdict(self) -> str:
+        """What it comes to, in a sentence."""
+        if self.same:
+            return "the same"
+        if self.times_alone:
+            return "different: time fields alone"
+        if self.structure_same and not self.fields:
+            return "different: the representation alone; both say the same"
+        return "different: more than times"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in types of strict JSON; what is no finite number becomes null."""
+        totals = self.totals
+        return {
+            "a": printable(str(self.folders[0])),
+            "b": printable(str(self.folders[1])),
+            "same": self.same,
+            "times_alone": self.times_alone,
+            "verdict": self.verdict,
+            "representation": [vars(change) for change in self.representation],
+            "machine": [vars(change) for change in self.machine],
+            "counts": {name: totals.figures[:, k].tolist() for k, name in _COUNTS.items()},
+            "unclosed": totals.figures[:, DiffCount.UNCLOSED].tolist(),
+            "irregular_brackets": totals.figures[:, DiffCount.IRREGULAR].tolist(),
+            "fields": [_field_json(change) for change in self.fields],
+            "durations_by_name": _rows_json(totals.by_name),
+            "durations_by_event": _rows_json(totals.by_event),
+            "ratio_error": RATIO_ERROR,
+            "messages": {
+                "compared": int(totals.common[Common.MESSAGES]),
+                "moved": int(totals.common[Common.MOVED]),
+                "furthest_earlier_s": _finite(totals.earlier_s),
+                "furthest_later_s": _finite(totals.later_s),
+                "other_time_under_way": int(totals.common[Common.UNDER_WAY]),
+            },
+            "sebs_with_other_brackets": int(totals.common[Common.UNPAIRED]),
+            "malformed_param_lines": totals.faulty_lines,
+        }
+
+    def text(self) -> str:
+        """Return everything for reading, of long tables the largest rows only."""
+        a, b = (printable(str(folder)) for folder in self.folders)
+        lines = [
+            f"{a} → {b}: {self.verdict}",
+            _change_line("representation", self.representation),
+            _change_line("machine", self.machine),
+            *self._count_lines(),
+        ]
+        for kind, heading in _HEADINGS.items():
+            chosen = [one for one in self.fields if ABOUT[one.field].kind is kind]
+            if chosen or kind is Kind.CONTENT:
+                lines.append(f"{heading}:{'' if chosen else ' the same'}")
+                lines += [_field_line(change) for change in chosen]
+        lines += _row_lines("SEB name", self.totals.by_name)
+        lines += _row_lines("event", self.totals.by_event)
+        return "\n".join([*lines, *self._message_lines()])
+
+    def _count_lines(self) -> list[str]:
+        a, b = (side.tolist() for side in self.totals.figures)
+        parts = [
+            f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
+            for k, name in _COUNTS.items()
+        ]
+        return [f"structure: {', '.join(parts)}"]
+
+    def _message_lines(self) -> list[str]:
+        totals = self.totals
+        moved, compared = (int(totals.common[k]) for k in (Common.MOVED, Common.MESSAGES))
+        lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
+        if moved:
+            lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
+        lines[0] += f"; {totals.common[Common.UNDER_WAY]:,} with another time under way"
+        unpaired = int(totals.common[Common.UNPAIRED])
+        if unpaired:
+            lines.append(f"{count_text(unpaired, 'SEB')} with other brackets on either side")
+        if totals.faulty_lines:
+            lines.append(f"{count_text(totals.faulty_lines, 'malformed param line')} left out")
+        return lines
+
+
+def _change_line(what: str, changes: tuple[Change, ...]) -> str:
+    return f"{what}: {'; '.join(map(str, changes)) or 'the same'}"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _field_json(change: FieldChange) -> dict[str, Any]:
+    about = ABOUT[change.field]
+    return {
+        "field": about.label,
+        "kind": about.kind.value,
+        "changed": change.count,
+        "of": change.of,
+        "first": vars(change.first),
+    }
+
+
+def _rows_json(rows: Rows) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "counts": list(row.sides),
+            "seconds": [_finite(float(row.a_s)), _finite(float(row.b_s))],
+            "ratios": row.ratios,
+            "lowest": _finite(row.lowest),
+            "quantiles": {key: _finite(row.quantile(share)) for key, share in QUANTILES.items()},
+            "highest": _finite(row.highest),
+        }
+        for name, row in _sorted(rows)
+    ]
+
+
+def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
+    """Return the rows, those with most time first."""
+    return sorted(
+        rows.items(),
+        key=lambda item: (-max(float(item[1].a_s), float(item[1].b_s)), item[0] or ""),
+    )
+
+
+def _field_line(change: FieldChange) -> str:
+    about, first = ABOUT[change.field], change.first
+    item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
+    where = f"PE {first.pe}, SEB {first.seb}{item}: {first.a} → {first.b}"
+    return f"  {about.label:24} {change.count:>12,} of {change.of:,} {about.of}; first {where}"
+
+
+def _row_lines(what: str, rows: Rows) -> list[str]:
+    """Return a table of durations; ratios are those of B to A."""
+    if not rows:
+        return []
+    lines = [
+        f"durations by {what} (ratio of B to A; 5, 50 and 95% within {RATIO_ERROR:.1%}):",
+        _TABLE_HEAD,
+    ]
+    shown = _sorted(rows)
+    for name, row in shown[:_SHOWN]:
+        ratios = [row.lowest, *(row.quantile(share) for share in QUANTILES.values()), row.highest]
+        cells = "".join(f"{_ratio(ratio if row.ratios else None):>9}" for ratio in ratios)
+        a, b = row.sides
+        label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else "''")
+        lines.append(
+            f"{a:10,}  {b:10,} {float(row.a_s):14.9f} {float(row.b_s):14.9f}{cells}  {label}"
+        )
+    if len(shown) > _SHOWN:
+        lines.append(f"  and {len(shown) - _SHOWN:,} more")
+    return lines
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

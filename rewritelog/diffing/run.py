@@ -1,0 +1,111 @@
+"""The comparison of two log sets: heads, then blocks on threads."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from rewritelog.diffing.blocks import DiffTask, compare_pair
+from rewritelog.diffing.pairs import plan_pairs
+from rewritelog.diffing.report import Change, Comparison
+from rewritelog.diffing.rules import rules_of
+from rewritelog.diffing.totals import Totals
+from rewritelog.format.declaration import MACHINE_HEADER_BYTES, MachineHeader
+from rewritelog.logs.blocks import BLOCK_BYTES
+from rewritelog.logs.files import InputFile
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.logs.work import in_order
+
+_AHEAD = 4
+"""How many blocks a thread may have waiting."""
+
+_MACHINE = {
+    "total_pes": "total PEs",
+    "x": "x",
+    "y": "y",
+    "z": "z",
+    "num_cth": "communication threads a node",
+    "num_wth": "worker threads a node",
+    "stack_size": "stack size",
+    "timing_method": "timing method",
+    "thread_entry_point": "thread entry point",
+}
+_REPRESENTATION = {
+    "log_version": "log version",
+    "order": "byte order",
+    "header_version": "header version",
+    "files": "timeline files",
+}
+
+
+def compare_logs(
+    a: LogSet,
+    b: LogSet,
+    params: Path | None = None,
+    *,
+    jobs: int = 0,
+    block_bytes: int = BLOCK_BYTES,
+) -> Comparison:
+    """Compare two log sets by meaning; `params` has the param files that name the brackets' events.
+
+    Without it, those beside A are used, or else those beside B. It takes memory for two blocks a
+    thread, whatever the logs' size. Raise `DamagedLogError` where a side cannot be walked, and
+    `RewriteLogError` where a file cannot be read.
+    """
+    source = _params(a, b, params)
+    task = DiffTask(a, b, source, rules_of(a.layout, b.layout), block_bytes)
+    threads = jobs or len(os.sched_getaffinity(0))
+    totals = Totals()
+    with ThreadPoolExecutor(threads) as executor:
+        pairs = plan_pairs(a, b, block_bytes)
+        for found in in_order(executor, partial(compare_pair, task), pairs, _AHEAD * threads):
+            totals.add(found)
+    return Comparison(
+        folders=(a.folder, b.folder),
+        summaries=(a.summary, b.summary),
+        representation=(*_changes(a, b, _REPRESENTATION), *_header_changes(a, b)),
+        machine=_changes(a, b, _MACHINE),
+        params=None if source is None else source.folder,
+        totals=totals,
+    )
+
+
+def _params(a: LogSet, b: LogSet, given: Path | None) -> ParamFolder | None:
+    if given is not None:
+        return list_params(given)
+    for folder in (a.folder, b.folder):
+        found = list_params(folder)
+        if found.pes:
+            return found
+    return None
+
+
+def _changes(a: LogSet, b: LogSet, names: dict[str, str]) -> tuple[Change, ...]:
+    values = [
+        (label, str(getattr(a.summary, name)), str(getattr(b.summary, name)))
+        for name, label in names.items()
+    ]
+    return tuple(Change(label, old, new) for label, old, new in values if old != new)
+
+
+def _header_changes(a: LogSet, b: LogSet) -> tuple[Change, ...]:
+    """Return what else differs in the heads: the summary's length, and sizes that mean nothing."""
+    old, new = (_head_facts(logs) for logs in (a, b))
+    return tuple(
+        Change(name, old.get(name, "absent"), new.get(name, "absent"))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    )
+
+
+def _head_facts(logs: LogSet) -> dict[str, str]:
+    with InputFile(logs.summary_path) as file:
+        facts = {"bytes of the summary": str(file.size_bytes)}
+        sizes = MachineHeader.parse(file.read(0, MACHINE_HEADER_BYTES).tobytes()).sizes
+    for name, value in sizes.items():
+        if isinstance(value, int) and not name.endswith("_format"):
+            facts[f"{name.replace('_', ' ')} in the header"] = str(value)
+    return facts

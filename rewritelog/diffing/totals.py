@@ -1,0 +1,154 @@
+"""What the blocks add up to: counts, exact sums, ratios in bins, and the first of each difference.
+
+All of it is the same in whatever order threads finish: blocks are added in the order of the logs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Ints
+from rewritelog.diffing.kernels.interface import (
+    BINS,
+    BINS_AN_OCTAVE,
+    COMMONS,
+    COUNT_A,
+    COUNT_B,
+    FIELDS,
+    FIGURES,
+    HIGHEST,
+    LOWEST,
+    OCTAVES,
+    RATIOS,
+    Durations,
+    Field,
+)
+from rewritelog.kernels.sums import NOTHING, ExactSum
+
+RATIO_ERROR = 2.0 ** (0.5 / BINS_AN_OCTAVE) - 1.0
+"""How far a quantile may be from the true one, relatively; the lowest and highest are exact."""
+
+MOST_ROWS = 1024
+"""Names, and events, that have a row of their own."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """The first place where a field differs, and what it is on either side."""
+
+    pe: int
+    seb: int
+    item: int | None
+    """Which message or event of the SEB."""
+    a: str
+    b: str
+
+
+@dataclass
+class Row:
+    """The durations of one SEB name or event."""
+
+    counts: Ints = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+    a_s: ExactSum = NOTHING
+    b_s: ExactSum = NOTHING
+    lowest: float = math.inf
+    highest: float = -math.inf
+    bins: Ints | None = None
+    """How many ratios each bin has; none where there is no ratio."""
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many there are in A and in B."""
+        return int(self.counts[COUNT_A]), int(self.counts[COUNT_B])
+
+    @property
+    def ratios(self) -> int:
+        """How many are in both and have a ratio."""
+        return int(self.counts[RATIOS])
+
+    def add(self, other: Row) -> None:
+        """Add the durations of another block."""
+        self.counts = self.counts + other.counts
+        self.a_s = self.a_s.plus(other.a_s.parts)
+        self.b_s = self.b_s.plus(other.b_s.parts)
+        self.lowest = min(self.lowest, other.lowest)
+        self.highest = max(self.highest, other.highest)
+        if other.bins is not None:
+            self.bins = other.bins if self.bins is None else self.bins + other.bins
+
+    def quantile(self, share: float) -> float | None:
+        """Return the ratio below which a share of them lies, within `RATIO_ERROR`."""
+        if self.bins is None:
+            return None
+        rank = max(1, math.ceil(share * self.ratios))
+        place = int(np.searchsorted(np.cumsum(self.bins), rank))
+        if place == 0:
+            return self.lowest
+        if place == BINS - 1:
+            return self.highest
+        middle: float = 2.0 ** ((place - 1) / BINS_AN_OCTAVE - OCTAVES)
+        return min(max(middle, self.lowest), self.highest)
+
+
+Rows = dict[str | None, Row]
+"""Durations by name; `None` is the row of all names that came too late for one of their own."""
+
+
+@dataclass
+class Totals:
+    """What was found in one block, or in all of them."""
+
+    changed: Ints = field(default_factory=lambda: np.zeros(FIELDS, dtype=np.int64))
+    examples: dict[Field, Example] = field(default_factory=dict)
+    figures: Ints = field(default_factory=lambda: np.zeros((2, FIGURES), dtype=np.int64))
+    common: Ints = field(default_factory=lambda: np.zeros(COMMONS, dtype=np.int64))
+    earlier_s: float = 0.0
+    later_s: float = 0.0
+    """How far a message moved towards the start and the end of its SEB."""
+    by_name: Rows = field(default_factory=dict)
+    by_event: Rows = field(default_factory=dict)
+    faulty_lines: int = 0
+    """Malformed lines of param files."""
+
+    def add(self, other: Totals) -> None:
+        """Add what was found in the next block."""
+        self.changed = self.changed + other.changed
+        self.examples = other.examples | self.examples
+        self.figures = self.figures + other.figures
+        self.common = self.common + other.common
+        self.earlier_s = min(self.earlier_s, other.earlier_s)
+        self.later_s = max(self.later_s, other.later_s)
+        self.faulty_lines += other.faulty_lines
+        add_rows(self.by_name, other.by_name)
+        add_rows(self.by_event, other.by_event)
+
+
+def add_rows(rows: Rows, more: Rows) -> None:
+    """Add rows to those known; a new name beyond `MOST_ROWS` goes to the row of the others."""
+    for name, row in more.items():
+        full = name not in rows and len(rows) >= MOST_ROWS
+        rows.setdefault(None if full else name, Row()).add(row)
+
+
+def rows_of(names: Sequence[str | None], found: Durations, used: int) -> Rows:
+    """Return the rows of a block that are in use, by name; `used` is the number of its ratios."""
+    keys, many = np.unique(found.keys[:used], return_counts=True)
+    borders = np.searchsorted(keys // BINS, np.arange(len(found.counts) + 1))
+    rows: Rows = {}
+    for k in np.flatnonzero(found.counts.any(axis=1)).tolist():
+        sums: list[Any] = found.seconds[k].tolist()
+        row = Row(
+            found.counts[k].copy(), NOTHING.plus(sums[:2]), NOTHING.plus(sums[2:]),
+            float(found.extremes[k, LOWEST]), float(found.extremes[k, HIGHEST]),
+        )  # fmt: skip
+        if row.ratios:
+            inside = slice(borders[k], borders[k + 1])
+            row.bins = np.zeros(BINS, dtype=np.int64)
+            row.bins[keys[inside] % BINS] = many[inside]
+        rows.setdefault(names[k], Row()).add(row)
+    return rows

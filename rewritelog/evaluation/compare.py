@@ -1,0 +1,283 @@
+"""Several models on the same timing lines, each tried on lines that its fit has not seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.evaluation.metrics import Pairs, Score, percent
+from rewritelog.evaluation.splits import Split, folds, fraction
+from rewritelog.logs.params import Columns
+from rewritelog.models.base import EventTimings, FittedModel, Model, Timings
+from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.registry import describe_options, load_model, model_class
+from rewritelog.text import count_text, json_text, printable
+from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.texts import read_texts
+
+HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """Which models are compared on which timing lines, and how; it raises `UsageError`."""
+
+    timings: tuple[Path, ...]
+    models: tuple[str, ...]
+    model_options: Mapping[str, object] = field(default_factory=dict)
+    """Each model gets those of them that it has."""
+    formulas: Path | None = None
+    coefficients: Path | None = None
+    clock_hz: float | None = None
+    strict: bool = False
+    folds: int = 10
+    fraction: float | None = None
+    """Fit to this share of each event's lines and try on the rest, instead of folds."""
+    repeats: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.models or len(set(self.models)) < len(self.models):
+            raise UsageError("name one model or more, each of them once")
+        if self.folds < 2:
+            raise UsageError(f"there must be 2 folds or more, not {self.folds}")
+        if self.repeats < 1:
+            raise UsageError(f"there must be 1 repeat or more, not {self.repeats}")
+        if self.fraction is not None and not 0 < self.fraction < 1:
+            raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
+
+    def splits(self, timings: Timings) -> Iterator[list[Split]]:
+        """Yield the splits of each repeat; each repeat has a seed of its own."""
+        for seed in range(self.seed, self.seed + self.repeats):
+            if self.fraction is None:
+                yield list(folds(timings, self.folds, seed))
+            else:
+                yield [fraction(timings, self.fraction, seed)]
+
+    def spelled(self) -> str:
+        """Return how the models are tried, in words."""
+        repeats = "" if self.repeats == 1 else f" × {self.repeats}"
+        if self.fraction is None:
+            return f"{self.folds} folds{repeats}, seed {self.seed}"
+        return f"fits to {self.fraction:.3g} of each event's lines{repeats}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of one model."""
+
+    model: str
+    overall: Score
+    """Over all lines left out; of several repeats, the means of their sums' errors without sign."""
+    events: tuple[tuple[str, Score], ...]
+    fits: int
+    failed_fits: int
+    failure: str | None
+    """What the first failed fit said."""
+    seconds: float
+    """Fits and predictions."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers in types that JSON has."""
+        events = [{"event": event, **score.to_json()} for event, score in self.events]
+        return asdict(self) | {"overall": self.overall.to_json(), "events": events}
+
+
+@dataclass(frozen=True)
+class CompareReport:
+    """A table with a row for each model."""
+
+    request: CompareRequest
+    lines: int
+    tried: tuple[Tried, ...]
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in types that JSON has."""
+        request = self.request
+        return {
+            "timings": [str(path) for path in request.timings],
+            "timing_lines": self.lines,
+            "folds": request.folds if request.fraction is None else None,
+            "fraction": request.fraction,
+            "repeats": request.repeats,
+            "seed": request.seed,
+            "options": dict(request.model_options),
+            "models": [one.to_json() for one in self.tried],
+            "warnings": list(self.warnings),
+        }
+
+    def json_text(self) -> str:
+        """Return the report for a machine."""
+        return json_text(self.to_json(), indent=2)
+
+    def text(self) -> str:
+        """Return the report for a person."""
+        rows = [("model", HEAD), *((printable(one.model), _cells(one)) for one in self.tried)]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join([
+            f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
+            *(f"  {name:<{width}}" + "".join(f"{cell:>10}" for cell in cells)
+              for name, cells in rows),
+            "  (mean and median relative error of lines left out; sum: predicted / measured - 1;",
+            "  later: the same without each event's first line; no answer: share of the lines)",
+            *(f"warning: {printable(text)}" for text in self.warnings),
+        ])  # fmt: skip
+
+
+def compare(request: CompareRequest) -> CompareReport:
+    """Fit each model to parts of the timing lines, and try it on the others.
+
+    Raise a `RewriteLogError` for what cannot be read or meant. A fit that fails is counted.
+    """
+    models = _models(request)
+    read = {
+        columns: read_timings(
+            request.timings, request.clock_hz, strict=request.strict, columns=columns
+        )
+        for columns in dict.fromkeys(model.columns for model in models.values())
+    }
+    tried = tuple(
+        _try(name, model, read[model.columns].timings, request) for name, model in models.items()
+    )
+    lines = max(one.lines for one in read.values())
+    said = dict.fromkeys(text for one in read.values() for text in one.warnings())
+    return CompareReport(request, lines, tried, (*said, *_fewer(read), *_failures(tried)))
+
+
+def _models(request: CompareRequest) -> dict[str, Model[Any]]:
+    """Return the models, each made with the options and texts that are for it."""
+    texts = read_texts(request.formulas, request.coefficients)
+    unused = {*request.model_options, *texts}
+    models: dict[str, Model[Any]] = {}
+    for name in request.models:
+        if ":" in name:
+            models[name] = load_model(name, {})
+            continue
+        cls = model_class(name)
+        known = {info.name for info in describe_options(name, cls)}
+        own = {key: value for key, value in request.model_options.items() if key in known}
+        files = {what: text for what, text in texts.items() if what == cls.takes_text}
+        models[name] = load_model(name, own, files)
+        unused -= {*own, *files}
+    if unused:
+        raise UsageError(f"none of the models takes {sorted(unused)[0].replace('_', '-')!r}")
+    return models
+
+
+def _try(name: str, model: Model[Any], timings: Timings, request: CompareRequest) -> Tried:
+    """Fit the model to each split, and predict what the split leaves out."""
+    started = time.perf_counter()
+    trial = _Trial(name, model, timings)
+    repeats = [trial.repeat(splits) for splits in request.splits(timings)]
+    seconds = time.perf_counter() - started
+    whole = [Pairs.joined([part for parts in repeat.values() for part in parts])
+             for repeat in repeats]  # fmt: skip
+    names = dict.fromkeys(samples.event for samples in timings)
+    return Tried(
+        model=name,
+        overall=_score(whole),
+        events=tuple(
+            (event, _score([Pairs.joined(repeat[event]) for repeat in repeats])) for event in names
+        ),
+        fits=trial.fits,
+        failed_fits=len(trial.failures),
+        failure=trial.failures[0] if trial.failures else None,
+        seconds=seconds,
+    )
+
+
+class _Trial:
+    """One model at work."""
+
+    def __init__(self, name: str, model: Model[Any], timings: Timings) -> None:
+        self.fits = 0
+        self.failures: list[str] = []
+        self._name = name
+        self._model = model
+        self._timings = timings
+
+    def repeat(self, splits: Sequence[Split]) -> dict[str, list[Pairs]]:
+        """Return the measured and predicted times of the lines left out, by event."""
+        found: dict[str, list[Pairs]] = {samples.event: [] for samples in self._timings}
+        for split in splits:
+            fitted = self._fit(split)
+            firsts: set[str] = set()
+            for samples, rows in zip(self._timings, split.left_out, strict=True):
+                first = np.zeros(len(rows), dtype=np.bool_)
+                first[:1] = samples.event not in firsts
+                firsts.add(samples.event)
+                found[samples.event].append(self._predict(fitted, samples, first).part(rows))
+        return found
+
+    def _fit(self, split: Split) -> FittedModel | None:
+        """Return the fit to what the split keeps; None where it fails."""
+        self.fits += 1
+        kept = split.fitted_to(self._timings) if self._model.needs_timings else ()
+        try:
+            return checked_fit(self._model, self._name, kept)
+        except ModelError as error:
+            self.failures.append(str(error))
+            return None
+
+    def _predict(self, fitted: FittedModel | None, samples: EventTimings, first: Any) -> Pairs:
+        nothing = np.zeros(len(first), dtype=np.bool_)
+        if fitted is None:
+            return Pairs(samples.seconds, np.full(len(first), np.nan), first, nothing)
+        judged = checked_prediction(fitted, self._name, samples.event, samples.params)
+        seconds = np.where(judged.seconds < 0, 0.0, judged.seconds)
+        negative = nothing if judged.negative is None else judged.negative
+        return Pairs(samples.seconds, seconds, first, negative)
+
+
+def _score(repeats: Sequence[Pairs]) -> Score:
+    """Return the score of all repeats, with the mean of the errors of their sums."""
+    whole = Pairs.joined(list(repeats)).score()
+    if len(repeats) == 1:
+        return whole
+    scores = [repeat.score() for repeat in repeats]
+    sums, later = (
+        [abs(value) for value in values if value is not None]
+        for values in (
+            [score.sum_error for score in scores], [score.later_sum_error for score in scores],
+        )
+    )  # fmt: skip
+    means = {"sum_error": fmean(sums) if sums else None,
+             "later_sum_error": fmean(later) if later else None}  # fmt: skip
+    return Score(**(asdict(whole) | means))
+
+
+def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
+    """Return a warning where models of counters have other lines than models of parameters."""
+    if len({one.lines for one in read.values()}) < 2:
+        return []
+    return ["not all lines have counters: models of counters are tried on those that have them"]
+
+
+def _failures(tried: Sequence[Tried]) -> list[str]:
+    return [
+        f"{one.model}: {one.failed_fits} of {count_text(one.fits, 'fit')} failed: {one.failure}"
+        for one in tried
+        if one.failed_fits
+    ]
+
+
+def _cells(one: Tried) -> tuple[str, ...]:
+    score = one.overall
+    missing = 1 - score.predicted / score.lines if score.lines else None
+    return (
+        percent(score.mean_relative_error),
+        percent(score.median_relative_error),
+        percent(score.sum_error, "+"),
+        percent(score.later_sum_error, "+"),
+        percent(missing),
+        f"{score.negative}",
+        f"{one.seconds:.2f}",
+    )

@@ -1,0 +1,136 @@
+"""A model fitted to timing lines, its diagnostics, and the file that it is written to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rewritelog
+from rewritelog.errors import OutputError, UsageError
+from rewritelog.models.base import FittedModel, Model
+from rewritelog.models.checks import checked_fit
+from rewritelog.models.model_file import ModelFile, Source, digest_of, model_text, writable
+from rewritelog.models.registry import load_model
+from rewritelog.output import write_text_file
+from rewritelog.text import bytes_text, count_text, json_text, printable
+from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What is to be fitted to what."""
+
+    timings: tuple[Path, ...]
+    model: str = "auto"
+    model_options: Mapping[str, object] = field(default_factory=dict)
+    formulas: Path | None = None
+    coefficients: Path | None = None
+    clock_hz: float | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """A fit with what there is to say of it."""
+
+    request: FitRequest
+    model: Model[Any]
+    read: TimingsRead
+    fitted: FittedModel
+    sha256: str
+    """Digest of the samples."""
+    out: Path | None
+    """The model file that was written."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each thing that a user should know of."""
+        return (*self.read.warnings(), *self.fitted.warnings())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in types that JSON has."""
+        return {
+            "rewritelog": rewritelog.__version__,
+            "timings": [str(path) for path in self.request.timings],
+            "timing_lines": self.read.lines,
+            "sha256": self.sha256,
+            "model": {
+                "name": self.request.model,
+                "options": dataclasses.asdict(self.model.options),
+                "fit": self.fitted.describe(),
+            },
+            "warnings": list(self.warnings),
+            "out": None if self.out is None else str(self.out),
+        }
+
+    def json_text(self) -> str:
+        """Return the report for a machine."""
+        return json_text(self.to_json(), indent=2)
+
+    def text(self) -> str:
+        """Return the report for a person."""
+        options = dataclasses.asdict(self.model.options)
+        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
+        names = ", ".join(str(path) for path in self.request.timings)
+        lines = [
+            f"model: {self.request.model}" + (f" ({told})" if told else ""),
+            f"fitted to {count_text(self.read.lines, 'timing line')} of {names}",
+            *(f"  {line}" for line in self.fitted.summary()),
+            *(f"warning: {warning}" for warning in self.warnings),
+            f"written: {self.out}" if self.out else "not written: no -o FILE was given",
+        ]
+        return "\n".join(printable(line) for line in lines)
+
+
+def fit(request: FitRequest, out: Path | None = None) -> FitReport:
+    """Fit a model, and write it to the model file `out`.
+
+    Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was.
+    """
+    texts = read_texts(request.formulas, request.coefficients)
+    model = load_model(request.model, request.model_options, texts)
+    if not model.needs_timings:
+        raise UsageError(
+            f"the model {request.model!r} is not fitted, so there is nothing to write: "
+            f"name it where it is used, with --model {request.model}"
+        )
+    if out is not None:
+        _refuse_inputs(out, request)
+    read = read_timings(
+        request.timings, request.clock_hz, strict=request.strict, columns=model.columns
+    )
+    fitted = checked_fit(model, request.model, read.timings)
+    digest = digest_of(read.timings)
+    if out is not None:
+        source = Source(
+            rewritelog=rewritelog.__version__,
+            files=tuple(path.name for path in request.timings),
+            lines=read.lines,
+            clock_hz=request.clock_hz,
+            sha256=digest,
+        )
+        _write(out, ModelFile(writable(fitted, request.model), model.columns, source))
+    return FitReport(request, model, read, fitted, digest, out)
+
+
+def _write(out: Path, file: ModelFile) -> None:
+    text = model_text(file)
+    if len(text) > MAX_MODEL_BYTES:
+        raise OutputError(
+            f"{out}: a model file of {bytes_text(len(text))} could not be read back (at most "
+            f"{bytes_text(MAX_MODEL_BYTES)}): leave out the exact matches, --exact-match never"
+        )
+    write_text_file(out, text)
+
+
+def _refuse_inputs(out: Path, request: FitRequest) -> None:
+    """Refuse to write over what is read."""
+    if out.is_dir():
+        raise OutputError(f"{out}: is a folder")
+    files = (*request.timings, request.formulas, request.coefficients)
+    if out.resolve() in {path.resolve() for path in files if path is not None}:
+        raise OutputError(f"{out}: the model file would replace an input")

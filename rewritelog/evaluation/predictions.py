@@ -1,0 +1,126 @@
+"""The records of text files, each with what a model file says of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.arrays import Flags, Floats
+from rewritelog.errors import TimingError
+from rewritelog.models.checks import checked_prediction
+from rewritelog.models.model_file import ModelFile
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text
+from rewritelog.timings.read import line_groups
+from rewritelog.timings.texts import read_model_file
+from tracebigsim.errors import TraceFileError
+from tracebigsim.files import scan_file
+from tracebigsim.lines import LineTable
+
+
+class How(IntEnum):
+    """What determined a prediction."""
+
+    FIT = 0
+    EXACT = 1
+    """Measured times of the very same parameters."""
+    OUT_OF_RANGE = 2
+    """The fit, beyond the range that a parameter has in its samples."""
+    NO_MODEL = 3
+    """Nothing: the model does not cover the event with so many parameters."""
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class PredictedLines:
+    """Some lines of a file, one array entry each."""
+
+    path: Path
+    table: LineTable
+    predicted_s: Floats
+    """Never below zero, as a rewrite has them; NaN where there is no prediction."""
+    how: NDArray[np.int8]
+    """A `How`."""
+    negative: Flags
+    """Where the fit gives less than zero."""
+    low_s: Floats
+    high_s: Floats
+    """What nine in ten measured times are to lie between; NaN where that is not known."""
+
+    def params(self, row: int) -> list[float]:
+        """Return the parameters of a line."""
+        start, end = self.table.param_start[row : row + 2]
+        values: list[float] = self.table.params[start:end].tolist()
+        return values
+
+
+@dataclass
+class Faults:
+    """Malformed lines, counted."""
+
+    count: int = 0
+    shown: list[str] = field(default_factory=list)
+
+    def note(self, path: Path, table: LineTable, *, strict: bool) -> None:
+        """Note the malformed lines of a table; with `strict` raise `TimingError` for the first."""
+        texts = [fault_text(path, one.line, one.problem, one.text) for one in table.faults]
+        if strict and texts:
+            raise TimingError(texts[0])
+        self.count += table.fault_count
+        self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return a sentence, where there are any."""
+        if not self.count:
+            return ()
+        return (f"{count_text(self.count, 'malformed line')} left out: {'; '.join(self.shown)}",)
+
+
+@dataclass(frozen=True)
+class LinePredictor:
+    """A model file that was read, and is asked."""
+
+    path: Path
+    file: ModelFile
+
+    @classmethod
+    def of(cls, path: Path) -> LinePredictor:
+        """Read a model file; raise `ModelError` where it is none."""
+        return cls(path, read_model_file(path))
+
+    def predict_detailed(
+        self, paths: Sequence[Path], faults: Faults, *, strict: bool = False
+    ) -> Iterator[PredictedLines]:
+        """Yield the lines of files in their order, some at a time.
+
+        Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
+        """
+        for path in paths:
+            try:
+                for table in scan_file(path):
+                    faults.note(path, table, strict=strict)
+                    yield self._judge(path, table)
+            except TraceFileError as error:
+                raise TimingError(str(error)) from error
+
+    def _judge(self, path: Path, table: LineTable) -> PredictedLines:
+        rows_in_all = len(table)
+        seconds, low, high = (np.full(rows_in_all, np.nan) for _ in range(3))
+        how = np.full(rows_in_all, How.NO_MODEL, dtype=np.int8)
+        negative = np.zeros(rows_in_all, dtype=np.bool_)
+        everything = np.ones(rows_in_all, dtype=np.bool_)
+        fitted = self.file.fitted
+        for event, rows, params in line_groups(table, self.file.columns, everything):
+            judged = checked_prediction(fitted, str(self.path), event, params)
+            seconds[rows] = np.where(judged.seconds < 0, 0.0, judged.seconds)
+            negative[rows] = judged.negative
+            kinds = [np.isnan(judged.seconds), judged.exact, judged.outside]
+            how[rows] = np.select(kinds, [How.NO_MODEL, How.EXACT, How.OUT_OF_RANGE], How.FIT)
+            low[rows], high[rows] = fitted.interval(event, params)
+        return PredictedLines(path, table, seconds, how, negative, low, high)

@@ -1,0 +1,249 @@
+"""A model file against timing lines: predicted against measured, by event and line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats
+from rewritelog.errors import TimingError, UsageError
+from rewritelog.evaluation.metrics import Pairs, Score, percent
+from rewritelog.evaluation.predictions import Faults, How, LinePredictor, PredictedLines
+from rewritelog.text import count_text, json_text, printable
+from rewritelog.timings.read import seconds_of
+
+HEAD: tuple[str, ...] = (
+    "lines",
+    "no model",
+    "R²",
+    "median",
+    "mean",
+    "sum",
+    "later",
+    "in 90 %",
+    "below 0",
+)
+
+
+@dataclass(frozen=True)
+class WorstLine:
+    """A line whose time is far from what was predicted."""
+
+    where: str
+    """As `file:line`."""
+    event: str
+    params: tuple[float, ...]
+    measured_s: float
+    predicted_s: float
+    relative_error: float
+    determined_by: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The score of some lines, and how often their interval holds their time."""
+
+    score: Score
+    coverage: float | None
+    """Share of the times within their interval, nominally nine in ten; None without intervals."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers in types that JSON has."""
+        return {**self.score.to_json(), "coverage": self.coverage}
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What a comparison of a model file with timing lines found."""
+
+    model: Path
+    files: tuple[Path, ...]
+    overall: Verified
+    events: tuple[tuple[str, Verified], ...]
+    worst: tuple[WorstLine, ...]
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in types that JSON has."""
+        return {
+            "model": str(self.model),
+            "files": [str(path) for path in self.files],
+            "overall": self.overall.to_json(),
+            "events": [{"event": event, **one.to_json()} for event, one in self.events],
+            "worst": [asdict(line) for line in self.worst],
+            "warnings": list(self.warnings),
+        }
+
+    def json_text(self) -> str:
+        """Return the report for a machine."""
+        return json_text(self.to_json(), indent=2)
+
+    def text(self) -> str:
+        """Return the report for a person."""
+        rows = [("event", HEAD)]
+        rows += [(printable(event), _cells(one)) for event, one in self.events]
+        rows.append(("all", _cells(self.overall)))
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{printable(str(self.model))} against {self._lines_text()}"]
+        lines += [
+            f"  {name:<{width}}" + "".join(f"{cell:>10}" for cell in cells) for name, cells in rows
+        ]
+        lines.append("  (median and mean relative error; sum: predicted / measured - 1; later: the")
+        lines.append("  same without each event's first line; in 90 %: share within intervals)")
+        if self.worst:
+            lines.append("worst lines, by relative error:")
+        lines += [_worst_text(line) for line in self.worst]
+        return "\n".join([*lines, *(f"warning: {printable(text)}" for text in self.warnings)])
+
+    def _lines_text(self) -> str:
+        files = ", ".join(printable(str(path)) for path in self.files)
+        return f"{count_text(self.overall.score.lines, 'timing line')} of {files}"
+
+
+def verify(
+    model: Path,
+    timings: Sequence[Path],
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+    worst: int = 10,
+) -> VerifyReport:
+    """Compare a model file with the timing lines of files.
+
+    Raise a `RewriteLogError` for what cannot be read, and for files without any timing line.
+    """
+    if worst < 0:
+        raise UsageError(f"{worst} worst lines cannot be shown")
+    predict_detailed = LinePredictor.of(model)
+    faults, compared = Faults(), _Compared(worst)
+    for lines in predict_detailed.predict_detailed(timings, faults, strict=strict):
+        compared.add(lines, seconds_of(lines.path, lines.table, clock_hz))
+    names = ", ".join(str(path) for path in timings)
+    if not compared.events:
+        raise TimingError(f"{names}: no timing line found" + "".join(
+            f"; {warning}" for warning in faults.warnings()
+        ))  # fmt: skip
+    verified = [(name, one.verified()) for name, one in compared.events.items()]
+    return VerifyReport(
+        model=model,
+        files=tuple(timings),
+        overall=_Event.of_all(list(compared.events.values())).verified(),
+        events=tuple(verified),
+        worst=tuple(compared.worst_lines),
+        warnings=(*faults.warnings(), *compared.warnings(), *_uncovered(verified)),
+    )
+
+
+def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
+    """Return which events have lines that the model has nothing for."""
+    return [
+        f"event {printable(name)!r}: the model has no fit for "
+        f"{one.score.lines - one.score.predicted} of {count_text(one.score.lines, 'line')}"
+        for name, one in verified
+        if one.score.predicted < one.score.lines
+    ]
+
+
+@dataclass
+class _Event:
+    """The lines of one event."""
+
+    pairs: list[Pairs] = field(default_factory=list)
+    bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
+
+    @classmethod
+    def of_all(cls, events: list[_Event]) -> _Event:
+        """Return the lines of all events together."""
+        return cls(
+            [part for event in events for part in event.pairs],
+            [part for event in events for part in event.bounds],
+        )
+
+    def verified(self) -> Verified:
+        """Return the score of all lines."""
+        pairs = Pairs.joined(self.pairs)
+        low, high = (np.concatenate([part[side] for part in self.bounds]) for side in (0, 1))
+        known = ~np.isnan(low) & ~np.isnan(high)
+        inside = (pairs.measured_s >= low) & (pairs.measured_s <= high)
+        coverage = float(inside[known].mean()) if known.any() else None
+        return Verified(pairs.score(), coverage)
+
+
+class _Compared:
+    """What the lines of all files add up to."""
+
+    def __init__(self, worst: int) -> None:
+        self.events: dict[str, _Event] = {}
+        self.worst_lines: list[WorstLine] = []
+        self._worst = worst
+        self._untimed = 0
+
+    def add(self, lines: PredictedLines, measured: Floats) -> None:
+        """Add some lines with their measured times, NaN without one."""
+        timed = ~np.isnan(measured)
+        self._untimed += int(np.count_nonzero(~timed))
+        for number, name in enumerate(lines.table.events):
+            rows = np.flatnonzero(timed & (lines.table.event == number))
+            if not len(rows):
+                continue
+            first: Flags = np.zeros(len(rows), dtype=np.bool_)
+            first[0] = name not in self.events
+            event = self.events.setdefault(name, _Event())
+            event.pairs.append(
+                Pairs(measured[rows], lines.predicted_s[rows], first, lines.negative[rows])
+            )
+            event.bounds.append((lines.low_s[rows], lines.high_s[rows]))
+        self._note_worst(lines, measured)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what could not be compared."""
+        if not self._untimed:
+            return ()
+        return (f"{count_text(self._untimed, 'line')} without a time left out",)
+
+    def _note_worst(self, lines: PredictedLines, measured: Floats) -> None:
+        nothing = np.zeros(len(measured), dtype=np.bool_)
+        errors = Pairs(measured, lines.predicted_s, nothing, nothing).relative_errors()
+        order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
+        found = [
+            WorstLine(
+                f"{lines.path}:{lines.table.line[row]}",
+                lines.table.events[int(lines.table.event[row])],
+                tuple(lines.params(row)),
+                float(measured[row]),
+                float(lines.predicted_s[row]),
+                float(errors[row]),
+                str(How(lines.how[row])),
+            )
+            for row in order.tolist()
+            if not np.isnan(errors[row])
+        ]
+        both = sorted(self.worst_lines + found, key=lambda line: -line.relative_error)
+        self.worst_lines = both[: self._worst]
+
+
+def _cells(one: Verified) -> tuple[str, ...]:
+    score = one.score
+    return (
+        f"{score.lines}",
+        f"{score.lines - score.predicted}",
+        "-" if score.r2 is None else f"{score.r2:.4f}",
+        percent(score.median_relative_error),
+        percent(score.mean_relative_error),
+        percent(score.sum_error, "+"),
+        percent(score.later_sum_error, "+"),
+        "-" if one.coverage is None else f"{one.coverage:.1%}",
+        f"{score.negative}",
+    )
+
+
+def _worst_text(line: WorstLine) -> str:
+    params = " ".join(f"{value:g}" for value in line.params)
+    return printable(
+        f"  {line.where}: {line.event} {{ {params} }} measured {line.measured_s:.6g} s, predicted "
+        f"{line.predicted_s:.6g} s ({line.relative_error:.1%}, {line.determined_by})"
+    )

@@ -1,0 +1,260 @@
+"""What a log set holds: machine, sizes, brackets, and where the time goes."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import RewriteLogError
+from rewritelog.inspection.kernels import survey as kernels
+from rewritelog.inspection.kernels.survey import SurveyCount
+from rewritelog.kernels.names import new_slots
+from rewritelog.kernels.walk import FAULT_SIZE
+from rewritelog.logs.blocks import LoadedBlock, raise_fault
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.summary import Summary
+from rewritelog.text import bytes_text, count_text, printable
+
+_FEW_NAMES = 256
+_SHOWN = 20
+_PARAM_FILE = re.compile(r"param\.[0-9]+")
+_LOG_FILE = re.compile(r"bgTrace[0-9]*")
+
+
+@dataclass(frozen=True)
+class NameShare:
+    """The SEBs of one name."""
+
+    name: str
+    """Made harmless for a terminal."""
+    sebs: int
+    seconds: float
+    """Their durations together."""
+    share: float
+    """Of the durations of all SEBs, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file of the log set."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LogInfo:
+    """All that `survey` finds."""
+
+    folder: str
+    summary: Summary
+    files: tuple[FileInfo, ...]
+    """The timeline files."""
+    sebs: int
+    messages: int
+    events: int
+    backward: int
+    """Backward dependencies."""
+    forward: int
+    """Forward dependencies."""
+    earliest_s: float | None
+    """The earliest start of a SEB; `None` where no SEB has finite times."""
+    latest_s: float | None
+    """The latest end of a closed SEB."""
+    seb_seconds: float
+    """The durations of all closed SEBs together."""
+    names: tuple[NameShare, ...]
+    """Those that take most time first."""
+    brackets: int
+    irregular: int
+    """SEBs whose marks do not pair up."""
+    unclosed: int
+    """SEBs that end before they start."""
+    zero_length: int
+    not_finite: int
+    """SEBs whose start or end is no finite number; they count for no other time."""
+    param_files: int
+    companions: tuple[FileInfo, ...]
+    """Files beside the logs that are neither timelines nor param files."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the timeline files together."""
+        return sum(file.bytes for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in types of strict JSON; what is no finite number becomes null."""
+        summary = {name: _json(value) for name, value in vars(self.summary).items()}
+        summary["timeline_files"] = summary.pop("files")
+        own = {name: _json(value) for name, value in vars(self).items() if name != "summary"}
+        return {**own, "bytes": self.size_bytes, "machine": summary}
+
+    def text(self) -> str:
+        """Return everything for reading, the names that take most time only."""
+        return "\n".join([*self._machine_lines(), *self._content_lines(), *self._name_lines()])
+
+    def _machine_lines(self) -> list[str]:
+        s = self.summary
+        workers = count_text(s.num_wth, "worker thread")
+        communicators = count_text(s.num_cth, "communication thread")
+        nodes = f"{s.x} × {s.y} × {s.z} nodes, {workers} and {communicators} a node"
+        version = f"log version {s.log_version}, {s.order}-endian"
+        lines = [
+            f"{self.folder}: {version}, header version {s.header_version}",
+            f"machine: {nodes}: {count_text(s.total_pes, 'PE')}",
+            f"{count_text(len(self.files), 'timeline file')}: {bytes_text(self.size_bytes)}",
+            *_file_lines(self.files),
+            count_text(self.param_files, "param file"),
+        ]
+        if self.companions:
+            lines.append(f"{count_text(len(self.companions), 'other file')}:")
+            lines += _file_lines(self.companions)
+        return lines
+
+    def _content_lines(self) -> list[str]:
+        counts = (
+            count_text(self.sebs, "SEB"),
+            count_text(self.messages, "message"),
+            count_text(self.events, "event"),
+            count_text(self.backward, "backward dependency", "backward dependencies"),
+            count_text(self.forward, "forward dependency", "forward dependencies"),
+        )
+        span = f"from {_seconds(self.earliest_s)} to {_seconds(self.latest_s)}"
+        irregular = f"marks that do not pair up in {count_text(self.irregular, 'SEB')}"
+        lines = [
+            ", ".join(counts),
+            f"{span}; SEBs together {_seconds(self.seb_seconds)}",
+            f"{count_text(self.brackets, 'bracket')}; {irregular}",
+            f"{count_text(self.zero_length, 'SEB')} of zero length, {self.unclosed:,} never closed",
+        ]
+        if self.not_finite:
+            lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are no numbers")
+        return lines
+
+    def _name_lines(self) -> list[str]:
+        lines = ["   share          seconds         SEBs  name"]
+        lines += [
+            f"{100 * name.share:7.2f}% {name.seconds:16.9f} {name.sebs:12,}  {name.name}"
+            for name in self.names[:_SHOWN]
+        ]
+        if len(self.names) > _SHOWN:
+            lines.append(f"and {len(self.names) - _SHOWN:,} more names")
+        return lines
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [{name: _json(part) for name, part in vars(item).items()} for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.9g} s"
+
+
+def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:
+    lines = [f"  {file.name} ({bytes_text(file.bytes)})" for file in files[:_SHOWN]]
+    if len(files) > _SHOWN:
+        lines.append(f"  and {len(files) - _SHOWN:,} more")
+    return lines
+
+
+def survey(logs: LogSet) -> LogInfo:
+    """Read a log set from end to end and return what it holds.
+
+    It takes memory for one block and for the names, whatever the size of the logs. Raise
+    `DamagedLogError` where a SEB cannot be walked, `RewriteLogError` where a file cannot be read.
+    """
+    found = _room(_FEW_NAMES, logs.layout.kernel.name_bytes)
+    for loaded in logs.blocks():
+        found = _add_block(found, loaded, logs)
+    figures = {figure.name.lower(): int(found.figures[figure]) for figure in SurveyCount}
+    names = _shares(found)
+    param_files, companions = _beside(logs.folder)
+    earliest, latest = (float(time) for time in found.span)
+    return LogInfo(
+        folder=printable(str(logs.folder)), summary=logs.summary,
+        files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
+        earliest_s=earliest if earliest < math.inf else None,
+        latest_s=latest if latest > -math.inf else None,
+        seb_seconds=_total(found.seconds), names=names,
+        param_files=param_files, companions=companions, **figures,
+    )  # fmt: skip
+
+
+def _room(capacity: int, name_bytes: int) -> kernels.Survey:
+    return kernels.Survey(
+        figures=np.zeros(kernels.FIGURES, dtype=np.int64),
+        span=np.array([np.inf, -np.inf]),
+        names=np.zeros((capacity, name_bytes), dtype=np.uint8),
+        slots=new_slots(capacity),
+        counts=np.zeros(capacity + 1, dtype=np.int64),
+        seconds=np.zeros((capacity, 2)),
+    )
+
+
+def _grown(found: kernels.Survey) -> kernels.Survey:
+    """Return a survey with room for twice as many names."""
+    known = len(found.names)
+    larger = _room(2 * known, found.names.shape[1])
+    larger.names[:known] = found.names
+    larger.counts[:known] = found.counts[:known]
+    larger.counts[-1] = known
+    larger.seconds[:known] = found.seconds
+    kernels.fill_slots(larger.names, larger.slots, known)
+    return larger._replace(figures=found.figures, span=found.span)
+
+
+def _add_block(found: kernels.Survey, loaded: LoadedBlock, logs: LogSet) -> kernels.Survey:
+    state = np.array([0, 0, -1], dtype=np.int64)
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+    lay = logs.layout.kernel
+    while True:
+        outcome = kernels.survey(loaded.buffer, loaded.pieces, lay, found, state, fault)
+        raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, loaded.pieces.firsts)
+        if outcome != kernels.NAMES_FULL:
+            return found
+        found = _grown(found)
+
+
+def _total(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """Return the sum of the high and low parts; not finite where it is too large for a number."""
+    if not np.isfinite(seconds).all():
+        return math.inf
+    try:
+        return math.fsum(seconds.ravel())
+    except OverflowError:
+        return math.inf
+
+
+def _shares(found: kernels.Survey) -> tuple[NameShare, ...]:
+    known = int(found.counts[-1])
+    total = _total(found.seconds)
+    shares = []
+    for k in range(known):
+        seconds = _total(found.seconds[k])
+        name = printable(found.names[k].tobytes().rstrip(b"\0"))
+        share = seconds / total if 0 < total < math.inf else 0.0
+        shares.append(NameShare(name, int(found.counts[k]), seconds, share))
+    return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
+
+
+def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
+    """Return the number of param files in a folder, and its other files but the logs."""
+    params, others = 0, []
+    try:
+        for path in sorted(folder.iterdir()):
+            if _PARAM_FILE.fullmatch(path.name):
+                params += 1
+            elif path.is_file() and not _LOG_FILE.fullmatch(path.name):
+                others.append(FileInfo(printable(path.name), path.stat().st_size))
+    except OSError as error:
+        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
+    return params, tuple(others)

@@ -1,0 +1,1 @@
+"""What a block holds, counted in one pass."""

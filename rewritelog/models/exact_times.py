@@ -1,0 +1,129 @@
+"""Means of the times of identically parameterised samples, looked up on whole arrays.
+
+Rows are found by a 64-bit hash of their bits and then compared in full: rows that share a hash
+cost time, never a wrong answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.arrays import Flags, Floats, Keys
+from rewritelog.models.base import EventTimings
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, by which splitmix64 steps."""
+
+
+def mix(keys: Keys) -> Keys:
+    """Return the keys with their bits mixed, one to one: the finaliser of splitmix64.
+
+    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
+    constants of Vigna's splitmix64. Arithmetic is modulo 2^64, the same on every machine.
+    """
+    mixed = keys ^ (keys >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def hash_rows(rows: Floats) -> Keys:
+    """Return a hash of each row's bits; −0 and 0 hash alike."""
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
+        keys = mix(keys * GOLDEN ^ bits)
+    return keys
+
+
+def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
+    """Return the rows' hashes, an order in which equal rows stand together, and where one begins.
+
+    The order is stable, and its hashes rise.
+    """
+    keys = hash_rows(rows)
+    order = np.argsort(keys, kind="stable")
+    changes = _changes(keys[order])
+    first = changes | _rows_change(rows[order])
+    if np.count_nonzero(first) > np.count_nonzero(changes):
+        order = np.lexsort((*rows.T, keys))  # different rows share a hash: part them in full
+        first = changes | _rows_change(rows[order])
+    return keys, order, first
+
+
+@dataclass(frozen=True)
+class ExactTimes:
+    """The distinct parameter sets of one event's samples, each with the mean of its times."""
+
+    keys: Keys
+    """Hash of each set, rising."""
+    rows: Floats
+    """The sets, shape (sets, parameters)."""
+    seconds: Floats
+    """Mean time of each set."""
+    counts: Floats
+    """How many samples each set has."""
+    longest_run: int
+    """The largest number of sets that share a hash."""
+
+    @classmethod
+    def from_timings(cls, timings: EventTimings) -> ExactTimes:
+        """Group the samples by their parameters, all of which must be finite.
+
+        Times are added up in the order of the samples, so that the same samples give the same
+        bits. Equal times give that time itself.
+        """
+        keys, order, first = grouped(timings.params)
+        sets = order[first]
+        group = np.cumsum(first) - 1
+        seconds = timings.seconds[order]
+        base = seconds[first]
+        sums = np.bincount(group, weights=seconds - base[group], minlength=len(sets))
+        counts = np.bincount(group, minlength=len(sets))
+        runs = np.diff(np.flatnonzero(_changes(keys[sets])), append=len(sets))
+        longest = int(runs.max(initial=0))
+        means = base + sums / counts
+        return cls(keys[sets], timings.params[sets], means, counts.astype(np.float64), longest)
+
+    def lookup(self, params: Floats) -> tuple[Floats, Flags]:
+        """Return each row's mean seconds, NaN without one, and which rows have one."""
+        place = self.find(params)
+        found = place >= 0
+        seconds = np.full(len(params), np.nan)
+        seconds[found] = self.seconds[place[found]]
+        return seconds, found
+
+    def find(self, params: Floats) -> NDArray[np.int64]:
+        """Return the place of each row's set, −1 without one."""
+        places = np.full(len(params), -1, dtype=np.int64)
+        if not len(self.keys) or params.shape[1] != self.rows.shape[1]:
+            return places
+        first = np.searchsorted(self.keys, hash_rows(params))
+        for step in range(self.longest_run):
+            candidate = np.minimum(first + step, len(self.keys) - 1)
+            equal = np.ones(len(params), dtype=np.bool_)
+            for which in range(params.shape[1]):
+                equal &= params[:, which] == self.rows[candidate, which]
+            places[equal] = candidate[equal]
+        return places
+
+
+def _changes(values: NDArray[Any]) -> Flags:
+    """Return where a value differs from the one before it; True for the first."""
+    changes = np.ones(len(values), dtype=np.bool_)
+    changes[1:] = values[1:] != values[:-1]
+    return changes
+
+
+def _rows_change(rows: Floats) -> Flags:
+    """Return where any value of a row differs from the row before it."""
+    changes = np.zeros(len(rows), dtype=np.bool_)
+    for column in rows.T:
+        changes |= _changes(column)
+    return changes

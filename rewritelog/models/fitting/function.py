@@ -1,0 +1,95 @@
+"""A law: seconds as a sum of terms over an event's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.expressions import Expression
+
+
+@dataclass(frozen=True)
+class PredictionBounds:
+    """Bounds for a law, which may go anywhere beyond its samples where coefficients are negative.
+
+    Without negative coefficients it cannot fall below 0 but for parameters below 0, and 0 is all
+    the bound that it has. With them, within the samples' range a time lies between half the least
+    and three times the largest that was measured. Outside of it the bounds widen: the upper one
+    with the cube of how many times a parameter exceeds its largest value, the lower one as a
+    parameter falls short of its least.
+    """
+
+    lowest: Floats
+    highest: Floats
+    """The range of each parameter, shape (parameters,)."""
+    least_s: float
+    most_s: float | None
+    """None for no upper bound."""
+
+    def bounds(self, params: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the most seconds that each row may have."""
+        with np.errstate(all="ignore"):
+            above = np.where(
+                (self.highest > 0) & (params > self.highest), params / self.highest, 1.0
+            )
+            below = np.where(
+                (self.lowest > 0) & (params < self.lowest),
+                np.maximum(params, 0.0) / self.lowest,
+                1.0,
+            )
+            upper = (
+                3 * (np.inf if self.most_s is None else self.most_s) * np.prod(above, axis=1) ** 3
+            )
+        lower = 0.5 * self.least_s * np.min(below, axis=1, initial=1.0)
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class FittedFunction:
+    """seconds = calibration · Σ coefficient · term, within its guard's bounds."""
+
+    terms: tuple[Expression, ...]
+    coefficients: Floats
+    """Seconds for each unit of its term."""
+    calibration: float = 1.0
+    """What the sum of the predictions is multiplied by to be that of the samples' times."""
+    guard: PredictionBounds | None = None
+
+    def raw(self, params: Floats) -> Floats:
+        """Return each row's seconds without bounds; row by row the same in any company."""
+        seconds = np.zeros(len(params))
+        with np.errstate(all="ignore"):
+            for term, coefficient in zip(self.terms, self.coefficients, strict=True):
+                if coefficient:
+                    seconds += coefficient * term.evaluate(params)
+        seconds *= self.calibration
+        seconds[~np.isfinite(seconds)] = np.nan
+        return seconds
+
+    def predict(self, params: Floats) -> Floats:
+        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
+        seconds = self.raw(params)
+        if self.guard is None:
+            return seconds
+        lower, upper = self.guard.bounds(params)
+        bounded: Floats = np.minimum(np.maximum(seconds, lower), upper)
+        return bounded
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the law in types that JSON has."""
+        terms = [
+            {"term": str(term), "coefficient": float(coefficient)}
+            for term, coefficient in zip(self.terms, self.coefficients, strict=True)
+        ]
+        law: dict[str, Any] = {"terms": terms, "calibration": self.calibration}
+        if self.guard is not None:
+            law["bounds"] = {
+                "least_s": self.guard.least_s,
+                "most_s": self.guard.most_s,
+                "lowest": self.guard.lowest.tolist(),
+                "highest": self.guard.highest.tolist(),
+            }
+        return law

@@ -1,0 +1,143 @@
+"""Which SEBs of a run to time, and the list of them that an instrumented program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.errors import OutputError, RewriteLogError
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.models.base import EventTimings
+from rewritelog.models.formulas import Formulas, parse_formulas
+from rewritelog.output import write_text_file
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.records import RunRecords, read_run
+from rewritelog.sampling.replicates import Spread, spread_of
+from rewritelog.sampling.report import ChosenStratum, SampleReport
+from rewritelog.sampling.selection import choose
+from rewritelog.sampling.strata import Key, RunStratum, formula_warnings, strata_of
+from rewritelog.text import printable
+from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.texts import read_model_text
+from tracebigsim.errors import LineFormatError
+from tracebigsim.writing import format_chosen
+
+
+def sample(
+    logs: LogSet | str | Path,
+    options: SampleOptions | None = None,
+    out: Path | None = None,
+    report: Path | None = None,
+) -> SampleReport:
+    """Choose SEBs of a run, and write the list of them to `out` and its report to `report`.
+
+    Raise a `RewriteLogError` for whatever is wrong; then both files are as they were.
+    """
+    options = options or SampleOptions()
+    source = logs if isinstance(logs, LogSet) else open_logs(logs)
+    folder = list_params(options.params or source.folder)
+    _refuse_inputs([path for path in (out, report) if path is not None], source, folder, options)
+    formulas = _formulas(options)
+    read = _timings(options)
+    run = read_run(source, folder, strict=options.strict)
+    if len(run) == 0:
+        raise RewriteLogError(f"{folder.folder}: no param record of a SEB of {source.folder}")
+    timings = () if read is None else read.timings
+    spreads = {_key(spread): spread for spread in map(spread_of, timings)}
+    strata = strata_of(run, timings, spreads, formulas, options.replicates)
+    choices = choose([one.stratum for one in strata], options.plan())
+    account = SampleReport(
+        logs=source,
+        out=out,
+        options=options,
+        records=len(run),
+        strata=tuple(
+            ChosenStratum(one, choice) for one, choice in zip(strata, choices, strict=True)
+        ),
+        spreads=tuple(spreads.values()),
+        remarks=(*run.warnings, *_remarks(read, formulas, strata)),
+    )
+    _write(account, run, out, report)
+    return account
+
+
+def _key(spread: Spread) -> Key:
+    return spread.event, spread.parameters
+
+
+def _formulas(options: SampleOptions) -> Formulas | None:
+    if options.formulas is None:
+        return None
+    read = read_model_text(options.formulas)
+    return parse_formulas(read.text, read.name)
+
+
+def _timings(options: SampleOptions) -> TimingsRead | None:
+    if not options.timings:
+        return None
+    return read_timings(options.timings, options.clock_hz, strict=options.strict)
+
+
+def _remarks(
+    read: TimingsRead | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
+) -> Sequence[str]:
+    """Return what is odd about the timings and the formulas."""
+    said = [] if formulas is None else list(formula_warnings(formulas, strata))
+    if read is not None:
+        said += read.warnings()
+        in_run = {(one.event, one.parameters) for one in strata}
+        foreign = [key for key in map(_event_of, read.timings) if key not in in_run]
+        said += [
+            f"event {printable(event)!r} with {count} parameters is timed, but not in the run"
+            for event, count in foreign
+        ]
+    return said
+
+
+def _event_of(samples: EventTimings) -> Key:
+    return samples.event, samples.params.shape[1]
+
+
+def _write(account: SampleReport, run: RunRecords, out: Path | None, report: Path | None) -> None:
+    texts = []
+    if out is not None:
+        texts.append((out, account.head() + _lines(account, run)))
+    if report is not None:
+        texts.append((report, account.json_text()))
+    for path, text in texts:
+        write_text_file(path, text)
+
+
+def _lines(account: SampleReport, run: RunRecords) -> str:
+    """Return the lines of the list, in rising order of PE and SEB."""
+    chosen = [one.of_run.records[one.choice.rows] for one in account.strata]
+    return "".join(_line(run, row) for row in np.sort(np.concatenate(chosen)).tolist())
+
+
+def _line(run: RunRecords, row: int) -> str:
+    pe, seb = int(run.pe[row]), int(run.seb[row])
+    start = int(run.param_start[row])
+    params = run.params[start : start + int(run.param_count[row])].tolist()
+    try:
+        return format_chosen(pe, seb, run.events[int(run.event[row])], params)
+    except LineFormatError as error:
+        raise OutputError(f"PE {pe}, SEB {seb}: cannot be listed: {error}") from error
+
+
+def _refuse_inputs(
+    outputs: Sequence[Path], logs: LogSet, params: ParamFolder, options: SampleOptions
+) -> None:
+    """Refuse to write over what is read, or one output over the other."""
+    files = [*options.timings, *([options.formulas] if options.formulas else [])]
+    folders = [logs.folder, params.folder]
+    for path in outputs:
+        if path.is_dir():
+            raise OutputError(f"{path}: is a folder")
+        in_folder = any(path.resolve().parent == folder.resolve() for folder in folders)
+        if path.resolve() in {file.resolve() for file in files} or (in_folder and path.exists()):
+            raise OutputError(f"{path}: the output would replace an input")
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise OutputError(f"{outputs[0]}: the list and the report cannot be the same file")

@@ -1,0 +1,70 @@
+"""Points spread over what there is: one from each of many cells that hold equally many rows.
+
+The parameter space is halved again and again, each time across the parameter that varies most
+within the cell and where half of the rows lie on either side. Cells are small where rows are many,
+so that the choice stands for the run, and no region stays without a point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints, Keys
+
+SAMPLED_POINTS = 1 << 10
+"""Which parameter varies most in a cell is told from about so many of its points."""
+
+
+def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers: Keys) -> Ints:
+    """Choose points until `wanted` of them are taken, beginning where the fewest are.
+
+    `coordinates` has shape (points, parameters), each parameter scaled to be compared with the
+    others; `counts` says how many rows each point stands for; `numbers` decide within a cell.
+    Returns the points newly chosen, in rising order.
+    """
+    columns = np.asfortranarray(coordinates)
+    weights = None if (counts == counts[0]).all() else counts
+    chosen: list[Ints] = []
+    everything = np.arange(len(counts), dtype=np.int64)
+    cells = [(everything, int(np.count_nonzero(taken)), min(wanted, len(counts)))]
+    while cells:
+        cell, occupied, here = cells.pop()
+        missing = here - occupied
+        if missing <= 0:
+            continue
+        if here == 1 or here == len(cell):
+            free = cell[~taken[cell]]
+            chosen.append(free[np.argsort(numbers[free], kind="stable")[:missing]])
+            continue
+        lower, upper = _halves(cell, columns, weights)
+        occupied_below = int(np.count_nonzero(taken[lower]))
+        odd = int(numbers[cell[0]] & np.uint64(1)) if here % 2 else 0
+        least = max(occupied_below, here - len(upper))
+        most = min(len(lower), here - (occupied - occupied_below))
+        below = min(max(here // 2 + odd, least), most)
+        cells.append((upper, occupied - occupied_below, here - below))
+        cells.append((lower, occupied_below, below))
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *chosen]))
+
+
+def _halves(cell: Ints, columns: Floats, weights: Ints | None) -> tuple[Ints, Ints]:
+    """Part a cell of two points or more into two of as equal numbers of rows as may be.
+
+    Without weights each point stands for as many rows as the others.
+    """
+    middle = len(cell) // 2
+    if columns.shape[1] == 0:
+        return cell[:middle], cell[middle:]
+    sample = columns[cell[:: 1 + len(cell) // SAMPLED_POINTS]]
+    along = columns[cell, int(np.argmax(sample.std(axis=0)))]
+    if weights is None:
+        border = np.partition(along, middle)[middle]
+        below = along < border
+        equal = np.flatnonzero(along == border)
+        below[equal[: middle - int(np.count_nonzero(below))]] = True
+        return cell[below], cell[~below]
+    order = np.argsort(along, kind="stable")
+    rows = np.cumsum(weights[cell[order]])
+    cut = int(np.searchsorted(rows, rows[-1] / 2)) + 1
+    cut = min(max(cut, 1), len(cell) - 1)
+    return cell[order[:cut]], cell[order[cut:]]

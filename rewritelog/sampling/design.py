@@ -1,0 +1,199 @@
+"""Which parameter points to measure, so that a fit to them says most about all others.
+
+Times range over decades and fits are weighted by 1/time, so the design is made for the logarithm
+of the time. Near log t every kernel that this project knows of (power laws, p², √p, p·log p,
+products of parameters, sums of these) is a smooth function of the parameters' logarithms, and the
+candidate terms are that function's: with u the logarithm of a parameter, scaled to mean 0 and
+variance 1 over the run's SEBs,
+
+    1, u of each parameter, and, a priori smaller, u² and the product u·u' of each pair.
+
+Which of them matter is not known before anything is timed, and there are often more terms than
+points. Each term therefore has a prior: a coefficient of mean 0, of variance 1 for u and 0.09 for
+u² and u·u'. A point is worth the variance that the fit to the points chosen so far still has
+there; the point with the largest is chosen next. That is the sequential D-optimal design (Dykstra,
+"The augmentation of experimental data to maximize |X'X|", Technometrics 13, 1971; Fedorov, "Theory
+of Optimal Experiments", 1972; Atkinson, Donev and Tobias, "Optimum Experimental Designs", 2007)
+with the prior of DuMouchel and Jones, "A simple Bayesian modification of D-optimal designs to
+reduce dependence on an assumed model", Technometrics 36, 1994.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.basis import NARROWEST_RANGE
+
+SECOND_ORDER = 0.3
+"""The prior standard deviation of the terms u² and u·u', where that of u is 1."""
+
+NOISE = 0.1
+"""Variance of log t that no term explains, as a share of the variance that the terms explain."""
+
+KEPT_VARIANCE = 0.999
+"""Directions of the terms beyond this share of their variance over the run are left out."""
+
+MOST_DIRECTIONS = 80
+
+LEAST_SPREAD = 1e-6
+"""A product that spreads less over the run than this counts as constant: a square of ±1 is."""
+
+LARGEST_RATIO = 1e6
+"""Parameters below the largest divided by this count as that small, as 0 does."""
+
+BLOCK_ROWS = 1 << 14
+"""Rows whose terms are held at a time."""
+
+_TIE = 1 - 1e-9
+"""Points whose variances differ by less are as good as one another, and the first is taken."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The logarithms u of the parameters that vary, mean 0 and variance 1 over a run's SEBs."""
+
+    varies: Flags
+    """Which parameters differ among the points; the others have no coordinate."""
+    unit: Floats
+    """What each parameter that varies is divided by before its logarithm is taken."""
+    centre: Floats
+    scale: Floats
+
+    @classmethod
+    def over(cls, params: Floats, counts: Ints) -> Coordinates:
+        """Return the scaling over points, each of which stands for `counts` rows."""
+        varies = _varies(params)
+        unit = _units(params[:, varies])
+        return cls(varies, unit, *_moments(_logs(params[:, varies], unit), counts))
+
+    def of(self, params: Floats) -> Floats:
+        """Return u of each row, shape (rows, parameters that vary)."""
+        scaled: Floats = (_logs(params[:, self.varies], self.unit) - self.centre) / self.scale
+        return scaled
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The candidate terms, in the uncorrelated directions in which they vary over a run."""
+
+    coordinates: Coordinates
+    product_centre: Floats
+    product_scale: Floats
+    directions: Floats
+    """From terms to directions, shape (terms, directions)."""
+
+    @classmethod
+    def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> Terms:
+        """Return the terms scaled over points, each of which stands for `counts` rows."""
+        centre, scale = _moments(_products(coordinates.of(params)), counts)
+        scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
+        columns = _columns(coordinates.of(params), centre, scale)
+        return cls(coordinates, centre, scale, _directions(columns, counts))
+
+    def blocks(self, params: Floats) -> Iterator[Floats]:
+        """Yield the directions' values of the rows, some rows at a time."""
+        for start in range(0, len(params), BLOCK_ROWS):
+            single = self.coordinates.of(params[start : start + BLOCK_ROWS])
+            yield _columns(single, self.product_centre, self.product_scale) @ self.directions
+
+    def values(self, params: Floats) -> Floats:
+        """Return the directions' values, shape (rows, directions)."""
+        return np.concatenate([np.zeros((0, self.directions.shape[1])), *self.blocks(params)])
+
+
+def design(values: Floats, free: Flags, known: Floats, wanted: int) -> Ints:
+    """Choose `wanted` of the free points, each where the fit is least certain until then.
+
+    `values` and `known` (points that are measured anyway) have the directions' values as columns.
+    Returns the points in the order of their choice; fewer where fewer are free.
+    """
+    covariance = covariance_of(known)
+    variance = np.where(free, np.einsum("ij,ij->i", values @ covariance, values), -np.inf)
+    chosen: list[int] = []
+    for _ in range(min(wanted, int(np.count_nonzero(free)))):
+        best = int(np.argmax(variance >= _TIE * variance.max()))
+        gain = covariance @ values[best]
+        worth = NOISE + float(values[best] @ gain)
+        covariance -= np.outer(gain, gain) / worth
+        variance -= (values @ gain) ** 2 / worth
+        variance[best] = -np.inf
+        chosen.append(best)
+    return np.array(chosen, dtype=np.int64)
+
+
+def covariance_of(values: Floats) -> Floats:
+    """Return the covariance of the directions' coefficients after measurements at the rows."""
+    information = np.eye(values.shape[1]) + values.T @ values / NOISE
+    return np.asarray(np.linalg.inv(information), dtype=np.float64)
+
+
+def leverages(terms: Terms, measured: Floats, params: Floats) -> Floats:
+    """Return the leverage of each row of `params` on a fit to the measured rows.
+
+    It is what the rows' own variance would be in units of the noise; above the largest of the
+    measured rows themselves, a prediction is an extrapolation in the terms taken together.
+    """
+    covariance: Floats = covariance_of(terms.values(measured)) / NOISE
+    found = [np.einsum("ij,ij->i", block @ covariance, block) for block in terms.blocks(params)]
+    return np.concatenate([np.zeros(0), *found])
+
+
+def _varies(params: Floats) -> Flags:
+    lowest, highest = params.min(axis=0), params.max(axis=0)
+    largest = np.maximum(np.abs(lowest), np.abs(highest))
+    varies: Flags = highest / 2 - lowest / 2 > NARROWEST_RANGE * largest
+    return varies
+
+
+def _units(params: Floats) -> Floats:
+    """Return each parameter's smallest size above 0, if that is not small beyond all measure."""
+    sizes = np.abs(params)
+    largest = sizes.max(axis=0, initial=0)
+    smallest = np.where(sizes > 0, sizes, np.inf).min(axis=0, initial=np.inf)
+    unit: Floats = np.maximum(smallest, largest / LARGEST_RATIO)
+    return unit
+
+
+def _logs(params: Floats, unit: Floats) -> Floats:
+    """Return log(1 + |p|/unit), with the parameter's sign."""
+    logs: Floats = np.copysign(np.log1p(np.abs(params) / unit), params)
+    return logs
+
+
+def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each column over all rows."""
+    weights = counts / counts.sum()
+    centre: Floats = weights @ columns
+    scale: Floats = np.sqrt(weights @ (columns - centre) ** 2)
+    return centre, scale
+
+
+def _products(single: Floats) -> Floats:
+    """Return the products of each two columns, squares included."""
+    pairs = list(combinations_with_replacement(range(single.shape[1]), 2))
+    first = [a for a, _ in pairs]
+    second = [b for _, b in pairs]
+    products: Floats = single[:, first] * single[:, second]
+    return products
+
+
+def _columns(single: Floats, centre: Floats, scale: Floats) -> Floats:
+    """Return the columns of all terms, each as wide as its prior."""
+    products = (_products(single) - centre) / scale
+    return np.column_stack([np.ones(len(single)), single, SECOND_ORDER * products])
+
+
+def _directions(columns: Floats, counts: Ints) -> Floats:
+    """Return the principal directions of the terms over the run, their variances adding up to 1."""
+    weights = counts / counts.sum()
+    spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
+    spread, vectors = spread[::-1], vectors[:, ::-1]
+    share = np.cumsum(spread) / spread.sum()
+    kept = min(int(np.searchsorted(share, KEPT_VARIANCE)) + 1, MOST_DIRECTIONS)
+    directions: Floats = vectors[:, :kept] / np.sqrt(spread.sum())
+    return directions

@@ -1,0 +1,39 @@
+"""What a sample may be asked to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewritelog.errors import UsageError
+from rewritelog.models.options import SampleMethod
+from rewritelog.sampling.selection import Plan
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """What a sample is asked to be."""
+
+    fraction: float = 0.02
+    method: SampleMethod = "design"
+    seed: int = 1
+    floor: int = 5
+    replicates: int = 1
+    """How often some points of each event are measured, where no spread is known."""
+    params: Path | None = None
+    """The folder of the `param.P`; that of the logs where it is None."""
+    timings: tuple[Path, ...] = ()
+    """Timing lines that are there already."""
+    clock_hz: float | None = None
+    formulas: Path | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for numbers that cannot be meant."""
+        if self.replicates < 1:
+            raise UsageError(f"the replicates must be 1 or more, not {self.replicates}")
+        self.plan()
+
+    def plan(self) -> Plan:
+        """Return how many SEBs to choose, and how."""
+        return Plan(self.fraction, self.method, self.seed, self.floor)

@@ -1,0 +1,145 @@
+"""The param records of a whole run as columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import DamagedLogError, Place
+from rewritelog.logs.files import InputFile
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_records
+from rewritelog.logs.work import in_order
+from rewritelog.text import FAULTS_SHOWN, count_text
+
+PES_AT_A_TIME = 64
+"""Param files that are read and scanned together."""
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """All records of a run, in rising order of PE and SEB; one array entry each."""
+
+    events: tuple[str, ...]
+    event: Ints
+    """Index into `events`."""
+    pe: Ints
+    seb: Ints
+    """Index of the SEB in its timeline."""
+    param_start: Ints
+    param_count: Ints
+    params: Floats
+    """Record i has `param_count[i]` of these from `param_start[i]`."""
+    warnings: tuple[str, ...]
+    """What is odd about the files, a sentence each."""
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def table(self, rows: Ints, count: int) -> Floats:
+        """Return the parameters of rows that have `count` of them, shape (rows, count)."""
+        chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
+        return chosen
+
+
+def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunRecords:
+    """Read the records of all PEs of a log; those of SEBs that the log does not have are left out.
+
+    Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
+    """
+    pes = [pe for pe in logs.pes if pe in source.pes]
+    groups = [pes[at : at + PES_AT_A_TIME] for at in range(0, len(pes), PES_AT_A_TIME)]
+    workers = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(workers) as executor:
+        read = list(in_order(
+            executor, lambda group: read_records(source, group, strict=strict), groups, 2 * workers
+        ))  # fmt: skip
+    joined = _joined(groups, [records for records, _ in read])
+    kept, nowhere = _within(logs, joined)
+    warnings = [
+        *_note_warnings([notes for _, notes in read]),
+        *_nowhere_warnings(logs, source, nowhere),
+    ]
+    return RunRecords(*kept, warnings=tuple(warnings))
+
+
+_Columns = tuple[tuple[str, ...], Ints, Ints, Ints, Ints, Ints, Floats]
+
+
+def _joined(groups: Sequence[Sequence[int]], parts: Sequence[ParamRecords]) -> _Columns:
+    """Return the parts one after the other, with PEs in the place of pieces."""
+    names: dict[str, int] = {}
+    none = np.zeros(0, dtype=np.int64)
+    events, pes, starts = [none], [none], [none]
+    base = 0
+    for group, part in zip(groups, parts, strict=True):
+        numbers = [names.setdefault(name, len(names)) for name in part.events]
+        events.append(np.array([*numbers, -1])[part.event])
+        pes.append(np.array(group, dtype=np.int64)[part.piece])
+        starts.append(part.param_start + base)
+        base += len(part.params)
+    return (
+        tuple(names),
+        np.concatenate(events),
+        np.concatenate(pes),
+        np.concatenate([none, *(part.seb for part in parts)]),
+        np.concatenate(starts),
+        np.concatenate([none, *(part.param_count for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.params for part in parts)]),
+    )
+
+
+def _within(logs: LogSet, columns: _Columns) -> tuple[_Columns, tuple[Ints, Ints]]:
+    """Return the records of SEBs that the log has, and PE and SEB of the others."""
+    names, event, pe, seb, start, count, params = columns
+    there = seb < _seb_counts(logs)[pe]
+    kept = (names, event[there], pe[there], seb[there], start[there], count[there], params)
+    return kept, (pe[~there], seb[~there])
+
+
+def _seb_counts(logs: LogSet) -> Ints:
+    """Return how many SEBs the timeline of each PE says that it has."""
+    number = np.dtype("<i4" if logs.summary.order == "little" else ">i4")
+    counts = np.zeros(len(logs.pes), dtype=np.int64)
+    for timelines in logs.files:
+        with InputFile(timelines.path) as file:
+            for pe, at in zip(timelines.pes, timelines.borders[:-1].tolist(), strict=True):
+                counts[pe] = file.read(at, number.itemsize).view(number)[0]
+                if counts[pe] < 0:
+                    place = Place(timelines.path, at, pe=int(pe), field="count")
+                    raise DamagedLogError(place, f"{counts[pe]} SEBs")
+    return counts
+
+
+def _note_warnings(notes: Sequence[ParamNotes]) -> Iterable[str]:
+    faulty = sum(note.faulty for note in notes)
+    if faulty:
+        shown = [fault for note in notes for fault in note.faults][:FAULTS_SHOWN]
+        yield f"{count_text(faulty, 'malformed param line')} left out: {'; '.join(shown)}"
+    differs = sum(note.seqno_differs for note in notes)
+    if differs:
+        example = next(text for note in notes for text in note.seqno_examples)
+        yield f"{count_text(differs, 'param line')} with another seqno than SEB, as {example}"
+
+
+def _nowhere_warnings(
+    logs: LogSet, source: ParamFolder, nowhere: tuple[Ints, Ints]
+) -> Iterable[str]:
+    pes, sebs = nowhere
+    if len(pes):
+        where = f"{source.path(int(pes[0]))}, SEB {sebs[0]}"
+        yield (
+            f"{count_text(len(pes), 'record')} left out of SEBs that the log does not have, "
+            f"as {where}; is this the params folder of the log?"
+        )
+    strange = sorted(source.pes.difference(logs.pes))
+    if strange:
+        yield (
+            f"{count_text(len(strange), 'param file')} left out of PEs that the log does not have, "
+            f"as {source.path(strange[0])}"
+        )

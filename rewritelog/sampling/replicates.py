@@ -1,0 +1,91 @@
+"""How far repeated measurements spread, and how many of them that asks for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.base import EventTimings
+from rewritelog.models.distinct_points import Points
+
+LARGE_SPREAD = 0.03
+"""Foster, "Designing and Building Parallel Programs", 3.5.2: measurements of the same thing that
+vary by more than 2 or 3 per cent are not to be relied on before it is known why."""
+
+STRAY = 2.0
+"""A time off by more than this factor from the median of its point counts as an accident."""
+
+MOST_REPLICATES = 10
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far the times of one event spread where the parameters are identical."""
+
+    event: str
+    parameters: int
+    lines: int
+    """Timing lines at points that are measured more than once, without those left out."""
+    points: int
+    left_out: int
+    """Lines off by more than a factor of 2 from the median of their point."""
+    relative: float | None
+    """Standard deviation in units of the point's mean, over all points; None without any."""
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether more than one measurement of a point is called for."""
+        return self.relative is not None and self.relative > LARGE_SPREAD
+
+    @property
+    def replicates(self) -> int:
+        """How often to measure a point, for a mean that is known to within `LARGE_SPREAD`."""
+        if self.relative is None or not self.is_large:
+            return 1
+        return min(max(2, math.ceil((self.relative / LARGE_SPREAD) ** 2)), MOST_REPLICATES)
+
+
+def spread_of(timings: EventTimings) -> Spread:
+    """Return the spread of an event's times, pooled over the points that recur."""
+    points = Points.of_rows(timings.params)
+    point, seconds = points.point_of_row, timings.seconds
+    usable = (points.counts[point] > 1) & (seconds > 0)
+    near = usable & _near(_medians(point, seconds, usable, len(points)), point, seconds)
+    counts = np.bincount(point[near], minlength=len(points))
+    twice = near & (counts[point] > 1)
+    repeated = counts > 1
+    freedom = int((counts[repeated] - 1).sum())
+    relative = None
+    if freedom:
+        sums = np.bincount(point[twice], weights=seconds[twice], minlength=len(points))
+        means = sums[point[twice]] / counts[point[twice]]
+        relative = math.sqrt(float(((seconds[twice] / means - 1) ** 2).sum()) / freedom)
+    return Spread(
+        timings.event,
+        timings.params.shape[1],
+        lines=int(np.count_nonzero(twice)),
+        points=int(np.count_nonzero(repeated)),
+        left_out=int(np.count_nonzero(usable & ~near)),
+        relative=relative,
+    )
+
+
+def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats:
+    """Return the (upper) median time of each point that has usable ones, else NaN."""
+    rows = np.flatnonzero(usable)
+    order = rows[np.lexsort((seconds[rows], point[rows]))]
+    counts = np.bincount(point[rows], minlength=points)
+    middle = np.cumsum(counts) - counts + counts // 2
+    medians = np.full(points, np.nan)
+    medians[counts > 0] = seconds[order[middle[counts > 0]]]
+    return medians
+
+
+def _near(medians: Floats, point: Ints, seconds: Floats) -> Flags:
+    """Return which times are within a factor of 2 of their point's median."""
+    middle = medians[point]
+    near: Flags = (seconds <= STRAY * middle) & (seconds >= middle / STRAY)
+    return near

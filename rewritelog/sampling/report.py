@@ -1,0 +1,235 @@
+"""What was chosen of a run, and how well that spans it; for a person, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog import __version__
+from rewritelog.logs.logset import LogSet
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.replicates import LARGE_SPREAD, Spread
+from rewritelog.sampling.selection import Choice
+from rewritelog.sampling.strata import RunStratum, name_of
+from rewritelog.text import count_text, printable
+
+LARGE_SHARE = 0.05
+"""A larger share of a stratum's SEBs that would be extrapolated is warned of."""
+
+SHOWN = 100
+"""Strata that the text shows; the JSON has all."""
+
+
+@dataclass(frozen=True)
+class ChosenStratum:
+    """A stratum of the run with what was chosen of it."""
+
+    of_run: RunStratum
+    choice: Choice
+
+    @property
+    def records(self) -> int:
+        """How many records of the run it has."""
+        return len(self.of_run.records)
+
+    @property
+    def timed(self) -> int:
+        """How many lines of it are timed already."""
+        return len(self.of_run.stratum.timed)
+
+    @property
+    def name(self) -> str:
+        """How a sentence names it."""
+        return name_of(self.of_run.event, self.of_run.parameters, self.of_run.category)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts and shares."""
+        choice = dataclasses.asdict(self.choice)
+        choice["chosen"] = len(choice.pop("rows"))
+        category = self.of_run.category
+        return {
+            "event": self.of_run.event,
+            "parameters": self.of_run.parameters,
+            "category": category if category is None or math.isfinite(category) else str(category),
+            "records": self.records,
+            "timed": self.timed,
+            **choice,
+            "extrapolated_share": self.choice.extrapolated / self.records,
+        }
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """The account of a sample."""
+
+    logs: LogSet
+    out: Path | None
+    options: SampleOptions
+    records: int
+    """Param records of the run."""
+    strata: tuple[ChosenStratum, ...]
+    spreads: tuple[Spread, ...]
+    """The spread of each event that is timed already."""
+    remarks: tuple[str, ...]
+    """What is odd about the files."""
+
+    @property
+    def chosen(self) -> int:
+        """How many records are chosen, replicates included."""
+        return sum(len(one.choice.rows) for one in self.strata)
+
+    @property
+    def replicates(self) -> int:
+        """How many of them are replicates."""
+        return sum(one.choice.replicates for one in self.strata)
+
+    @property
+    def extrapolated(self) -> int:
+        """Records whose prediction would be an extrapolation."""
+        return sum(one.choice.extrapolated for one in self.strata)
+
+    def head(self) -> str:
+        """Return the comment lines that begin the list."""
+        o = self.options
+        asked = f"method {o.method}, seed {o.seed}, fraction {o.fraction:g}, floor {o.floor}"
+        formulas = "" if o.formulas is None else f", formulas {printable(str(o.formulas))}"
+        return (
+            f"# rewritelog {__version__} sample: {self.chosen} of {self.records} param records of "
+            f"{printable(str(self.logs.folder))}\n"
+            f"# {asked}{formulas}\n"
+            "# a line: the PE, then the line of its param file\n"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in types of strict JSON."""
+        options = dataclasses.asdict(self.options)
+        options["timings"] = [str(path) for path in self.options.timings]
+        for name in ("params", "formulas"):
+            options[name] = None if options[name] is None else str(options[name])
+        return {
+            "rewritelog": __version__,
+            "logs": str(self.logs.folder),
+            "out": None if self.out is None else str(self.out),
+            "options": options,
+            "records": self.records,
+            "chosen": self.chosen,
+            "replicates": self.replicates,
+            "extrapolated": self.extrapolated,
+            "extrapolated_share": self.extrapolated / self.records,
+            "strata": [one.to_json() for one in self.strata],
+            "spreads": [
+                {**dataclasses.asdict(spread), "replicates": spread.replicates}
+                for spread in self.spreads
+            ],
+            "warnings": list(self.warnings()),
+        }
+
+    def json_text(self) -> str:
+        """Return the same as text."""
+        return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+
+    def text(self) -> str:
+        """Return everything for reading."""
+        out = "not written" if self.out is None else str(self.out)
+        o = self.options
+        twice = f", {self.replicates} of them replicates" if self.replicates else ""
+        share = self.extrapolated / self.records
+        chosen = (
+            f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
+            f"({self.chosen / self.records:.2%}){twice}; method {o.method}, seed {o.seed}"
+        )
+        lines = [
+            f"{printable(str(self.logs.folder))} → {printable(out)}",
+            chosen,
+            *self._table(),
+            f"  would be extrapolated: {self.extrapolated:,} ({share:.2%}) of the run's records",
+            *map(_spread_text, self.spreads),
+            *(f"warning: {warning}" for warning in self.warnings()),
+        ]
+        return "\n".join(lines)
+
+    def _table(self) -> Iterator[str]:
+        width = max(5, *(len(printable(one.of_run.event)) for one in self.strata))
+        yield (
+            f"  {'event':{width}}  params  category     records      points  timed    chosen"
+            "   outside    beyond"
+        )
+        for one in self.strata[:SHOWN]:
+            of_run, choice, records = one.of_run, one.choice, one.records
+            category = "" if of_run.category is None else f"{of_run.category:g}"
+            yield (
+                f"  {printable(of_run.event):{width}}  {of_run.parameters:6}  {category:>8}"
+                f"  {records:10,}  {choice.points:10,}  {one.timed:5,}  {len(choice.rows):8,}"
+                f"  {choice.outside / records:8.1%}  {choice.beyond / records:8.1%}"
+            )
+        if len(self.strata) > SHOWN:
+            yield f"  and {len(self.strata) - SHOWN} more"
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return a sentence for each thing that a user should know of."""
+        return (*self.remarks, *self._size_warnings(), *self._span_warnings(),
+                *self._spread_warnings())  # fmt: skip
+
+    def _size_warnings(self) -> Iterator[str]:
+        once = self.chosen - self.replicates
+        asked = round(self.options.fraction * self.records)
+        if once > asked:
+            yield (
+                f"{once} SEBs are chosen where the fraction asks for {asked}: each event and "
+                f"category has at least {self.options.floor} (--floor)"
+            )
+        if once < asked:
+            yield (
+                f"{once} SEBs are chosen where the fraction asks for {asked}: the parameters of "
+                "all others are chosen or timed already"
+            )
+
+    def _span_warnings(self) -> Iterator[str]:
+        for one in self.strata:
+            share = one.choice.extrapolated / one.records
+            if share > LARGE_SHARE:
+                points = count_text(one.choice.measured_points, "point")
+                yield (
+                    f"{one.name}: {share:.1%} of its SEBs would be extrapolated from the {points} "
+                    f"measured, for a fit with {one.choice.coefficients} coefficients or more; "
+                    "choose a larger --fraction or --floor, or say with --formulas what its time "
+                    "depends on"
+                )
+
+    def _spread_warnings(self) -> Iterator[str]:
+        for spread in self.spreads:
+            if spread.is_large:
+                name = name_of(spread.event, spread.parameters, None)
+                yield (
+                    f"{name}: times of identical parameters spread by {spread.relative:.1%}, more "
+                    f"than {LARGE_SPREAD:.0%}: find out why before relying on them; "
+                    f"{self._asked_again(spread)}"
+                )
+
+    def _asked_again(self, spread: Spread) -> str:
+        points = sum(
+            one.choice.replicated_points
+            for one in self.strata
+            if (one.of_run.event, one.of_run.parameters) == (spread.event, spread.parameters)
+        )
+        if points == 0:
+            return "no parameters recur in the run, so that no replicates can be asked for"
+        times = max(spread.replicates, self.options.replicates)
+        return f"the list has {count_text(points, 'point')} of it up to {times} times"
+
+
+def _spread_text(spread: Spread) -> str:
+    """Return how far the times of an event spread, in a line."""
+    name = name_of(spread.event, spread.parameters, None)
+    if spread.relative is None:
+        return f"  spread of {name}: not known, no parameters were timed twice"
+    stray = f", {spread.left_out} off by more than a factor of 2 left out" * bool(spread.left_out)
+    return (
+        f"  spread of {name}: {spread.relative:.1%} ({spread.lines} lines at "
+        f"{count_text(spread.points, 'point')}{stray})"
+    )

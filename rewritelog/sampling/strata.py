@@ -1,0 +1,125 @@
+"""The records of a run by event, number of parameters and category, with what is timed already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import ModelError
+from rewritelog.models.base import Timings
+from rewritelog.models.formulas import EventFormula, Formulas
+from rewritelog.sampling.records import RunRecords
+from rewritelog.sampling.replicates import Spread
+from rewritelog.sampling.selection import Stratum
+from rewritelog.text import count_text, printable
+
+MOST_CATEGORIES = 1000
+"""An event that falls into more categories has not been given the formula that was meant."""
+
+Key = tuple[str, int]
+"""An event and its number of parameters."""
+
+
+@dataclass(frozen=True)
+class RunStratum:
+    """Records of one event with one number of parameters, or one category of them."""
+
+    event: str
+    parameters: int
+    category: float | None
+    """The value of the formula's category; None for an event that is not split."""
+    records: Ints
+    """Which records of the run these are, rising."""
+    stratum: Stratum
+
+
+def strata_of(
+    run: RunRecords,
+    timings: Timings,
+    spreads: Mapping[Key, Spread],
+    formulas: Formulas | None,
+    replicates: int,
+) -> tuple[RunStratum, ...]:
+    """Return the strata of a run, events in order of appearance and categories rising.
+
+    Points are measured `replicates` times, and more often where the spread asks for it. Raise
+    `ModelError` for a formula that splits an event into too many categories.
+    """
+    timed = {(samples.event, samples.params.shape[1]): samples.params for samples in timings}
+    found: list[RunStratum] = []
+    for key, rows in _by_event(run):
+        event, parameters = key
+        spread = spreads.get(key)
+        group = _Group(
+            event,
+            rows,
+            run.table(rows, parameters),
+            timed.get(key, np.zeros((0, parameters))),
+            formulas.for_event(event, parameters) if formulas is not None else None,
+            max(replicates, spread.replicates if spread is not None else 1),
+        )
+        found.extend(group.strata())
+    return tuple(found)
+
+
+def _by_event(run: RunRecords) -> Iterator[tuple[Key, Ints]]:
+    """Yield the records of each event and number of parameters."""
+    width = 1 + int(run.param_count.max(initial=0))
+    keys = run.event * width + run.param_count
+    order = np.argsort(keys, kind="stable")
+    kinds, starts = np.unique(keys[order], return_index=True)
+    for kind, rows in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
+        yield (run.events[kind // width], kind % width), rows
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The records of one event with one number of parameters."""
+
+    event: str
+    rows: Ints
+    params: Floats
+    timed: Floats
+    formula: EventFormula | None
+    replicates: int
+
+    def strata(self) -> Iterator[RunStratum]:
+        if self.formula is None or self.formula.category is None:
+            yield self._stratum(None, np.arange(len(self.rows)), self.timed)
+            return
+        of_rows = self.formula.category.evaluate(self.params)
+        of_timed = self.formula.category.evaluate(self.timed)
+        values, place = np.unique(of_rows, return_inverse=True)
+        if len(values) > MOST_CATEGORIES:
+            raise ModelError(
+                f"{self.formula.where}: the category splits the event {printable(self.event)!r} "
+                f"into {len(values)} classes; {MOST_CATEGORIES} are the most"
+            )
+        order = np.argsort(place, kind="stable")
+        counts = np.bincount(place, minlength=len(values))
+        for value, mine in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+            same = np.isnan(of_timed) if np.isnan(value) else of_timed == value
+            yield self._stratum(float(value), mine, self.timed[same])
+
+    def _stratum(self, category: float | None, mine: Ints, timed: Floats) -> RunStratum:
+        parameters = self.params.shape[1]
+        label = f"{parameters} {'' if category is None else repr(category)} {self.event}"
+        terms = self.formula.terms if self.formula is not None else ()
+        stratum = Stratum(label, self.params[mine], timed, terms, self.replicates)
+        return RunStratum(self.event, parameters, category, self.rows[mine], stratum)
+
+
+def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iterator[str]:
+    """Yield a sentence for each formula that matches an event, but not its parameters."""
+    for event, parameters in dict.fromkeys((one.event, one.parameters) for one in strata):
+        yield from formulas.misfits(event, parameters)
+
+
+def name_of(event: str, parameters: int, category: float | None) -> str:
+    """Return how a report names a stratum."""
+    about = count_text(parameters, "parameter")
+    named = f"{printable(event)} ({about})"
+    return named if category is None else f"{named}, category {category:g}"

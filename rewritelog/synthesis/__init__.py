@@ -1,0 +1,1 @@
+"""Made log sets of any size, which pass every rule of their readers."""

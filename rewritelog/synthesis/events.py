@@ -1,0 +1,103 @@
+"""The bracketed kernels that made logs pretend to run, and their timing lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from rewritelog.synthesis.kernels import program
+
+_WORD = 2**64
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_TIMINGS_STREAM = 1 << 62
+_NAME_BYTES = 32
+_NOISE_STEPS, _NOISE_UNIT = 401, 10_000
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter: the integers it takes, and what it costs in picoseconds."""
+
+    low: int
+    span: int
+    linear: int
+    square: int = 0
+
+
+@dataclass(frozen=True)
+class SynthEvent:
+    """A bracketed kernel, whose true duration is a polynomial in its parameters."""
+
+    name: str
+    constant: int
+    """Picoseconds."""
+    params: tuple[Param, ...]
+
+    def picoseconds(self, values: tuple[int, ...]) -> int:
+        """Return the true duration on the machine that was timed."""
+        costs = zip(self.params, values, strict=True)
+        return self.constant + sum(p.linear * v + p.square * v * v for p, v in costs)
+
+    @property
+    def most_ns(self) -> int:
+        """The longest that a SEB with this kernel takes in a made log."""
+        longest = self.picoseconds(tuple(p.low + p.span - 1 for p in self.params))
+        noisy = longest * (program.NOISE_LEAST + program.NOISE_SPREAD) // program.NOISE_UNIT
+        begin = program.BEGIN_LEAST_NS + program.BEGIN_SPREAD_NS
+        return noisy + begin + program.TAIL_LEAST_NS + program.TAIL_SPREAD_NS
+
+
+EVENTS: Final = (
+    SynthEvent("Cell::pairForces", 1_200_000, (Param(40, 120, 25_000, 900), Param(5, 17, 180_000))),
+    SynthEvent("Cell::bonded", 800_000, (Param(40, 120, 400_000),)),
+    SynthEvent(
+        "Lattice::relax",
+        2_500_000,
+        (Param(8, 25, 150_000), Param(8, 25, 90_000, 4_000), Param(1, 6, 1_100_000)),
+    ),
+    SynthEvent("calc_self", 650_000, (Param(16, 112, 60_000, 250), Param(0, 9, 300_000))),
+)
+
+
+def event_table() -> dict[str, Any]:
+    """Return the events as the kernels take them."""
+    width = program.PARAM_LOW + max(len(e.params) for e in EVENTS) * program.EVENT_PARAM_SIZE
+    events = np.zeros((len(EVENTS), width), dtype=np.int64)
+    names = np.zeros((len(EVENTS), _NAME_BYTES), dtype=np.uint8)
+    for k, event in enumerate(EVENTS):
+        costs = [n for p in event.params for n in (p.low, p.span, p.linear, p.square)]
+        events[k, : len(costs) + 2] = [event.constant, len(event.params), *costs]
+        names[k, : len(event.name)] = np.frombuffer(event.name.encode(), dtype=np.uint8)
+    return {"events": events, "names": names}
+
+
+def timing_lines(seed: int, count: int) -> Iterator[str]:
+    """Yield timing lines of all events, with the noise of a real machine."""
+    for k in range(count):
+        event = EVENTS[k % len(EVENTS)]
+        draws = _draws((seed + _TIMINGS_STREAM + k * _GOLDEN) % _WORD)
+        values = tuple(p.low + next(draws) % p.span for p in event.params)
+        noise = sum(next(draws) % _NOISE_STEPS - _NOISE_STEPS // 2 for _ in range(3))
+        picoseconds = event.picoseconds(values) * (_NOISE_UNIT + noise) // _NOISE_UNIT
+        nanoseconds = (picoseconds + 500) // 1000
+        time = f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"
+        params = " ".join(f"{value}.000000" for value in values)
+        yield f"TRACEBIGSIM: event:{{ {event.name} }}  time:{{ {time} }}  params:{{ {params} }}\n"
+
+
+def _draws(state: int) -> Iterator[int]:
+    """Yield 31-bit words of splitmix64."""
+    state = _mix(state)
+    while True:
+        state = (state + _GOLDEN) % _WORD
+        yield _mix(state) >> 33
+
+
+def _mix(word: int) -> int:
+    word = (word ^ (word >> 30)) * _MIX_1 % _WORD
+    word = (word ^ (word >> 27)) * _MIX_2 % _WORD
+    return word ^ (word >> 31)

@@ -1,0 +1,1 @@
+"""Made timelines in closed form, and their bytes."""

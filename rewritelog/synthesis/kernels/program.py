@@ -1,0 +1,206 @@
+"""Made timelines: every SEB in closed form, so that no timeline needs to know any other.
+
+All PEs run the same iteration of `slots` SEBs over and over. What a SEB does is the row of its
+slot; how long it takes comes from a hash of seed, PE and position; when it starts from its slot.
+A message of iteration k starts a SEB of a neighbour in iteration k + 1, which computes the send
+time just as the sender does. Times are whole nanoseconds until they are written.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Ints
+from tracebigsim.compiled import inner
+
+(ROW_SENDS, ROW_FIRST_SEND, ROW_EVENT, ROW_STARTED, ROW_ROOT, ROW_BACKWARD, ROW_FORWARD,
+ ROW_AT_NS, ROW_LEAST_NS, ROW_SPREAD_NS, ROW_TIME_1, ROW_TIME_2) = range(12)  # fmt: skip
+ROW_SIZE = 12
+"""A row: messages, the number of the first, event (−1: no bracket), which starting message
+(−1: none), whether it starts of itself, dependencies, its start in the iteration, its duration
+without a bracket, and where in its bytes the times of its events stand (0: nowhere)."""
+
+NEIGHBOURS = 6
+OTHER_WORKER = 6
+"""The directions that messages go: ±x, ±y, ±z, and where a node has workers, the next of them."""
+
+EVENT_CONSTANT, EVENT_PARAMS = 0, 1
+EVENT_PARAM_SIZE = 4
+PARAM_LOW, PARAM_SPAN, PARAM_LINEAR, PARAM_SQUARE = range(2, 2 + EVENT_PARAM_SIZE)
+
+BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
+TAIL_LEAST_NS, TAIL_SPREAD_NS = 300, 900
+JITTER_NS = 64
+NOISE_LEAST, NOISE_SPREAD, NOISE_UNIT = 972, 105, 256_000
+"""The emulating machine takes four times an event's picoseconds, give or take a twentieth."""
+_LATENCY_NS, _LATENCY_STEP_NS = 155, 10
+EXTRA_COUNTER = 1 << 40
+"""What is hashed for an extra SEB instead of its position, with its iteration added."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S33 = (np.uint64(n) for n in (27, 30, 31, 33))
+
+
+class Program(NamedTuple):
+    """What all PEs run."""
+
+    seed: int
+    slots: int
+    """SEBs of an iteration; the rows after these are the extra SEB's and PE 0's first one's."""
+    length: int
+    """SEBs of a timeline without the extra ones."""
+    x: int
+    y: int
+    z: int
+    workers: int
+    directions: int
+    period_ns: int
+    sends: int
+    """Messages of an iteration."""
+    broadcasts: int
+    """Messages of PE 0's first SEB to every PE, which start the SEBs of iteration 0."""
+    largest: int
+    """The bytes of the largest SEB."""
+    rows: Ints
+    begins: Ints
+    """Where each row's SEB begins in `bytes`, and their end; shape (rows + 1,)."""
+    bytes: Bytes
+    """A SEB of each row, in which what differs is still to be written."""
+    starters: Ints
+    """The message that starts a SEB: slot, index in it, number; shape (started, 3)."""
+    events: Ints
+    """The bracketed events: picoseconds, number of parameters, then four integers for each."""
+    names: Bytes
+    """Their names, padded with NULs."""
+
+
+@inner
+def mix(word: np.uint64) -> np.uint64:
+    """Return the word of splitmix64 for a state."""
+    word = (word ^ (word >> _S30)) * _MIX_1
+    word = (word ^ (word >> _S27)) * _MIX_2
+    return word ^ (word >> _S31)
+
+
+@inner
+def key_of(seed: int, pe: int, counter: int) -> np.uint64:
+    """Return the hash that all draws of one SEB are made from."""
+    word = mix(np.uint64(seed) + _GOLDEN * np.uint64(pe + 1))
+    return mix(word + _GOLDEN * np.uint64(counter + 1))
+
+
+@inner
+def draw(key: np.uint64, which: int, span: int) -> int:
+    """Return an integer from 0 to below `span`, which is less than 2³¹."""
+    return int(mix(key + _GOLDEN * np.uint64(which + 1)) >> _S33) % span
+
+
+@inner
+def event_param(events: Ints, event: int, which: int, key: np.uint64) -> int:
+    """Return a parameter of an event."""
+    at = which * EVENT_PARAM_SIZE
+    return int(events[event, at + PARAM_LOW] + draw(key, 4 + which, events[event, at + PARAM_SPAN]))
+
+
+@inner
+def event_picoseconds(events: Ints, event: int, key: np.uint64) -> int:
+    """Return the true duration of an event: a polynomial in its parameters."""
+    total = int(events[event, EVENT_CONSTANT])
+    for which in range(events[event, EVENT_PARAMS]):
+        at = which * EVENT_PARAM_SIZE
+        value = event_param(events, event, which, key)
+        total += value * (
+            events[event, at + PARAM_LINEAR] + value * events[event, at + PARAM_SQUARE]
+        )
+    return total
+
+
+@inner
+def regions(program: Program, row: int, key: np.uint64) -> tuple[int, int, int]:
+    """Return the lengths in ns before, in and after a SEB's bracket; 0, 0 where it has none."""
+    event = program.rows[row, ROW_EVENT]
+    if event < 0:
+        spread = program.rows[row, ROW_SPREAD_NS]
+        return program.rows[row, ROW_LEAST_NS] + draw(key, 1, spread + 1), 0, 0
+    noise = NOISE_LEAST + draw(key, 2, NOISE_SPREAD)
+    return (
+        BEGIN_LEAST_NS + draw(key, 1, BEGIN_SPREAD_NS),
+        max(1, event_picoseconds(program.events, event, key) * noise // NOISE_UNIT),
+        TAIL_LEAST_NS + draw(key, 3, TAIL_SPREAD_NS),
+    )
+
+
+@inner
+def start_ns(program: Program, row: int, iteration: int, key: np.uint64) -> int:
+    """Return when a SEB starts."""
+    at = iteration * program.period_ns + program.rows[row, ROW_AT_NS]
+    return int(at + draw(key, 0, JITTER_NS))
+
+
+@inner
+def send_offset(begin: int, middle: int, tail: int, which: int, count: int) -> int:
+    """Return how long after its SEB's start the message `which` of `count` is sent, in ns.
+
+    Of several messages of a bracketed SEB the first goes before the bracket, the last after it.
+    """
+    if middle == 0:
+        return begin * (which + 1) // (count + 1)
+    if count > 1 and which == 0:
+        return begin // 2
+    if count > 1 and which == count - 1:
+        return begin + middle + tail // 2
+    return begin + middle * (which + 1) // (count + 1)
+
+
+@inner
+def send_ns(program: Program, pe: int, iteration: int, slot: int, which: int) -> int:
+    """Return when any PE sends the message `which` of any SEB."""
+    count = program.rows[slot, ROW_SENDS]
+    if pe == 0 and iteration == 0 and slot == 0:
+        count += program.broadcasts
+    key = key_of(program.seed, pe, iteration * program.slots + slot)
+    begin, middle, tail = regions(program, slot, key)
+    start = start_ns(program, slot, iteration, key)
+    return start + send_offset(begin, middle, tail, which, count)
+
+
+@inner
+def neighbour(program: Program, pe: int, direction: int, sign: int) -> int:
+    """Return the PE that lies in a direction on the torus, or with `sign` −1 against it."""
+    node, worker = pe // program.workers, pe % program.workers
+    if direction == OTHER_WORKER:
+        return node * program.workers + (worker + sign) % program.workers
+    step = sign if direction % 2 == 0 else -sign
+    x = node % program.x
+    y = node // program.x % program.y
+    z = node // (program.x * program.y)
+    if direction // 2 == 0:
+        x = (x + step) % program.x
+    elif direction // 2 == 1:
+        y = (y + step) % program.y
+    else:
+        z = (z + step) % program.z
+    return (x + program.x * (y + program.y * z)) * program.workers + worker
+
+
+@inner
+def latency_ns(program: Program, sender: int, receiver: int, direction: int) -> int:
+    """Return how long a message is on its way."""
+    if sender // program.workers == receiver // program.workers:
+        return 0
+    return _LATENCY_NS + _LATENCY_STEP_NS * direction
+
+
+@inner
+def first_number(program: Program, pe: int) -> int:
+    """Return the number of the first message that a PE sends to a neighbour."""
+    return program.broadcasts if pe == 0 else 0
+
+
+@inner
+def has_extra(program: Program, pe: int, iteration: int) -> bool:
+    """Return whether a PE has an extra SEB after an iteration: every other time or so."""
+    return draw(key_of(program.seed, pe, EXTRA_COUNTER + iteration), 1, 2) == 1

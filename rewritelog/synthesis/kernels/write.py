@@ -1,0 +1,318 @@
+"""The writing of made timelines: SEBs copied from the rows' bytes, and what differs filled in.
+
+What the SEBs do and when is `synth_program`'s; times become seconds here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Ints
+from rewritelog.kernels.raw import store_f8
+from rewritelog.synthesis.kernels.program import (
+    EVENT_PARAMS,
+    EXTRA_COUNTER,
+    ROW_BACKWARD,
+    ROW_EVENT,
+    ROW_FIRST_SEND,
+    ROW_FORWARD,
+    ROW_ROOT,
+    ROW_SENDS,
+    ROW_STARTED,
+    ROW_TIME_1,
+    ROW_TIME_2,
+    Program,
+    event_param,
+    first_number,
+    has_extra,
+    key_of,
+    latency_ns,
+    neighbour,
+    regions,
+    send_ns,
+    send_offset,
+    start_ns,
+)
+from tracebigsim.compiled import inner, kernel
+
+(POSITION, EXTRA, INDEX, EFFECTIVE_NS, TEXT, MESSAGES, RECORDS) = range(7)
+STATE_SIZE = 7
+"""Where the writing of a timeline stands: the next slot of all its iterations, whether an extra
+SEB comes before it, the next SEB index, the last starting time, and counts."""
+
+LINE_BYTES = 256
+"""No param line is longer."""
+
+_NS_PER_S = 1e9
+_TO_EVENT = np.frombuffer(b" TRACEBIGSIM: event:{ ", dtype=np.uint8)
+_TO_SEQNO = np.frombuffer(b" } seqno: { ", dtype=np.uint8)
+_TO_PARAMS = np.frombuffer(b" }    params:{ ", dtype=np.uint8)
+_AFTER_PARAM = np.frombuffer(b".000000 ", dtype=np.uint8)
+_LINE_END = np.frombuffer(b"}\n", dtype=np.uint8)
+
+
+class Fields(NamedTuple):
+    """Where the fields stand that differ from SEB to SEB, in bytes."""
+
+    swap: bool
+    big: bool
+    """Whether integers are big-endian."""
+    messages: int
+    """Where the first message stands in a SEB."""
+    message: int
+    """The size of a message."""
+    seqno: int
+    src_pe: int
+    msg_id: int
+    recv: int
+    effective: int
+    start: int
+    exec: int
+    end: int
+    message_id: int
+    message_node: int
+    message_send: int
+    message_recv: int
+    message_worker: int
+
+
+@inner
+def store_integer(buf: Bytes, at: int, value: int, size: int, big: bool) -> None:
+    """Write an integer of `size` bytes at `at`."""
+    for k in range(size):
+        buf[at + (size - 1 - k if big else k)] = (value >> (8 * k)) & 255
+
+
+@inner
+def write_times(
+    buf: Bytes, at: int, fields: Fields, start: int, duration: int, unclosed: bool
+) -> None:
+    """Write when a SEB starts and ends, given in ns."""
+    begin, end = start / _NS_PER_S, (start + duration) / _NS_PER_S
+    store_f8(buf, at + fields.start, begin, fields.swap)
+    store_f8(buf, at + fields.exec, 0.0 if unclosed else end - begin, fields.swap)
+    store_f8(buf, at + fields.end, -1.0 if unclosed else end, fields.swap)
+
+
+@inner
+def starting_message(
+    program: Program, pe: int, iteration: int, started: int
+) -> tuple[int, int, int]:
+    """Return who sent the message that starts a SEB, its number, and when it comes in ns."""
+    if iteration == 0:
+        return 0, started - 1, send_ns(program, 0, 0, 0, started - 1)
+    slot = program.starters[started, 0]
+    which = program.starters[started, 1]
+    send = program.starters[started, 2]
+    direction = send % program.directions
+    sender = neighbour(program, pe, direction, -1)
+    number = first_number(program, sender) + (iteration - 1) * program.sends + send
+    if sender == 0 and iteration == 1 and slot == 0:
+        which += program.broadcasts
+    sent = send_ns(program, sender, iteration - 1, slot, which)
+    return sender, number, sent + latency_ns(program, sender, pe, direction)
+
+
+@inner
+def write_starter(
+    buf: Bytes, at: int, program: Program, fields: Fields, pe: int, row: int, iteration: int,
+    start: int, state: Ints,
+) -> None:  # fmt: skip
+    """Write what started a SEB, and when that came."""
+    started = program.rows[row, ROW_STARTED]
+    depends = False
+    if state[POSITION] == 0 and state[EXTRA] == 0:
+        state[EFFECTIVE_NS] = 0
+    elif program.rows[row, ROW_ROOT] == 1:
+        state[EFFECTIVE_NS] = start
+    elif started >= 0:
+        sender, number, came = starting_message(program, pe, iteration, started)
+        store_integer(buf, at + fields.src_pe, sender, 4, fields.big)
+        store_integer(buf, at + fields.msg_id, number, 4, fields.big)
+        state[EFFECTIVE_NS] = came
+    else:
+        depends = True
+    effective = state[EFFECTIVE_NS] / _NS_PER_S
+    store_f8(buf, at + fields.recv, -1.0 if depends else effective, fields.swap)
+    store_f8(buf, at + fields.effective, effective, fields.swap)
+
+
+@inner
+def write_messages(
+    buf: Bytes, at: int, program: Program, fields: Fields, pe: int, row: int, iteration: int,
+    start: int, begin: int, middle: int, tail: int,
+) -> int:  # fmt: skip
+    """Write what a SEB sends; return how many messages it has."""
+    to_all = program.broadcasts if row == program.slots + 1 else 0
+    count = to_all + program.rows[row, ROW_SENDS]
+    place = at + fields.messages
+    for which in range(count):
+        sent = start + send_offset(begin, middle, tail, which, count)
+        number, came = which, sent
+        if which >= to_all:
+            send = program.rows[row, ROW_FIRST_SEND] + which - to_all
+            direction = send % program.directions
+            receiver = neighbour(program, pe, direction, 1)
+            number = first_number(program, pe) + iteration * program.sends + send
+            came += latency_ns(program, pe, receiver, direction)
+            node, worker = receiver // program.workers, receiver % program.workers
+            store_integer(buf, place + fields.message_node, node, 4, fields.big)
+            store_integer(buf, place + fields.message_worker, worker, 2, fields.big)
+        store_integer(buf, place + fields.message_id, number, 4, fields.big)
+        store_f8(buf, place + fields.message_send, sent / _NS_PER_S, fields.swap)
+        store_f8(buf, place + fields.message_recv, came / _NS_PER_S, fields.swap)
+        place += fields.message
+    return count
+
+
+@inner
+def write_event_times(
+    buf: Bytes, at: int, rows: Ints, row: int, swap: bool, start: int, begin: int, middle: int
+) -> None:
+    """Write when the events of a SEB are: at the bracket's bounds, or half-way through."""
+    if rows[row, ROW_TIME_1] > 0:
+        offset = begin if rows[row, ROW_EVENT] >= 0 else begin // 2
+        time = (start + offset) / _NS_PER_S - start / _NS_PER_S
+        store_f8(buf, at + rows[row, ROW_TIME_1], time, swap)
+    if rows[row, ROW_TIME_2] > 0:
+        time = (start + begin + middle) / _NS_PER_S - start / _NS_PER_S
+        store_f8(buf, at + rows[row, ROW_TIME_2], time, swap)
+
+
+@inner
+def write_dependencies(
+    buf: Bytes, end: int, rows: Ints, row: int, big: bool, index: int, following: int
+) -> int:
+    """Write the lists that end a SEB at `end`; return where it ends when all there is follows.
+
+    Only `following` more SEBs can depend on it.
+    """
+    forward = rows[row, ROW_FORWARD]
+    left = min(forward, following)
+    place = end - 4 * forward - 4
+    for k in range(rows[row, ROW_BACKWARD]):
+        store_integer(buf, place - 4 * (k + 1), index - 1 - k, 4, big)
+    store_integer(buf, place, left, 4, big)
+    for k in range(left):
+        store_integer(buf, place + 4 * (k + 1), index + 1 + k, 4, big)
+    return int(end - 4 * (forward - left))
+
+
+@inner
+def put_bytes(text: Bytes, at: int, source: Bytes) -> int:
+    """Write bytes; return where they end."""
+    for k in range(len(source)):
+        text[at + k] = source[k]
+    return at + len(source)
+
+
+@inner
+def put_digits(text: Bytes, at: int, value: int) -> int:
+    """Write a number that is not negative; return where it ends."""
+    end, rest = at + 1, value // 10
+    while rest > 0:
+        end += 1
+        rest //= 10
+    for k in range(end - 1, at - 1, -1):
+        text[k] = 48 + value % 10
+        value //= 10
+    return end
+
+
+@inner
+def put_line(text: Bytes, at: int, program: Program, event: int, key: np.uint64, index: int) -> int:
+    """Write the param line of a bracket; return where it ends."""
+    at = put_bytes(text, put_digits(text, at, index), _TO_EVENT)
+    for k in range(program.names.shape[1]):
+        if program.names[event, k] != 0:
+            text[at] = program.names[event, k]
+            at += 1
+    at = put_bytes(text, put_digits(text, put_bytes(text, at, _TO_SEQNO), index), _TO_PARAMS)
+    for which in range(program.events[event, EVENT_PARAMS]):
+        value = event_param(program.events, event, which, key)
+        at = put_bytes(text, put_digits(text, at, value), _AFTER_PARAM)
+    return put_bytes(text, at, _LINE_END)
+
+
+@inner
+def write_seb(
+    buf: Bytes, at: int, text: Bytes, program: Program, fields: Fields, pe: int, total: int,
+    state: Ints,
+) -> int:  # fmt: skip
+    """Write the next SEB of a timeline and its param line; return where the SEB ends."""
+    position, index = state[POSITION], state[INDEX]
+    extra = state[EXTRA] == 1
+    iteration = (position - 1 if extra else position) // program.slots
+    slot = program.slots if extra else position % program.slots
+    row = program.slots + 1 if pe == 0 and position == 0 else slot
+    key = key_of(program.seed, pe, EXTRA_COUNTER + iteration if extra else position)
+    size = program.begins[row + 1] - program.begins[row]
+    for k in range(size):
+        buf[at + k] = program.bytes[program.begins[row] + k]
+    begin, middle, tail = regions(program, row, key)
+    start = start_ns(program, row, iteration, key)
+    unclosed = pe == 0 and index == total - 1
+    store_integer(buf, at + fields.seqno, index, 4, fields.big)
+    write_times(buf, at, fields, start, begin + middle + tail, unclosed)
+    write_starter(buf, at, program, fields, pe, row, iteration, start, state)
+    state[MESSAGES] += write_messages(
+        buf, at, program, fields, pe, row, iteration, start, begin, middle, tail
+    )
+    write_event_times(buf, at, program.rows, row, fields.swap, start, begin, middle)
+    if program.rows[row, ROW_EVENT] >= 0:
+        state[TEXT] = put_line(text, state[TEXT], program, program.rows[row, ROW_EVENT], key, index)
+        state[RECORDS] += 1
+    following = max(program.length - position - 1, 0)
+    return write_dependencies(buf, at + size, program.rows, row, fields.big, index, following)
+
+
+@inner
+def write_some(
+    buf: Bytes, text: Bytes, program: Program, fields: Fields, pe: int, total: int, state: Ints
+) -> int:
+    """Do what `write_sebs` does."""
+    at = 0
+    while (
+        state[INDEX] < total
+        and at + program.largest <= len(buf)
+        and state[TEXT] + LINE_BYTES <= len(text)
+    ):
+        at = write_seb(buf, at, text, program, fields, pe, total, state)
+        state[INDEX] += 1
+        if state[EXTRA] == 1:
+            state[EXTRA] = 0
+            continue
+        state[POSITION] += 1
+        if state[POSITION] % program.slots == 0:
+            iteration = state[POSITION] // program.slots - 1
+            state[EXTRA] = 1 if has_extra(program, pe, iteration) else 0
+    return at
+
+
+@kernel
+def write_sebs(
+    buf: Bytes, text: Bytes, program: Program, fields: Fields, pe: int, total: int, state: Ints
+) -> int:
+    """Write the next SEBs of a timeline into `buf`; return how many bytes they have.
+
+    Param lines go to `text` from `state[TEXT]` on. It stops where either has no room left for
+    the largest SEB, or at the timeline's end, when `state[INDEX]` is `total`.
+    """
+    return write_some(buf, text, program, fields, pe, total, state)
+
+
+@inner
+def count_extras(program: Program, pe: int) -> int:
+    """Return how many extra SEBs the timeline of a PE has."""
+    extras = 0
+    for iteration in range(program.length // program.slots):
+        extras += has_extra(program, pe, iteration)
+    return extras
+
+
+@kernel
+def timeline_sebs(program: Program, pe: int) -> int:
+    """Return how many SEBs the timeline of a PE has."""
+    return program.length + count_extras(program, pe)

@@ -1,0 +1,326 @@
+"""What a made log set holds: the machine, the iteration that all PEs run, and its bytes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.errors import UsageError
+from rewritelog.format import ByteOrder, Layout, layout
+from rewritelog.format.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
+from rewritelog.synthesis.events import EVENTS, event_table
+from rewritelog.synthesis.kernels import program
+from rewritelog.synthesis.kernels import write as kernels
+
+_MOST_SLOTS, _LEAST_SLOTS = 64, 40
+_EXTRAS = 0.5
+"""Extra SEBs after an iteration, on average."""
+_SENDS_OF_BRACKET = 4
+_STARTED_TOGETHER = 3
+_LONGEST_CHAIN = 6
+_EVERY_ZERO_LENGTH = 7
+_GAP_NS = 2000
+"""Longer than any message is on its way."""
+_INT_LIMIT = 2**31
+_OFFSET_LIMIT = 2**32
+_MESSAGES_LIMIT = 1000.0
+_SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
+"""The least and the range of the durations of SEBs without brackets."""
+_CHAIN_NAMES = ("user_code", "AMPI_SEND", "AMPI_SEND_END", "split-broadcast", "user_code",
+                "AMPI_Allreduce", "end-broadcast")  # fmt: skip
+_ALLREDUCE, _ALLREDUCE_BYTES = 2, 8
+_PRINT = 2, b"user code at work\n\0"
+_MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
+
+
+@dataclass(frozen=True)
+class SynthOptions:
+    """What to make; the defaults have the proportions of real logs."""
+
+    pes: int = 16
+    """Emulated PEs, a multiple of `wth`."""
+    sebs: int = 1000
+    """SEBs of a PE, on average."""
+    messages: float = 0.6
+    """Messages of a SEB, on average."""
+    files: int = 2
+    """Timeline files, at most as many as nodes."""
+    wth: int = 1
+    """Worker threads of a node."""
+    seed: int = 1
+    """The same seed gives the same bytes, from 0 to below 2⁶³."""
+    order: ByteOrder = "little"
+    log_version: int = LOG_VERSIONS[-1]
+    bracketed: float = 0.0926
+    """The share of SEBs that have a bracket and a param record, from 0 to 1."""
+    timings: int = 600
+    """Timing lines of the events."""
+
+    @property
+    def nodes(self) -> int:
+        """The number of emulated nodes."""
+        return self.pes // self.wth
+
+
+def check_options(options: SynthOptions) -> None:
+    """Raise `UsageError` that names the option for what cannot be made."""
+    _check_range("pes", options.pes, 1, _INT_LIMIT)
+    _check_range("wth", options.wth, 1, _INT_LIMIT)
+    if options.pes % options.wth:
+        raise UsageError(f"pes: {options.pes} is no multiple of wth, {options.wth}")
+    _check_range("files", options.files, 1, options.nodes + 1, " (the number of nodes)")
+    _check_range("sebs", options.sebs, 1, _INT_LIMIT)
+    _check_range("seed", options.seed, 0, 2**63)
+    _check_range("timings", options.timings, 0, _INT_LIMIT)
+    _check_range("log_version", options.log_version, LOG_VERSIONS[0], LOG_VERSIONS[-1] + 1)
+    if options.order not in get_args(ByteOrder):
+        raise UsageError(f"order: {options.order!r} is neither 'little' nor 'big'")
+    if not 0.0 <= options.messages <= _MESSAGES_LIMIT:
+        raise UsageError(f"messages: {options.messages} is not from 0 to {_MESSAGES_LIMIT:.0f}")
+    if not 0.0 <= options.bracketed <= 1.0:
+        raise UsageError(f"bracketed: {options.bracketed} is not from 0 to 1")
+
+
+def _check_range(name: str, value: int, least: int, limit: int, why: str = "") -> None:
+    if not least <= value < limit:
+        raise UsageError(f"{name}: {value} is not from {least} to {limit - 1}{why}")
+
+
+def machine_shape(nodes: int) -> tuple[int, int, int]:
+    """Return x ≥ y ≥ z with x·y·z = nodes, as near to a cube as the divisors allow."""
+    z = _divisor_below(nodes, round(nodes ** (1 / 3)))
+    y = _divisor_below(nodes // z, math.isqrt(nodes // z))
+    z, y, x = sorted((z, y, nodes // z // y))
+    return x, y, z
+
+
+def _divisor_below(number: int, most: int) -> int:
+    return next(n for n in range(max(most, 1), 0, -1) if number % n == 0)
+
+
+@dataclass
+class Slot:
+    """A SEB of the iteration."""
+
+    sends: int = 0
+    event: int = -1
+    started: int = -1
+    root: bool = False
+    backward: int = 0
+    forward: int = 0
+    name: str = "msgep"
+    zero_length: bool = False
+
+    @property
+    def duration_ns(self) -> tuple[int, int]:
+        """The least duration, and how much longer it can be, where there is no bracket."""
+        if self.zero_length:
+            return 0, 0
+        return _LONG_NS if self.name == "user_code" else _SHORT_NS
+
+    @property
+    def most_ns(self) -> int:
+        """The time that is set aside for it."""
+        if self.event < 0:
+            return sum(self.duration_ns) + program.JITTER_NS
+        return EVENTS[self.event].most_ns + program.JITTER_NS
+
+
+class Iteration(NamedTuple):
+    """What every PE runs over and over."""
+
+    slots: list[Slot]
+    starters: list[tuple[int, int, int]]
+    """For each started SEB the message that starts it: slot, index in it, and number."""
+
+
+def iteration_of(options: SynthOptions) -> Iteration:
+    """Lay out the iteration: brackets, who starts whom, chains of dependencies, messages."""
+    count = _slot_count(options)
+    slots = [Slot() for _ in range(count)]
+    bracketed = _share(options.bracketed, count)
+    for k in range(min(bracketed, count)):
+        slots[(2 * k + 1) * count // (2 * bracketed)].event = k % len(EVENTS)
+    sends = _share(options.messages, count)
+    started = min(sends, count - count // 5)
+    for k in range(started):
+        first = k - k % _STARTED_TOGETHER
+        slots[-(-first * count // started) + k % _STARTED_TOGETHER].started = k
+    _make_chains(slots)
+    _spread_sends(slots, sends)
+    sources = [(at, which) for at, slot in enumerate(slots) for which in range(slot.sends)]
+    numbers = [k * sends // started for k in range(started)]
+    return Iteration(slots, [(*sources[number], number) for number in numbers])
+
+
+def _slot_count(options: SynthOptions) -> int:
+    """Return the number of slots that comes nearest to the shares, or fewer for few SEBs."""
+    if options.sebs < 3 * _LEAST_SLOTS:
+        return max(options.sebs // 3, min(options.sebs, 8))
+    shares = options.bracketed, options.messages
+
+    def miss(count: int) -> float:
+        return sum(abs(_share(share, count) / (count + _EXTRAS) - share) for share in shares)
+
+    return min(range(_LEAST_SLOTS, _MOST_SLOTS + 1), key=miss)
+
+
+def _share(share: float, count: int) -> int:
+    return max(round(share * (count + _EXTRAS)), 1) if share > 0 else 0
+
+
+def _make_chains(slots: list[Slot]) -> None:
+    """Let each SEB that no message starts depend on the one before it, or start of itself."""
+    depth = plain = 0
+    for at, slot in enumerate(slots):
+        is_plain = slot.started < 0 and slot.event < 0
+        plain += is_plain
+        idle = is_plain and plain % _EVERY_ZERO_LENGTH == 0
+        depth += 1
+        if slot.started >= 0 or at == 0:
+            depth, slot.root = 0, slot.started < 0
+        elif idle or depth == _LONGEST_CHAIN:
+            depth, slot.root = 0, True
+            slot.name, slot.zero_length = ("addMsg", True) if is_plain else ("msgep", False)
+        else:
+            slot.backward = 2 if depth == 2 else 1
+            slot.name = _CHAIN_NAMES[plain % len(_CHAIN_NAMES)] if is_plain else "msgep"
+            for back in range(1, slot.backward + 1):
+                slots[at - back].forward += 1
+
+
+def _spread_sends(slots: list[Slot], sends: int) -> None:
+    left = sends
+    for slot in slots:
+        if slot.event >= 0:
+            slot.sends = min(left, _SENDS_OF_BRACKET)
+            left -= slot.sends
+    for k in range(left):
+        slots[(2 * k + 1) * len(slots) // (2 * left)].sends += 1
+
+
+def program_of(options: SynthOptions) -> program.Program:
+    """Return what the kernels run; raise `UsageError` where a timeline would be too large."""
+    iteration = iteration_of(options)
+    slots, starters = iteration
+    first = replace(slots[0])
+    extra = Slot(root=True, name="addMsg", zero_length=True)
+    broadcasts = max(len(starters) - 1, 0)
+    lay = layout(options.log_version, options.order)
+    records = [_seb_bytes(slot, lay) for slot in (*slots, extra)]
+    records.append(_seb_bytes(first, lay, broadcasts, flag=1))
+    rows, period_ns = _rows([*slots, extra, first], len(slots), lay, broadcasts)
+    begins = np.concatenate([[0], np.cumsum([len(record) for record in records])])
+    count = len(slots)
+    length = max(1, round(options.sebs * count / (count + _EXTRAS)))
+    sends = sum(slot.sends for slot in slots)
+    _check_size(length // count + 1, sum(len(r) for r in records), sends, broadcasts)
+    x, y, z = machine_shape(options.nodes)
+    return program.Program(
+        seed=options.seed, slots=count, length=length, x=x, y=y, z=z, workers=options.wth,
+        directions=program.NEIGHBOURS + (options.wth > 1), period_ns=period_ns, sends=sends,
+        broadcasts=broadcasts, largest=max(len(record) for record in records), rows=rows,
+        begins=begins.astype(np.int64), bytes=np.frombuffer(b"".join(records), np.uint8).copy(),
+        starters=np.array(starters, dtype=np.int64).reshape(-1, 3), **event_table(),
+    )  # fmt: skip
+
+
+def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -> None:
+    if iterations * size_bytes >= _OFFSET_LIMIT:
+        raise UsageError("sebs: a timeline of so many SEBs would have 4 GiB or more")
+    if iterations * sends + broadcasts >= _INT_LIMIT:
+        raise UsageError("messages: a PE would send more than message numbers can tell apart")
+
+
+def _rows(
+    slots: list[Slot], count: int, lay: Layout, broadcasts: int
+) -> tuple[NDArray[np.int64], int]:
+    """Return the rows of the slots, and how long an iteration takes in ns."""
+    rows = np.zeros((len(slots), program.ROW_SIZE), dtype=np.int64)
+    at_ns = number = 0
+    for k, slot in enumerate(slots):
+        if k == count + 1:
+            rows[k] = rows[0]
+        else:
+            rows[k] = (
+                slot.sends, number, slot.event, slot.started, slot.root, slot.backward,
+                slot.forward, at_ns, *slot.duration_ns, 0, 0,
+            )  # fmt: skip
+        number += slot.sends
+        at_ns += slot.most_ns
+        messages = slot.sends + (broadcasts if k == count + 1 else 0)
+        rows[k, program.ROW_TIME_1 :] = _event_places(slot, lay, messages)
+    return rows, int(rows[count, program.ROW_AT_NS]) + program.JITTER_NS + _GAP_NS
+
+
+def _events(slot: Slot) -> list[tuple[int, bytes]]:
+    if slot.event >= 0:
+        return list(_MARKS)
+    return [_PRINT] if slot.name == "user_code" else []
+
+
+def _event_places(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
+    """Return where the times of a SEB's events stand in its bytes; 0 where it has none."""
+    sizes = lay.kernel
+    places = [0, 0]
+    at = sizes.seb_head + 2 * sizes.count_bytes + messages * sizes.message
+    for k, (_, text) in enumerate(_events(slot)):
+        places[k] = at + sizes.event_time
+        at += sizes.event_head + sizes.count_bytes + len(text)
+    return places[0], places[1]
+
+
+def _seb_bytes(slot: Slot, lay: Layout, broadcasts: int = 0, flag: int = 0) -> bytes:
+    """Return a SEB as the declaration writes it, with what differs from SEB to SEB left open."""
+    allreduce = slot.name == "AMPI_Allreduce"
+    chare = slot.event >= 0
+    indices = lay.seb["obj_id"].shape[0] if "obj_id" in (lay.seb.names or ()) else 0
+    fields: dict[str, Any] = {
+        "ep": 2 if slot.started >= 0 else -1, "seqno": 0, "src_pe": -1, "msg_id": -1,
+        "mpi_op": _ALLREDUCE if allreduce else 0,
+        "mpi_size": _ALLREDUCE_BYTES if allreduce else 0,
+        "charm_ep": 139 if chare else -1, "recv_time": 0.0, "eff_recv_time": 0.0,
+        "start_time": 0.0, "exec_time": 0.0, "end_time": 0.0, "flag": flag,
+        "name": slot.name.encode().ljust(NAME_BYTES, b"\0"),
+        "obj_id": [0 if chare else -1] * indices,
+        "messages": [_message(k, -1, 112) for k in range(broadcasts)]
+        + [_message(k, 0, 128 + 88 * k) for k in range(slot.sends)],
+        "events": [{"type": kind, "r_time": 0.0, "data": text} for kind, text in _events(slot)],
+        "backward": [0] * slot.backward, "forward": [0] * slot.forward,
+    }  # fmt: skip
+    return bytes(seb_struct(lay.log_version, lay.order).build(fields))
+
+
+def _message(number: int, node: int, size: int) -> dict[str, Any]:
+    return {"msg_id": number, "dst_node": node, "send_time": 0.0, "recv_time": 0.0,
+            "tid": min(node, 0), "size": size, "group": 1}  # fmt: skip
+
+
+def kernel_fields(options: SynthOptions) -> kernels.Fields:
+    """Return where the fields stand that differ from SEB to SEB."""
+    lay = layout(options.log_version, options.order)
+
+    def seb(name: str) -> int:
+        return _place(lay.seb, name)
+
+    def message(name: str) -> int:
+        return _place(lay.message, name)
+
+    return kernels.Fields(
+        swap=lay.kernel.swap, big=options.order == "big",
+        messages=lay.kernel.seb_head + lay.kernel.count_bytes, message=lay.kernel.message,
+        seqno=seb("seqno"), src_pe=seb("src_pe"), msg_id=seb("msg_id"), recv=seb("recv_time"),
+        effective=seb("eff_recv_time"), start=seb("start_time"), exec=seb("exec_time"),
+        end=seb("end_time"), message_id=message("msg_id"), message_node=message("dst_node"),
+        message_send=message("send_time"), message_recv=message("recv_time"),
+        message_worker=message("tid"),
+    )  # fmt: skip
+
+
+def _place(dtype: np.dtype[Any], name: str) -> int:
+    fields: Any = dtype.fields
+    return int(fields[name][1])

@@ -1,0 +1,176 @@
+"""Timing lines of files, gathered into the samples that a model is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.errors import TimingError
+from rewritelog.logs.params import Columns
+from rewritelog.models.base import EventTimings
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
+from tracebigsim.errors import TraceFileError
+from tracebigsim.files import scan_file
+from tracebigsim.lines import LineTable, TimeUnit
+
+
+@dataclass(frozen=True)
+class TimingsRead:
+    """The samples of some files, and what could not be used."""
+
+    timings: tuple[EventTimings, ...]
+    lines: int
+    """Timing lines that became samples."""
+    untimed: int
+    """Lines without a time."""
+    faulty: int
+    """Torn or malformed lines."""
+    faults: tuple[str, ...]
+    """The first few of them, as `file:line: problem: text`."""
+    columns: Columns = "params"
+    """What the columns of the samples are."""
+    uncounted: int = 0
+    """Lines with a time but without counters, where these are the columns."""
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return a sentence for each thing that a user should know of."""
+        said = []
+        if self.faulty:
+            shown = "; ".join(self.faults)
+            said.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
+        if self.untimed:
+            said.append(f"{count_text(self.untimed, 'line')} without a time left out of the fit")
+        if self.uncounted:
+            said.append(
+                f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
+                "the fit: count them in the timed run too, or choose a model of parameters"
+            )
+        return (*said, *self._mixed_counts())
+
+    def _mixed_counts(self) -> Iterable[str]:
+        by_event: dict[str, list[EventTimings]] = {}
+        for samples in self.timings:
+            by_event.setdefault(samples.event, []).append(samples)
+        for event, groups in by_event.items():
+            if len(groups) > 1:
+                counts = ", ".join(
+                    f"{group.params.shape[1]} in {count_text(len(group.seconds), 'line')}"
+                    for group in groups
+                )
+                what = "counters" if self.columns == "counters" else "parameters"
+                yield (
+                    f"event {printable(event)!r} is timed with different numbers of {what} "
+                    f"({counts}); each is a fit of its own"
+                )
+
+
+def read_timings(
+    paths: Iterable[Path],
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+    columns: Columns = "params",
+) -> TimingsRead:
+    """Read the timing lines of files, plain or gzip, among whatever else stands in them.
+
+    The samples' tables have the lines' parameters for columns, or their counters; lines without
+    counters are then no samples.
+    Raise `TimingError` for a file that cannot be read, for cycles without a clock, for files
+    without any timing line, and with `strict` for the first malformed line.
+    """
+    gathered = _Gathered(columns)
+    for path in paths:
+        try:
+            for table in scan_file(path):
+                _refuse_faults(path, table, strict=strict)
+                gathered.add(path, table, clock_hz)
+        except TraceFileError as error:
+            raise TimingError(str(error)) from error
+    read = gathered.finished()
+    if not read.timings:
+        names = ", ".join(str(path) for path in paths)
+        what = "timing line with counters" if columns == "counters" else "timing line"
+        raise TimingError(f"{names}: no {what} found" + "".join(
+            f"; {warning}" for warning in read.warnings()
+        ))  # fmt: skip
+    return read
+
+
+def _refuse_faults(path: Path, table: LineTable, *, strict: bool) -> None:
+    if strict and table.faults:
+        fault = table.faults[0]
+        raise TimingError(fault_text(path, fault.line, fault.problem, fault.text))
+
+
+class _Gathered:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._parts: dict[tuple[str, int], list[tuple[Floats, Floats]]] = {}
+        self._untimed = self._uncounted = 0
+        self._faulty = 0
+        self._faults: list[str] = []
+
+    def add(self, path: Path, table: LineTable, clock_hz: float | None) -> None:
+        self._faulty += table.fault_count
+        for fault in table.faults[: FAULTS_SHOWN - len(self._faults)]:
+            self._faults.append(fault_text(path, fault.line, fault.problem, fault.text))
+        timed = table.time_unit != TimeUnit.NONE
+        self._untimed += int(np.count_nonzero(~timed))
+        seconds = seconds_of(path, table, clock_hz)
+        if self._columns == "counters":
+            counted = np.diff(table.counter_start) > 0
+            self._uncounted += int(np.count_nonzero(timed & ~counted))
+            timed &= counted
+        for event, rows, params in line_groups(table, self._columns, timed):
+            self._parts.setdefault((event, params.shape[1]), []).append((params, seconds[rows]))
+
+    def finished(self) -> TimingsRead:
+        timings = tuple(
+            EventTimings(
+                event,
+                np.concatenate([params for params, _ in parts]),
+                np.concatenate([seconds for _, seconds in parts]),
+            )
+            for (event, _), parts in self._parts.items()
+        )
+        lines = sum(len(samples.seconds) for samples in timings)
+        return TimingsRead(
+            timings, lines, self._untimed, self._faulty, tuple(self._faults), self._columns,
+            self._uncounted,
+        )  # fmt: skip
+
+
+def line_groups(
+    table: LineTable, columns: Columns, wanted: Flags
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """Yield the wanted lines by event and number of columns, in order of first appearance.
+
+    Each group comes as its event, its rows in the table and their parameters or counters, shape
+    (rows, columns).
+    """
+    start, numbers = table.param_start, table.params
+    if columns == "counters":
+        start, numbers = table.counter_start, table.counters.astype(np.float64)
+    counts = np.diff(start)
+    keys = table.event.astype(np.int64) * (1 + counts.max(initial=0)) + counts
+    _, first = np.unique(keys[wanted], return_index=True)
+    for row in np.flatnonzero(wanted)[np.sort(first)]:
+        rows = np.flatnonzero(wanted & (keys == keys[row]))
+        params = numbers[start[rows][:, None] + np.arange(int(counts[row]))]
+        yield table.events[table.event[row]], rows, params
+
+
+def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
+    """Return the time of each line, NaN without one; raise `TimingError` for cycles, no clock."""
+    cycles = table.time_unit == TimeUnit.CYCLES
+    if not cycles.any():
+        return table.time
+    if clock_hz is None:
+        line = table.line[int(np.argmax(cycles))]
+        raise TimingError(f"{path}:{line}: the time is in cycles, and no clock is given; "
+                          "give the machine's clock with --clock-hz")  # fmt: skip
+    return np.where(cycles, table.time / clock_hz, table.time)

@@ -1,1 +1,0 @@
-"""The jobs beside the rewrite: info, dump, convert and synth."""

@@ -1,0 +1,355 @@
+"""`check` on files that are torn, mixed, missing or hostile: findings, and on with the rest."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import bracket, message, seb, write_logs
+from oracle import WRITTEN_SETS, walk
+
+from rewritelog.checking import blocks as checking_blocks
+from rewritelog.checking.heads import read_heads
+from rewritelog.checking.report import CheckReport
+from rewritelog.checking.run import check_logs
+from rewritelog.errors import DamagedLogError, RewriteLogError
+from rewritelog.logs import blocks
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+
+HEAD = 16 + 4 + 4 * 4
+"""Where the first timeline's count stands in a file of four timelines."""
+SEB_FIXED, MESSAGE = 101, 34
+BLOCKS = [1 << 24, 300]
+
+
+def i4(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}i", *numbers)
+
+
+def overwrite(path: Path, offset: int, data: bytes) -> None:
+    whole = bytearray(path.read_bytes())
+    whole[offset : offset + len(data)] = data
+    path.write_bytes(whole)
+
+
+def check(folder: Path, **options: Any) -> CheckReport:
+    return check_logs(folder, jobs=2, **options)
+
+
+def shown(report: CheckReport, rule: str) -> str:
+    return str(report.findings.shown[rule][0])
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Four PEs in one file; PE 3 has a SEB that breaks a rule, so that one sees it was reached."""
+    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), forward=[1])
+    two = seb(1, 2, backward=[0])
+    return write_logs(tmp_path / "in", [[one, two]] * 3 + [[one, two | {"exec_time": 9.0}]])
+
+
+def test_the_base_of_these_tests(logs: Path) -> None:
+    assert check(logs).findings.counts == {"exec-time": 1}
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize(
+    ("at", "number", "rule", "said"),
+    [
+        (SEB_FIXED, -1, "count", "-1 messages cannot be"),
+        (SEB_FIXED, 2**31 - 1, "count", "2147483647 messages do not fit"),
+        (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "-2147483648 events cannot be"),
+        (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "1000000000 events do not fit"),
+        (SEB_FIXED + 8 + MESSAGE, 5, "event-type", "type 5; only 1, 2 and 3"),
+        (SEB_FIXED + 8 + MESSAGE + 9, 2**31 - 1, "count", "a text of 2147483647 bytes"),
+    ],
+)
+def test_a_damaged_timeline_is_left_and_the_next_is_checked(
+    at: int, number: int, rule: str, said: str, block_bytes: int, logs: Path
+) -> None:
+    place = next(one.offset for one in walk(logs) if one.pe == 1) + at
+    overwrite(logs / "bgTrace0", place, i4(number))
+    report = check(logs, block_bytes=block_bytes)
+    assert report.findings.counts == {rule: 1, "exec-time": 1}
+    assert said in shown(report, rule)
+    found = report.findings.shown[rule][0].place
+    assert (found.offset_bytes, found.pe, found.seb) == (place, 1, 0)
+    assert report.sebs == 6
+    assert "not-sent" in report.not_checked[0]
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize(
+    ("count", "rule", "said"),
+    [
+        (-1, "count", "-1 SEBs cannot be"),
+        (2**31 - 1, "count", "2147483647 SEBs do not fit"),
+        (1, "left-over", "more bytes than its SEBs have"),
+        (3, "count", "3 SEBs do not fit"),
+    ],
+)
+def test_a_count_of_sebs_that_cannot_be(
+    count: int, rule: str, said: str, block_bytes: int, logs: Path
+) -> None:
+    at = next(one.offset for one in walk(logs) if one.pe == 1) - 4
+    overwrite(logs / "bgTrace0", at, i4(count))
+    report = check(logs, block_bytes=block_bytes)
+    assert report.findings.counts[rule] == 1
+    assert report.findings.counts["exec-time"] == 1
+    assert said in shown(report, rule)
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+def test_a_file_cut_off_anywhere(block_bytes: int, logs: Path) -> None:
+    whole = (logs / "bgTrace0").read_bytes()
+    for length in range(len(whole)):
+        (logs / "bgTrace0").write_bytes(whole[:length])
+        assert not check(logs, block_bytes=block_bytes).sound, length
+
+
+@pytest.mark.parametrize("length", [n for n in range(80) if n not in (52, 56, 60)])
+def test_a_summary_of_another_length(length: int, logs: Path) -> None:
+    whole = (logs / "bgTrace").read_bytes() + bytes(20)
+    (logs / "bgTrace").write_bytes(whole[:length])
+    report = check(logs)
+    assert set(report.findings.counts) == {"machine-header" if length < 16 else "summary"}
+    assert not report.sound
+    assert report.not_checked
+
+
+@pytest.mark.parametrize(
+    ("file", "offset", "data", "rule", "said"),
+    [
+        ("bgTrace", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
+        ("bgTrace", 20, i4(-2), "summary", "field x: -2 cannot be"),
+        ("bgTrace", 36, i4(0), "summary", "field num_wth: 0 cannot be"),
+        ("bgTrace", 48, i4(0), "summary", "field files: 0 cannot be"),
+        ("bgTrace", 20, i4(2**31 - 1, 2**31 - 1, 2**31 - 1), "pe-count", "4 PEs, but 2147483647"),
+    ],
+)
+def test_a_summary_that_nothing_can_be_done_with(
+    file: str, offset: int, data: bytes, rule: str, said: str, logs: Path
+) -> None:
+    overwrite(logs / file, offset, data)
+    report = check(logs)
+    assert said in shown(report, rule)
+    assert report.summary is None
+    assert report.text().endswith("would stop the simulator")
+
+
+@pytest.mark.parametrize(
+    ("file", "offset", "data", "rule", "said"),
+    [
+        ("bgTrace", 16, i4(3), "pe-count", "3 PEs, but 4 × 1 × 1 nodes × 1 worker threads are 4"),
+        ("bgTrace", 16, i4(-9), "pe-count", "field total_pes: -9 cannot be"),
+        ("bgTrace0", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
+        ("bgTrace0", 4, b"\x07", "machine-header", "version 7 is unknown"),
+        ("bgTrace0", 6, b"\x04", "machine-header", "short size: 4 bytes"),
+        ("bgTrace0", 8, b"\x04", "header-differs", "01 02 04 04"),
+        ("bgTrace0", 16, i4(5), "timeline-count", "5 timelines, but the summary puts 4 PEs"),
+        ("bgTrace0", 16, i4(-1), "timeline-count", "4294967295 timelines"),
+        ("bgTrace0", 20, i4(29), "offset", "PE 0, field offset: 29 is no place"),
+    ],
+)
+def test_heads_that_are_wrong_are_read_all_the_same(
+    file: str, offset: int, data: bytes, rule: str, said: str, logs: Path
+) -> None:
+    overwrite(logs / file, offset, data)
+    report = check(logs)
+    assert said in shown(report, rule)
+    assert report.findings.counts["exec-time"] == 1
+    assert report.sebs == 8
+
+
+@pytest.mark.parametrize("stray", [0, -1, 2**31 - 1, HEAD, HEAD + 1, 21])
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_an_offset_that_points_elsewhere(which: int, stray: int, logs: Path) -> None:
+    """Backwards, beyond the file, to the bytes of another timeline: the others are checked."""
+    overwrite(logs / "bgTrace0", 20 + 4 * which, i4(stray))
+    report = check(logs)
+    assert report.findings.counts["offset"] == 1
+    found = report.findings.shown["offset"][0].place
+    assert (found.pe, found.offset_bytes) == (which, 20 + 4 * which)
+    assert report.sebs == 6
+    assert ("exec-time" in report.findings.counts) == (which != 3)
+
+
+def test_timelines_that_share_bytes(logs: Path) -> None:
+    """All offsets the same, as of a file made to be read four times."""
+    overwrite(logs / "bgTrace0", 20, i4(HEAD, HEAD, HEAD, HEAD))
+    report = check(logs)
+    assert report.findings.counts["offset"] == 3
+    assert report.sebs == 2
+
+
+def test_offsets_of_a_file_above_4_gib(tmp_path: Path) -> None:
+    """They have wrapped round, which is no damage; one that is wrong leaves those before it."""
+    folder = write_logs(tmp_path / "in", [[], [], [], []])
+    places = [HEAD, HEAD + 3_000_000_000, HEAD + 6_000_000_000, HEAD + 9_000_000_000]
+    overwrite(folder / "bgTrace0", 20, struct.pack("<4I", *(place % 2**32 for place in places)))
+    os.truncate(folder / "bgTrace0", 9_100_000_000)
+    heads = read_heads(folder)
+    assert heads.findings.counts == {}
+    assert heads.files[0].file.borders.tolist() == [*places, 9_100_000_000]
+    overwrite_in_place(folder / "bgTrace0", 32, struct.pack("<I", places[2] % 2**32 - 1))
+    heads = read_heads(folder)
+    assert heads.findings.counts == {"offset": 1}
+    assert heads.files[0].file.borders[:3].tolist() == places[:3]
+
+
+def overwrite_in_place(path: Path, offset: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+class TestVersions:
+    @pytest.mark.parametrize("true", [(v, order) for v, order in WRITTEN_SETS if order == "big"])
+    @pytest.mark.parametrize("claimed", [0, 1, 2, 3, 4, 5, 6, 7, -1])
+    def test_a_summary_that_does_not_fit_its_timelines(
+        self, true: Any, claimed: int, reference: Path, tmp_path: Path
+    ) -> None:
+        shutil.copytree(reference / WRITTEN_SETS[true], tmp_path / "in")
+        overwrite(tmp_path / "in/bgTrace", 52, struct.pack(">i", claimed))
+        report = check(tmp_path / "in")
+        alike = {4: {4, 5}, 5: {4, 5}}.get(true[0], {true[0]})
+        if claimed in alike:
+            assert report.findings.counts == {}
+            return
+        assert report.findings.counts == {"log-version": 1}
+        name = "4 or 5" if 4 in alike else true[0]
+        assert f"version {claimed}, but the timelines are those of version {name}" in shown(
+            report, "log-version"
+        )
+        assert report.sebs == 676
+
+    def test_from_the_project_s_own_samples(self, sample_logs: Path, tmp_path: Path) -> None:
+        shutil.copytree(sample_logs / "cells-version-3", tmp_path / "in")
+        overwrite(tmp_path / "in/bgTrace", 52, i4(6))
+        assert "those of version 3" in shown(check(tmp_path / "in"), "log-version")
+
+    def test_damage_is_not_taken_for_another_version(self, logs: Path) -> None:
+        for one in walk(logs):
+            if one.seb == 0:
+                overwrite(logs / "bgTrace0", one.offset + SEB_FIXED, i4(-5))
+        assert check(logs).findings.counts == {"count": 4}
+
+    def test_a_version_that_nobody_knows_and_nothing_to_tell_it_by(self, tmp_path: Path) -> None:
+        folder = write_logs(tmp_path / "in", [[], []])
+        overwrite(folder / "bgTrace", 52, i4(9))
+        assert "version 9 is unknown" in shown(check(folder), "log-version")
+
+
+def test_files_that_are_missing_or_too_many(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 4, files=4)
+    (folder / "bgTrace1").unlink()
+    shutil.copy(folder / "bgTrace0", folder / "bgTrace17")
+    report = check(folder)
+    assert report.findings.counts == {"unreadable": 1, "extra-file": 1}
+    assert shown(report, "unreadable") == f"{folder / 'bgTrace1'}: there is no such file"
+    assert "bgTrace17: the summary counts 4 timeline files" in shown(report, "extra-file")
+    assert report.sebs == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "said"), [(Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (Path.touch, "")]
+)
+def test_a_timeline_file_that_is_none(
+    make: Callable[[Path], Any], said: str, tmp_path: Path
+) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
+    (folder / "bgTrace1").unlink()
+    make(folder / "bgTrace1")
+    report = check(folder)
+    assert set(report.findings.counts) == {"unreadable" if said else "machine-header"}
+    assert said in str(report.findings.shown.get("unreadable", [""])[0])
+    assert report.sebs == 1
+
+
+def test_files_of_two_byte_orders(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
+    big = write_logs(tmp_path / "big", [[seb(0, 1)]] * 2, files=2, order="big")
+    shutil.copy(big / "bgTrace1", folder / "bgTrace1")
+    report = check(folder)
+    assert report.findings.counts == {"byte-order": 1}
+    assert report.sebs == 2
+
+
+def test_no_log_set_at_all(tmp_path: Path) -> None:
+    with pytest.raises(RewriteLogError, match="no log set here"):
+        check(tmp_path)
+
+
+def test_a_seb_that_goes_on_and_on(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A SEB that is larger than all sense is damage, though the file has the bytes for it."""
+    monkeypatch.setattr(checking_blocks, "MOST_SEB_BYTES", 1000)
+    sent = [message(0.5, msg_id=k) for k in range(1000)]
+    folder = write_logs(tmp_path / "large", [[seb(0, 1), seb(0, 1, messages=sent)], [seb(0, 1)]])
+    report = check(folder, block_bytes=300)
+    assert report.findings.counts == {"count": 1}
+    assert "PE 0, SEB 1: the SEB goes on for more than" in shown(report, "count")
+    assert report.sebs == 2
+    monkeypatch.setattr(blocks, "MOST_SEB_BYTES", 1000)
+    with pytest.raises(DamagedLogError, match=r"PE 0, SEB 1: the SEB goes on for more than"):
+        rewrite(folder, None, RewriteOptions(block_bytes=300))
+    assert check(folder).findings.counts == {}
+
+
+HUGE = """
+    import resource, sys, time
+    from rewritelog.checking.run import check_logs
+    check_logs(sys.argv[1])  # so that the kernels are loaded
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.monotonic()
+    report = check_logs(sys.argv[2])
+    assert not report.sound
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, time.monotonic() - started)
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "offset", "data"),
+    [
+        ("bgTrace", 16, i4(2**31 - 1, 2**31 - 1, 1, 1)),
+        ("bgTrace", 16, i4(2**31 - 1, 1, 1, 2**31 - 1)),
+        ("bgTrace", 36, i4(2**31 - 1)),
+        ("bgTrace", 48, i4(2**31 - 1)),
+        ("bgTrace0", 16, i4(2**31 - 1)),
+        ("bgTrace0", HEAD, i4(2**31 - 1)),
+        ("bgTrace0", HEAD + 4 + SEB_FIXED, i4(2**31 - 1)),
+        ("bgTrace0", HEAD + 4 + SEB_FIXED + 4 + MESSAGE, i4(10**9)),
+        ("bgTrace0", -4, i4(10**9)),
+    ],
+)
+def test_huge_claims_cost_neither_memory_nor_time(
+    file: str, offset: int, data: bytes, logs: Path, sample_logs: Path, tmp_path: Path
+) -> None:
+    overwrite(logs / file, offset % (logs / file).stat().st_size, data)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(HUGE), sample_logs / "cells", logs],
+        capture_output=True, text=True, check=True, timeout=100, cwd=tmp_path,
+    )  # fmt: skip
+    kilobytes, seconds = map(float, done.stdout.split())
+    assert kilobytes < 50_000
+    assert seconds < 5
+
+
+def test_17_bytes(logs: Path) -> None:
+    """The file for which a simulator took all 24 GB of a machine."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:17])
+    report = check(logs)
+    assert shown(report, "cut-off").endswith("the file ends within its head")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000

@@ -1,0 +1,339 @@
+"""What `diff` says of two log sets: nothing of equal ones, and all that was changed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import pytest
+from logbuilder import START, bracket, mark, message, seb, write_logs, write_params
+from oracle import rich_timelines
+
+from rewritelog import RewriteOptions, open_logs, rewrite
+from rewritelog.converting.convert import convert_logs
+from rewritelog.diffing.report import Comparison
+from rewritelog.diffing.run import compare_logs
+from rewritelog.diffing.totals import RATIO_ERROR
+from rewritelog.errors import DamagedLogError
+
+HALF = RewriteOptions(dilation=0.5, jobs=1, flush=False)
+
+
+def compared(a: Path, b: Path, **options: Any) -> Comparison:
+    return compare_logs(open_logs(a), open_logs(b), **options)
+
+
+def found(a: Path, b: Path, **options: Any) -> dict[str, Any]:
+    """The JSON of a comparison, which has to be strict."""
+    whole: dict[str, Any] = compared(a, b, **options).to_json()
+    json.dumps(whole, allow_nan=False)
+    return whole
+
+
+def changes(whole: dict[str, Any]) -> dict[str, int]:
+    return {change["field"]: change["changed"] for change in whole["fields"]}
+
+
+def test_a_log_set_is_the_same_as_itself(log_set: Path) -> None:
+    whole = compared(log_set, log_set)
+    assert whole.same
+    assert whole.verdict == "the same"
+    assert whole.fields == ()
+
+
+def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Path) -> None:
+    report = rewrite(log_set, tmp_path / "out", HALF)
+    whole = found(log_set, tmp_path / "out")
+    assert whole["times_alone"]
+    assert whole["verdict"] == "different: time fields alone"
+    assert {change["kind"] for change in whole["fields"]} == {"time"}
+    changed = changes(whole)
+    assert set(changed) <= {"execTime", "endTime", "message sendTime", "message recvTime",
+                            "event rTime"}  # fmt: skip
+    assert changed["endTime"] == report.to_json()["counts"]["by_dilation"]
+
+
+def test_sums_and_ratios_are_those_of_the_seb_columns(log_set: Path, tmp_path: Path) -> None:
+    options = RewriteOptions(dilation=0.5, dilation_for=(("msgep", 3.0),), jobs=1, flush=False)
+    rewrite(log_set, tmp_path / "out", options)
+    rows = {row["name"]: row for row in found(log_set, tmp_path / "out")["durations_by_name"]}
+    old, new = (open_logs(folder).sebs() for folder in (log_set, tmp_path / "out"))
+    for name in np.unique(old["name"]):
+        mine = old["name"] == name
+        closed = mine & (old["end_time"] >= old["start_time"])
+        before, after = ((s["end_time"] - s["start_time"])[closed] for s in (old, new))
+        row = rows[name.decode()]
+        assert row["counts"] == [mine.sum()] * 2
+        assert row["seconds"] == pytest.approx([before.sum(), after.sum()], rel=1e-12)
+        ratios = after[before > 0] / before[before > 0]
+        assert row["ratios"] == len(ratios)
+        if len(ratios):
+            assert (row["lowest"], row["highest"]) == (ratios.min(), ratios.max())
+            wanted = np.quantile(ratios, [0.05, 0.5, 0.95], method="inverted_cdf")
+            assert list(row["quantiles"].values()) == pytest.approx(wanted, rel=RATIO_ERROR)
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_byte_order_is_a_matter_of_representation(reference: Path, version: int) -> None:
+    """Sets that the log library wrote on two machines."""
+    little, big = (reference / oracle.WRITTEN_SETS[version, order] for order in oracle.ORDERS)
+    whole = found(little, big)
+    assert not whole["same"]
+    assert whole["verdict"] == "different: the representation alone; both say the same"
+    assert {"name": "byte order", "a": "little", "b": "big"} in whole["representation"]
+    assert whole["fields"] == []
+
+
+def test_log_versions_differ_in_what_they_can_hold(reference: Path) -> None:
+    """`cells/emulation` in the library's own older versions: what they lack has a default."""
+    newest = reference / oracle.WRITTEN_SETS[6, "little"]
+    for version in range(6):
+        changed = changes(found(newest, reference / oracle.WRITTEN_SETS[version, "big"]))
+        lost = {"charm_ep"} if version < 4 else set()
+        assert set(changed) <= lost | {"objId", "message group"}, version
+        if version >= 4:
+            assert changed == {}
+
+
+def test_an_mpi_size_without_an_operation_is_not_missed(tmp_path: Path) -> None:
+    """Version 6 holds garbage there, and version 4 nothing: that is no difference."""
+    write_logs(tmp_path / "a", [[seb(0, 1, mpi_op=0, mpi_size=77)]])
+    write_logs(tmp_path / "b", [[seb(0, 1)]], log_version=4, order="big")
+    assert found(tmp_path / "a", tmp_path / "b")["fields"] == []
+    write_logs(tmp_path / "c", [[seb(0, 1, mpi_op=1, mpi_size=77)]])
+    assert changes(found(tmp_path / "c", tmp_path / "b")) == {"mpiOp": 1, "mpiSize": 1}
+
+
+EVENTS = [*bracket(0.2, 0.4), {"type": 1, "r_time": 0.5, "data": 7}]
+BASE: dict[str, Any] = {
+    "messages": [message(0.5, 0.75), message(0.5)], "events": EVENTS, "backward": [0, 1],
+    "forward": [2], "mpi_op": 1, "mpi_size": 9,
+}  # fmt: skip
+
+
+def with_message(**fields: Any) -> dict[str, Any]:
+    return {"messages": [message(0.5, 0.75), message(0.5) | fields]}
+
+
+def with_event(which: int, **fields: Any) -> dict[str, Any]:
+    events = [dict(event) for event in EVENTS]
+    events[which] |= fields
+    return {"events": events}
+
+
+@pytest.mark.parametrize("version", [6, 4])
+@pytest.mark.parametrize(
+    ("change", "label", "old", "new"),
+    [
+        ({"ep": 5}, "ep", "1", "5"),
+        ({"src_pe": 3}, "msgId source PE", "-1", "3"),
+        ({"msg_id": 3}, "msgId number", "-1", "3"),
+        ({"charm_ep": -300}, "charm_ep", "-1", "-300"),
+        ({"recv_time": -1.0}, "recvTime", "0", "-1"),
+        ({"eff_recv_time": -1.0}, "effRecvTime", "0", "-1"),
+        ({"exec_time": float("nan")}, "execTime", "1", "nan"),
+        ({"flag": -128}, "flag", "0", "-128"),
+        ({"name": b"other"}, "name", "'msgep'", "'other'"),
+        ({"obj_id": (-1, -1, 7, -1)}, "objId", "-1", "7"),
+        ({"messages": [message(0.5, 0.75)]}, "number of messages", "2", "1"),
+        ({"backward": [0]}, "backward dependencies", "[0, 1]", "[0]"),
+        ({"backward": [0, 9]}, "backward dependencies", "[0, 1]", "[0, 9]"),
+        ({"forward": []}, "forward dependencies", "[2]", "[]"),
+        (with_message(msg_id=4), "message msgID", "0", "4"),
+        (with_message(dst_node=-102), "message dstNode", "-100", "-102"),
+        (with_message(recv_time=0.7), "message recvTime", "0.5", "0.69999999999999996"),
+        (with_message(tid=-2), "message tID", "0", "-2"),
+        (with_message(size=-64), "message size", "64", "-64"),
+        (with_message(group=3), "message group", "1", "3"),
+        (with_event(0, type=2), "event type", "3", "2"),
+        (with_event(2, r_time=-0.0), "event rTime", "0.5", "-0"),
+        (with_event(2, data=-7), "event index", "7", "-7"),
+        (with_event(1, data=b"e\x1b[2J\0"), "event text", "'endTraceBigSim %f\\\\n'",
+         r"'e\\x1b[2J'"),
+    ],
+)  # fmt: skip
+def test_every_field_that_differs_is_named(
+    version: int, change: dict[str, Any], label: str, old: str, new: str, tmp_path: Path
+) -> None:
+    plain = seb(0, 1, **BASE)
+    write_logs(tmp_path / "a", [[plain], [plain, plain]])
+    write_logs(tmp_path / "b", [[plain], [plain, plain | change]], log_version=version,
+               order="little" if version == 6 else "big")  # fmt: skip
+    whole = found(tmp_path / "a", tmp_path / "b")
+    ignored = {} if version == 6 else {"mpiOp": 3, "mpiSize": 3}
+    assert changes(whole) == {label: 1} | ignored
+    first = next(one for one in whole["fields"] if one["field"] == label)["first"]
+    assert (first["pe"], first["seb"], first["a"], first["b"]) == (1, 1, old, new)
+
+
+def test_bytes_after_a_names_nul_are_told_from_the_name(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "a", [[seb(0, 1)]])
+    other = write_logs(tmp_path / "b", [[seb(0, 1)]])
+    raw = (folder / "bgTrace0").read_bytes()
+    (other / "bgTrace0").write_bytes(raw.replace(b"garbage", b"Garbage"))
+    whole = found(folder, other)
+    assert changes(whole) == {"bytes after the name's NUL": 1}
+    assert whole["fields"][0]["kind"] == "meaningless"
+    assert not whole["times_alone"]
+
+
+def test_the_number_of_files_is_a_matter_of_representation(tmp_path: Path) -> None:
+    timelines = [*rich_timelines(), *rich_timelines()]
+    for name, files in (("one", 1), ("five", 5)):
+        write_logs(tmp_path / name, timelines, files=files, wth=2)
+    whole = found(tmp_path / "one", tmp_path / "five")
+    assert whole["representation"] == [{"name": "timeline files", "a": "1", "b": "5"}]
+    assert whole["fields"] == []
+    assert whole["counts"]["SEBs"] == [20, 20]
+
+
+def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
+    one = seb(0, 1, messages=[message(0.5)])
+    write_logs(tmp_path / "a", [[one, one], [one]])
+    write_logs(tmp_path / "b", [[one], [one] * 4, [seb(0, 2, name=b"new")]], order="big")
+    for a, b, step in (("a", "b", 1), ("b", "a", -1)):
+        for block_bytes in (1 << 20, 200):
+            whole = found(tmp_path / a, tmp_path / b, block_bytes=block_bytes)
+            assert whole["counts"]["SEBs"] == [3, 6][::step]
+            assert whole["counts"]["messages"] == [3, 5][::step]
+            assert {change["name"] for change in whole["machine"]} == {"total PEs", "x"}
+            rows = {row["name"]: row for row in whole["durations_by_name"]}
+            assert rows["msgep"]["counts"] == [3, 5][::step]
+            assert rows["msgep"]["ratios"] == 2
+            assert rows["new"]["seconds"] == [0.0, 2.0][::step]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("block_bytes", [150, 700, 5000])
+def test_cuts_and_threads_change_nothing(
+    jobs: int, block_bytes: int, sample_logs: Path, tmp_path: Path
+) -> None:
+    """A version whose SEBs are smaller, so that the two sides are cut at other bytes."""
+    rewrite(sample_logs / "cells", tmp_path / "half", HALF)
+    convert_logs(open_logs(tmp_path / "half"), tmp_path / "old", log_version=3, order="big",
+                 lossy=True)  # fmt: skip
+    whole = found(sample_logs / "cells", tmp_path / "old", jobs=1)
+    cut = found(sample_logs / "cells", tmp_path / "old", jobs=jobs, block_bytes=block_bytes)
+    assert cut == whole
+    assert whole["counts"]["SEBs"] == [676, 676]
+    assert len(whole["durations_by_event"]) == 2
+
+
+def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
+    both = [*bracket(0.1, 0.2), *bracket(0.5, 0.7)]
+    timeline = [seb(0, 1, events=bracket(0.25, 0.75)), seb(1, 2, events=both), seb(2, 4),
+                seb(4, 5, events=bracket(0, 0.5))]  # fmt: skip
+    longer = [seb(0, 2, events=bracket(0.25, 1.75)), seb(1, 2, events=both), seb(2, 3),
+              seb(4, 5, events=[mark(START, 0.1)])]  # fmt: skip
+    write_logs(tmp_path / "a", [timeline])
+    write_logs(tmp_path / "b", [longer])
+    (tmp_path / "params").mkdir()
+    write_params(tmp_path / "params", 0, (0, "outer", 1), (1, "first"), (1, "second"), (2, "all"))
+    whole = found(tmp_path / "a", tmp_path / "b", params=tmp_path / "params")
+    rows = {row["name"]: (row["seconds"], row["lowest"]) for row in whole["durations_by_event"]}
+    assert rows == {
+        "outer": ([0.5, 1.5], 3.0),
+        "first": (pytest.approx([0.1, 0.1]), pytest.approx(1)),
+        "second": (pytest.approx([0.2, 0.2]), pytest.approx(1)),
+        "all": ([2.0, 1.0], 0.5),
+    }
+    assert whole["sebs_with_other_brackets"] == 1
+    assert whole["irregular_brackets"] == [0, 1]
+    without = found(tmp_path / "a", tmp_path / "b")
+    assert [(row["name"], row["counts"]) for row in without["durations_by_event"]] == [("", [3, 3])]
+
+
+def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
+    old = [message(1.5, 2.0), message(1.75, 2.0), message(1.0, 1.0)]
+    new = [message(1.25, 1.75), message(2.0, 2.25), message(1.0, 3.0)]
+    write_logs(tmp_path / "a", [[seb(1, 2, messages=old)]])
+    write_logs(tmp_path / "b", [[seb(1, 2, messages=new)]])
+    assert found(tmp_path / "a", tmp_path / "b")["messages"] == {
+        "compared": 3, "moved": 2, "furthest_earlier_s": -0.25, "furthest_later_s": 0.25,
+        "other_time_under_way": 1,
+    }  # fmt: skip
+
+
+def test_a_set_that_starts_later_has_moved_no_message(tmp_path: Path) -> None:
+    write_logs(tmp_path / "a", [[seb(1, 2, messages=[message(1.5, 2.0)])]])
+    write_logs(tmp_path / "b", [[seb(3, 4, messages=[message(3.5, 4.0)])]])
+    whole = found(tmp_path / "a", tmp_path / "b")
+    assert whole["times_alone"]
+    assert whole["messages"]["moved"] == 0
+    assert whole["messages"]["other_time_under_way"] == 0
+
+
+def test_more_names_than_have_a_row(tmp_path: Path) -> None:
+    """A log of nothing but names: the memory for its ratios is bounded, and the sums are whole."""
+    timeline = [seb(k, k + 1, name=b"n%05d" % k) for k in range(3000)]
+    write_logs(tmp_path / "a", [timeline])
+    whole = found(tmp_path / "a", tmp_path / "a")
+    rows = whole["durations_by_name"]
+    assert len(rows) == 1025
+    assert sum(row["seconds"][0] for row in rows) == 3000
+    assert next(row["counts"] for row in rows if row["name"] is None) == [1976, 1976]
+    assert "and 1,005 more" in compared(tmp_path / "a", tmp_path / "a").text()
+
+
+def test_times_that_are_no_numbers_and_sums_that_overflow(tmp_path: Path) -> None:
+    odd = [seb(0, 1), seb(0, 1e308), seb(0, 1e308), seb(0, 1), seb(0, 5e-324), seb(0, 0)]
+    other = [seb(0, float("nan")), seb(0, 1e308), seb(0, 1e308), seb(float("-inf"), 1), seb(0, 1),
+             seb(0, 1)]  # fmt: skip
+    for one in (odd, other):
+        one[0]["messages"] = [message(float("nan")), message(float("inf"), float("-inf"))]
+    write_logs(tmp_path / "a", [odd])
+    write_logs(tmp_path / "b", [other])
+    whole = found(tmp_path / "a", tmp_path / "b")
+    (row,) = whole["durations_by_name"]
+    assert row["seconds"] == [None, None]
+    assert row["ratios"] == 3
+    assert row["highest"] is None
+    assert whole["unclosed"] == [0, 2]
+    assert found(tmp_path / "b", tmp_path / "b")["same"]
+    assert "inf" in compared(tmp_path / "a", tmp_path / "b").text()
+
+
+def test_names_do_not_reach_the_terminal_as_they_are(tmp_path: Path) -> None:
+    write_logs(tmp_path / "a", [[seb(0, 1, name=b"\x1b[31mred")]])
+    write_logs(tmp_path / "b", [[seb(0, 1, name=b"\x1b]0;title\x07")]])
+    write_params(tmp_path / "a", 0, (0, "caf\u00e9\u202e", 1))
+    text = compared(tmp_path / "a", tmp_path / "b").text()
+    assert text.replace("\n", "").isprintable()
+    assert r"\x1b[31mred" in text
+    assert r"\u202e" in text
+
+
+@pytest.mark.parametrize("block_bytes", [1 << 20, 150])
+@pytest.mark.parametrize("which", [0, 1])
+def test_damage_on_either_side_is_named(which: int, block_bytes: int, tmp_path: Path) -> None:
+    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
+    folders = [write_logs(tmp_path / name, [[one, one], [one, one]]) for name in "ab"]
+    path = folders[which] / "bgTrace0"
+    whole = path.read_bytes()
+    for length in range(20, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DamagedLogError) as error:
+            compared(*folders, block_bytes=block_bytes)
+        assert error.value.place.file == path
+
+
+def test_bytes_after_the_last_seb_are_damage(tmp_path: Path) -> None:
+    for count in (1, 0):
+        folder = write_logs(tmp_path / f"{count}", [[seb(0, 1)] * count])
+        path = folder / "bgTrace0"
+        path.write_bytes(path.read_bytes() + bytes(500))
+        for block_bytes in (1 << 20, 150):
+            with pytest.raises(DamagedLogError, match="more bytes than its SEBs have"):
+                compared(folder, folder, block_bytes=block_bytes)
+
+
+def test_a_seb_larger_than_a_block_on_one_side(tmp_path: Path) -> None:
+    many = seb(0, 1, messages=[message(0.5)] * 200)
+    write_logs(tmp_path / "a", [[seb(0, 1), many, seb(1, 2)]])
+    write_logs(tmp_path / "b", [[seb(0, 1), seb(0, 1), seb(1, 2)]], log_version=2, order="big")
+    for block_bytes in (1 << 20, 200):
+        changed = changes(found(tmp_path / "a", tmp_path / "b", block_bytes=block_bytes))
+        assert changed == {"number of messages": 1}

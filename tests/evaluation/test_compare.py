@@ -1,0 +1,162 @@
+"""Models on the same folds: each line predicted without itself, and failures counted."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logbuilder import write_timings
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.evaluation.compare import CompareRequest, compare
+from rewritelog.evaluation.splits import folds, fraction
+from rewritelog.models.base import EventTimings
+from tracebigsim.writing import format_line
+
+CUBIC = [("k", 1e-9 * n**3, float(n)) for n in range(1, 41)]
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    return write_timings(tmp_path / "t.txt", *CUBIC, *[("few", 2e-6, float(n)) for n in range(3)])
+
+
+def samples(*sizes: int) -> list[EventTimings]:
+    return [
+        EventTimings(f"e{size}", np.arange(size)[:, None] * 1.0, np.ones(size)) for size in sizes
+    ]
+
+
+def test_folds_leave_out_each_line_once_and_events_evenly() -> None:
+    timings = samples(95, 7, 1)
+    splits = list(folds(timings, 10, 3))
+    for which, size in enumerate((95, 7, 1)):
+        left_out = np.array([split.left_out[which] for split in splits])
+        assert (left_out.sum(axis=0) == 1).all()
+        assert left_out.sum(axis=1).max() - left_out.sum(axis=1).min() <= 1
+        assert left_out.shape == (10, size)
+    again = list(folds(timings, 10, 3))
+    other = list(folds(timings, 10, 4))
+    same = [
+        np.array_equal(a.left_out[0], b.left_out[0]) for a, b in zip(splits, again, strict=True)
+    ]
+    assert all(same)
+    assert not np.array_equal(splits[0].left_out[0], other[0].left_out[0])
+
+
+def test_a_fraction_keeps_its_share_and_one_line_at_least() -> None:
+    split = fraction(samples(100, 7, 1), 0.1, 1)
+    assert [int((~rows).sum()) for rows in split.left_out] == [10, 1, 1]
+    kept = split.fitted_to(samples(100, 7, 1))
+    assert [len(part.seconds) for part in kept] == [10, 1, 1]
+
+
+def test_the_model_that_knows_the_law_wins(timings: Path) -> None:
+    report = compare(CompareRequest((timings,), ("auto", "least-squares"), folds=5))
+    auto, squares = report.tried
+    assert auto.model == "auto"
+    assert auto.overall.lines == 43
+    assert auto.overall.mean_relative_error is not None
+    assert squares.overall.mean_relative_error is not None
+    assert auto.overall.mean_relative_error < 0.01 < squares.overall.mean_relative_error
+    assert dict(auto.events)["k"].lines == 40
+    assert "43 timing lines, 5 folds, seed 1" in report.text()
+
+
+def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
+    """Times without any law: a model that saw a line would know it, by its exact match."""
+    noise = np.random.default_rng(3).uniform(1, 2, 60)
+    path = write_timings(
+        tmp_path / "t.txt", *[("k", float(time), float(n)) for n, time in enumerate(noise)]
+    )
+    options = {"exact_match": "always"}
+    report = compare(CompareRequest((path,), ("least-squares",), options))
+    assert (report.tried[0].overall.mean_relative_error or 0) > 0.1
+
+
+def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> None:
+    given = tmp_path / "c.txt"
+    given.write_text("few 0.0 1e-6\n")
+    models = ("constant", "coefficients")
+    report = compare(CompareRequest((timings,), models, coefficients=given))
+    constant, coefficients = report.tried
+    assert constant.overall.predicted == 0
+    assert coefficients.overall.predicted == 3
+    assert coefficients.overall.mean_relative_error == pytest.approx(0.5)
+    assert coefficients.overall.sum_error == pytest.approx(-0.5)
+    assert "100.00%" in report.text()
+
+
+def test_an_event_of_one_line_is_never_predicted(tmp_path: Path) -> None:
+    path = write_timings(tmp_path / "t.txt", *CUBIC[:6], ("single", 1.0, 2.0))
+    report = compare(CompareRequest((path,), ("least-squares",), folds=3))
+    assert dict(report.tried[0].events)["single"].predicted == 0
+    assert report.tried[0].failed_fits == 0
+
+
+def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "models")
+    report = compare(CompareRequest((timings,), ("regressors:Plane", "least-squares"), folds=4))
+    plane = report.tried[0]
+    assert (plane.fits, plane.failed_fits, plane.overall.predicted) == (4, 0, 43)
+
+    def fails(*_: object) -> None:
+        raise ModelError("it is Monday")
+
+    monkeypatch.setattr("rewritelog.models.least_squares.LeastSquares.fit", fails)
+    report = compare(CompareRequest((timings,), ("least-squares",), folds=4))
+    assert report.tried[0].failed_fits == 4
+    assert report.tried[0].overall.predicted == 0
+    assert any("4 of 4 fits failed: it is Monday" in text for text in report.warnings)
+
+
+def test_repeats_and_fractions(timings: Path) -> None:
+    one = CompareRequest((timings,), ("least-squares",), fraction=0.5, repeats=3)
+    first, second = (compare(one).to_json() for _ in range(2))
+    for told in (first, second):
+        told["models"][0].pop("seconds")
+    assert first == second
+    assert first["models"][0]["fits"] == 3
+    assert first["models"][0]["overall"]["lines"] == 3 * (20 + 1)
+    assert first["models"][0]["overall"]["sum_error"] >= 0
+    assert json.loads(compare(one).json_text(), parse_constant=pytest.fail)["fraction"] == 0.5
+    assert "fits to 0.5 of each event's lines × 3, seed 1" in compare(one).text()
+
+
+def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("".join(
+        format_line("k", [float(n)], time_s=1e-9 * n**2, counters=[n**2]) for n in range(1, 41)
+    ))  # fmt: skip
+    report = compare(CompareRequest((path,), ("least-squares", "counters")))
+    squares, counters = report.tried
+    assert squares.overall.lines == counters.overall.lines == 40
+    assert (counters.overall.mean_relative_error or 1) < 1e-6
+    assert not report.warnings
+    path.write_text(path.read_text() + format_line("k", [3.0], time_s=9e-9))
+    report = compare(CompareRequest((path,), ("least-squares", "counters")))
+    assert any("not all lines have counters" in text for text in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("told", "word"),
+    [
+        ({"models": ()}, "one model or more"),
+        ({"models": ("auto", "auto")}, "each of them once"),
+        ({"models": ("auto",), "folds": 1}, "2 folds"),
+        ({"models": ("auto",), "repeats": 0}, "1 repeat"),
+        ({"models": ("auto",), "fraction": 1.0}, "between 0 and 1"),
+    ],
+)
+def test_wrong_requests(told: dict[str, object], word: str, timings: Path) -> None:
+    with pytest.raises(UsageError, match=word):
+        CompareRequest((timings,), **told)  # type: ignore[arg-type]
+
+
+def test_wrong_models_and_options(timings: Path) -> None:
+    with pytest.raises(UsageError, match="unknown model 'nonsense'"):
+        compare(CompareRequest((timings,), ("nonsense",)))
+    with pytest.raises(UsageError, match="none of the models takes 'basis'"):
+        compare(CompareRequest((timings,), ("auto",), {"basis": "linear"}))
+    with pytest.raises(UsageError, match="needs a file of coefficients"):
+        compare(CompareRequest((timings,), ("coefficients",)))

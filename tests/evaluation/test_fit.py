@@ -1,0 +1,186 @@
+"""Fits written to model files, and rewrites with such a file in the place of the timings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
+from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+from rewritelog.timings.texts import read_model_file
+from tracebigsim.writing import format_line
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    lines = [("k", 2e-6 * n + 1e-6 * (n % 2), float(n)) for n in range(1, 30)]
+    return write_timings(tmp_path / "timings.txt", *lines)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("model", ["auto", "least-squares", "sampled"])
+def test_a_rewrite_with_the_file_is_one_with_the_timings(
+    model: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    cells = sample_logs / "cells"
+    timings = tmp_path / "timings.txt"
+    lines = (cells / "timings.txt").read_text().splitlines(keepends=True)
+    timings.write_text("".join(lines[::4]))
+    written = tmp_path / "m.json"
+    fit(FitRequest((timings,), model), written)
+    told = RewriteOptions(model, timings=(timings,), dilation=0.5)
+    first = rewrite(cells, tmp_path / "fitted", told)
+    second = rewrite(cells, tmp_path / "read", RewriteOptions(fitted=written, dilation=0.5))
+    assert bytes_of(tmp_path / "fitted") == bytes_of(tmp_path / "read")
+    assert second.events == first.events
+    said = {warning for warning in first.warnings if not warning.startswith("timing")}
+    assert said <= set(second.warnings)
+    described = second.to_json()["model"]
+    assert described["name"] == str(written)
+    assert described["options"]["made_by"] == model
+    assert f"model: {written} (made-by {model}" in second.text()
+
+
+def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> None:
+    report = fit(FitRequest((timings,), model_options={"loss": "squares"}), tmp_path / "m.json")
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert told["format"] == "rewritelog model"
+    assert told["source"]["files"] == ["timings.txt"]
+    assert told["source"]["lines"] == 29
+    assert told["source"]["sha256"] == report.sha256
+    assert told["model"] == "auto"
+    assert told["options"]["loss"] == "squares"
+    assert read_model_file(tmp_path / "m.json").source.lines == 29
+    assert "fitted to 29 timing lines" in report.text()
+    assert f"written: {tmp_path / 'm.json'}" in report.text()
+    machine = json.loads(report.json_text())
+    assert machine["timing_lines"] == 29
+    assert machine["model"]["fit"]["events"][0]["event"] == "k"
+
+
+def test_the_digest_is_of_the_samples_and_not_of_the_file(timings: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("output\n" + timings.read_text() + "# more\n")
+    changed = tmp_path / "changed.txt"
+    changed.write_text(timings.read_text().replace("28.0", "28.5"))
+    first, same, different = (
+        fit(FitRequest((path,), "least-squares")).sha256 for path in (timings, other, changed)
+    )
+    assert first == same != different
+
+
+def test_without_an_output_nothing_is_written(timings: Path, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    assert "not written" in fit(FitRequest((timings,), "least-squares")).text()
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_no_output_goes_over_an_input(timings: Path, tmp_path: Path) -> None:
+    text = timings.read_text()
+    link = tmp_path / "link"
+    link.symlink_to(timings)
+    for out in (timings, link):
+        with pytest.raises(OutputError, match="would replace an input"):
+            fit(FitRequest((timings,)), out)
+    with pytest.raises(OutputError, match="is a folder"):
+        fit(FitRequest((timings,)), tmp_path)
+    assert timings.read_text() == text
+
+
+def test_a_failure_leaves_the_file_as_it_was(timings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.json"
+    out.write_text("before")
+    empty = tmp_path / "empty.txt"
+    empty.write_text("nothing\n")
+    with pytest.raises(TimingError, match="no timing line found"):
+        fit(FitRequest((empty,)), out)
+    with pytest.raises(OutputError, match="No such file"):
+        fit(FitRequest((timings,), "least-squares"), tmp_path / "none" / "m.json")
+    assert out.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "empty.txt", "m.json", "timings.txt"
+    ]  # fmt: skip
+
+
+def test_a_file_that_could_not_be_read_back_is_not_written(
+    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rewritelog.evaluation.fit.MAX_MODEL_BYTES", 1000)
+    with pytest.raises(OutputError, match="--exact-match never"):
+        fit(FitRequest((timings,), "least-squares"), tmp_path / "m.json")
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_models_that_are_no_fit_are_refused(timings: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'constant' is not fitted.*--model constant"):
+        fit(FitRequest((timings,), "constant"), tmp_path / "m.json")
+    given = tmp_path / "c.txt"
+    given.write_text("k 1.0 2.0\n")
+    with pytest.raises(UsageError, match=r"'coefficients' is not fitted.*--model coefficients"):
+        fit(FitRequest((timings,), "coefficients", coefficients=given), tmp_path / "m.json")
+
+
+def test_a_regressor_from_outside_is_refused_by_name(
+    timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "models")
+    with pytest.raises(ModelError, match="'regressors:Plane' cannot be written as a model file"):
+        fit(FitRequest((timings,), "regressors:Plane"), tmp_path / "m.json")
+    assert not (tmp_path / "m.json").exists()
+
+
+def counted(path: Path, **more: Any) -> Path:
+    """Write lines whose times follow their counters, not their parameters."""
+    path.write_text("".join(
+        format_line("k", [1.0], time_s=1e-9 * n, counters=[n, 7], **more)
+        for n in range(100, 2000, 100)
+    ))  # fmt: skip
+    return path
+
+
+def test_counters_are_read_and_remembered(tmp_path: Path) -> None:
+    path = counted(tmp_path / "t.txt")
+    fit(FitRequest((path,), "counters"), tmp_path / "m.json")
+    file = read_model_file(tmp_path / "m.json")
+    assert file.columns == "counters"
+    assert list(file.fitted.fits) == [("k", 2)]
+    folder = write_logs(tmp_path / "in", [[seb(1, 2, events=bracket(0.25, 0.75))]])
+    (folder / "param.0").write_text(format_line("k", [1.0], seb=0, counters=[500, 7]))
+    report = rewrite(folder, None, RewriteOptions(fitted=tmp_path / "m.json"))
+    assert report.events[0].new_s == pytest.approx(5e-7)
+
+
+def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
+    for told in (
+        {"model": "auto"}, {"timings": (timings,)}, {"formulas": timings}, {"clock_hz": 1e9},
+        {"coefficients": timings}, {"model_options": {"loss": "huber"}},
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="--fitted FILE is a model as it is"):
+            RewriteOptions(fitted=tmp_path / "m.json", **told)
+
+
+def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:
+    assert RewriteOptions().model_name == "constant"
+    assert RewriteOptions(timings=(timings,)).model_name == "auto"
+    assert RewriteOptions("sampled", timings=(timings,)).model_name == "sampled"
+    folder = write_logs(tmp_path / "in", [[seb(1, 2, events=bracket(0.25, 0.75))]])
+    write_params(folder, 0, (0, "k", 4.0))
+    assert "model: auto (" in rewrite(folder, None, RewriteOptions(timings=(timings,))).text()
+    assert "model: constant" in rewrite(folder, None).text()
+
+
+def test_a_damaged_model_file_stops_a_rewrite(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(1, 2)]])
+    (tmp_path / "m.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"m\.json: \$: is no model file"):
+        rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "m.json"))
+    with pytest.raises(ModelError, match=r"none\.json: cannot be read"):
+        rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "none.json"))
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,132 @@
+"""Predictions of a model file: one line for each record, in the files' order."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import write_timings
+
+from rewritelog.errors import ModelError, TimingError
+from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.predict import predict
+from rewritelog.evaluation.predictions import Faults
+from rewritelog.sampling.choose import sample
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.timings.texts import read_model_file
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a model file of k(p1) = p1 µs, with exact matches, fitted for p1 from 1 to 20."""
+    lines = [("k", 1e-6 * n * (1 if n != 7 else 1.5), float(n)) for n in range(1, 21)]
+    timings = write_timings(tmp_path / "timings.txt", *lines)
+    options = {"exact_match": "always"}
+    fit(FitRequest((timings,), "least-squares", options), tmp_path / "m.json")
+    return tmp_path / "m.json"
+
+
+@pytest.fixture
+def never(model: Path, tmp_path: Path) -> Path:
+    """Return the same without exact matches."""
+    options = {"exact_match": "never"}
+    fit(FitRequest((tmp_path / "timings.txt",), "least-squares", options), tmp_path / "n.json")
+    return tmp_path / "n.json"
+
+
+def rows(model: Path, *files: Path, **told: Any) -> list[dict[str, Any]]:
+    text = "".join(predict(model, files, "jsonl", told.pop("faults", Faults()), **told))
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_each_line_says_what_determined_it(model: Path, tmp_path: Path) -> None:
+    lines = [("k", 1.0, 7.0), ("k", 1.0, 7.5), ("k", 1.0, 21.0), ("k", 1.0), ("other", 1.0, 7.0)]
+    found = rows(model, write_timings(tmp_path / "t.txt", *lines))
+    assert [row["determined_by"] for row in found] == [
+        "exact", "fit", "out of range", "no model", "no model"
+    ]  # fmt: skip
+    assert found[0]["predicted_s"] == 1.05e-5
+    assert found[2]["params"] == [21.0]
+    assert found[3]["predicted_s"] is None
+    assert [row["line"] for row in found] == [1, 2, 3, 4, 5]
+
+
+def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None:
+    values = [1.0, 3.25, 8.0, 19.5, 300.0]
+    path = write_timings(tmp_path / "t.txt", *[("k", 1.0, value) for value in values])
+    expected = read_model_file(never).fitted.predict("k", np.array(values)[:, None])
+    expected = np.maximum(expected, 0)
+    assert [row["predicted_s"] for row in rows(never, path)] == expected.tolist()
+
+
+def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
+    lines = [("k", 1.0, 7.1), ('an "event", with commas', 1.0, 7.0, 2.5), ("k", 1.0, 7.0)]
+    path = write_timings(tmp_path / "t.txt", *lines)
+    text = "".join(predict(model, [path], "csv", Faults()))
+    read = list(csv.DictReader(io.StringIO(text)))
+    for row, told in zip(read, rows(model, path), strict=True):
+        assert row["event"] == told["event"]
+        assert [float(word) for word in row["params"].split()] == told["params"]
+        seconds = told["predicted_s"]
+        assert row["predicted_s"] == ("" if seconds is None else repr(seconds))
+        assert row["determined_by"] == told["determined_by"]
+        assert int(row["line"]) == told["line"]
+
+
+def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path) -> None:
+    cells = sample_logs / "cells"
+    fit(FitRequest((cells / "timings.txt",), "least-squares"), tmp_path / "m.json")
+    chosen = tmp_path / "list.txt"
+    sample(cells, SampleOptions(fraction=0.2), chosen)
+    from_list = rows(tmp_path / "m.json", chosen)
+    assert len(from_list) == 16
+    known = {}
+    for path in sorted(cells.glob("param.*")):
+        found = rows(tmp_path / "m.json", path)
+        lines = path.read_text().splitlines()
+        assert [row["seb"] for row in found] == [int(line.split()[0]) for line in lines]
+        known |= {(row["event"], *row["params"]): row["predicted_s"] for row in found}
+    for row in from_list:
+        assert row["predicted_s"] == known[row["event"], *row["params"]]
+
+
+def test_files_come_in_their_order_plain_or_gzip(model: Path, tmp_path: Path) -> None:
+    first = write_timings(tmp_path / "a.txt", ("k", 1.0, 2.0), ("z", 1.0, 2.0), ("k", 1.0, 1.0))
+    second = tmp_path / "b.gz"
+    second.write_bytes(gzip.compress(first.read_bytes()))
+    found = rows(model, second, first)
+    assert [row["file"] for row in found] == [str(second)] * 3 + [str(first)] * 3
+    assert [row["event"] for row in found] == ["k", "z", "k"] * 2
+
+
+def test_a_time_is_never_below_zero(tmp_path: Path) -> None:
+    timings = write_timings(
+        tmp_path / "t.txt", *[("k", 1e-6 * (10 - n), float(n)) for n in range(1, 10)]
+    )
+    fit(FitRequest((timings,), "least-squares"), tmp_path / "m.json")
+    far = write_timings(tmp_path / "far.txt", ("k", 1.0, 1000.0))
+    (row,) = rows(tmp_path / "m.json", far)
+    assert row["predicted_s"] >= 0
+    assert row["determined_by"] == "out of range"
+
+
+def test_malformed_lines_are_noted(model: Path, tmp_path: Path) -> None:
+    path = write_timings(tmp_path / "t.txt", ("k", 1.0, 2.0))
+    path.write_text(path.read_text() + "TRACEBIGSIM: event:{ k } time:{ x }\n")
+    faults = Faults()
+    assert len(rows(model, path, faults=faults)) == 1
+    assert "1 malformed line left out" in faults.warnings()[0]
+    assert "t.txt:2" in faults.warnings()[0]
+    with pytest.raises(TimingError, match=r"t\.txt:2"):
+        rows(model, path, strict=True)
+
+
+def test_what_cannot_be_read(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.json: cannot be read"):
+        rows(tmp_path / "none.json", model)
+    with pytest.raises(TimingError, match="No such file"):
+        rows(model, tmp_path / "none.txt")

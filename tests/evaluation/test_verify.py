@@ -1,0 +1,113 @@
+"""A model file against timing lines: the figures against ones that are reckoned by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logbuilder import write_timings
+
+from rewritelog.errors import TimingError, UsageError
+from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.verify import verify
+from rewritelog.timings.read import read_timings
+from rewritelog.timings.texts import read_model_file
+from tracebigsim.writing import format_line
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a model file of k(p1) = p1 µs."""
+    lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
+    timings = write_timings(tmp_path / "fit.txt", *lines)
+    fit(FitRequest((timings,), "least-squares", {"exact_match": "never"}), tmp_path / "m.json")
+    return tmp_path / "m.json"
+
+
+def test_figures_by_hand(model: Path, tmp_path: Path) -> None:
+    lines = [("k", 2e-6, 1.0), ("k", 4e-6, 4.0), ("k", 5e-6, 4.0), ("k", 8e-6, 10.0)]
+    path = write_timings(tmp_path / "t.txt", *lines)
+    report = verify(model, [path])
+    score = report.overall.score
+    assert (score.lines, score.predicted) == (4, 4)
+    assert score.mean_relative_error == pytest.approx((0.5 + 0 + 0.2 + 0.25) / 4)
+    assert score.median_relative_error == pytest.approx(0.225)
+    assert score.sum_error == pytest.approx(19 / 19 - 1)
+    assert score.later_sum_error == pytest.approx(18 / 17 - 1)
+    mean = 19 / 4
+    variation = sum((time - mean) ** 2 for time in (2, 4, 5, 8))
+    assert score.r2 == pytest.approx(1 - (1 + 0 + 1 + 4) / variation)
+    assert [line.where for line in report.worst][:3] == [f"{path}:1", f"{path}:4", f"{path}:3"]
+    assert report.worst[0].measured_s == 2e-6
+    assert report.worst[0].predicted_s == pytest.approx(1e-6)
+
+
+def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
+    lines = [("other", 1.0, 3.0), ("k", 2e-6, 2.0), ("k", 3e-6), ("k", 5e-6, 4.0)]
+    report = verify(model, [write_timings(tmp_path / "t.txt", *lines)])
+    events = dict(report.events)
+    assert list(events) == ["other", "k"]
+    assert (events["other"].score.predicted, events["other"].score.mean_relative_error) == (0, None)
+    assert (events["k"].score.lines, events["k"].score.predicted) == (3, 2)
+    assert events["k"].score.mean_relative_error == pytest.approx(0.1)
+    assert any("'other': the model has no fit for 1 of 1 line" in text for text in report.warnings)
+    assert "warning: event 'k'" in report.text()
+
+
+def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -> None:
+    path = sample_logs / "cells" / "timings.txt"
+    fit(FitRequest((path,), "least-squares"), tmp_path / "m.json")
+    report = verify(tmp_path / "m.json", [path], worst=3)
+    fitted = read_model_file(tmp_path / "m.json").fitted
+    errors, measured, predicted = [], 0.0, 0.0
+    for samples in read_timings([path]).timings:
+        seconds = np.maximum(fitted.predict(samples.event, samples.params), 0)
+        errors += (np.abs(seconds - samples.seconds) / samples.seconds).tolist()
+        measured, predicted = measured + samples.seconds.sum(), predicted + seconds.sum()
+    assert report.overall.score.mean_relative_error == pytest.approx(np.mean(errors))
+    assert report.overall.score.median_relative_error == pytest.approx(np.median(errors))
+    assert report.overall.score.sum_error == pytest.approx(predicted / measured - 1, abs=1e-12)
+    assert len(report.worst) == 3
+    assert report.worst[0].relative_error == pytest.approx(max(errors))
+    number = int(report.worst[0].where.rpartition(":")[2])
+    assert f"{report.worst[0].measured_s:.9f}" in path.read_text().splitlines()[number - 1]
+    assert report.overall.coverage is not None
+    assert 0.85 < report.overall.coverage < 0.97
+
+
+def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
+    files = [
+        write_timings(tmp_path / f"{n}.txt", ("k", 1e-6 * n, float(n)), ("k", 1e-6 / n, 1.0))
+        for n in range(2, 6)
+    ]
+    report = verify(model, files, worst=2)
+    assert [line.where for line in report.worst] == [f"{files[3]}:2", f"{files[2]}:2"]
+    assert report.overall.score.lines == 8
+    assert not verify(model, files, worst=0).worst
+
+
+def test_machine_and_person_read_the_same(model: Path, tmp_path: Path) -> None:
+    path = write_timings(tmp_path / "t.txt", ("k", 2e-6, 1.0), ("k", 0.0, 4.0), ("k", 1e-6, 1e300))
+    report = verify(model, [path])
+    told = json.loads(report.json_text(), parse_constant=pytest.fail)
+    assert told["overall"]["lines"] == 3
+    assert told["events"][0]["event"] == "k"
+    assert told["worst"][0]["where"].startswith(str(path))
+    assert "3 timing lines" in report.text()
+
+
+def test_cycles_need_a_clock(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text(format_line("k", [3.0], time_cycles=6000.0))
+    with pytest.raises(TimingError, match="--clock-hz"):
+        verify(model, [path])
+    assert verify(model, [path], 2e9).overall.score.mean_relative_error == pytest.approx(0)
+
+
+def test_what_cannot_be_verified(model: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("19 TRACEBIGSIM: event:{ k } params:{ 1.0 }\n")
+    with pytest.raises(TimingError, match="no timing line found"):
+        verify(model, [empty])
+    with pytest.raises(UsageError, match="-1 worst lines"):
+        verify(model, [empty], worst=-1)

@@ -1,0 +1,225 @@
+"""What `info` says of logs, against what the C++ library reads in them and against made damage."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import DamagedLogError
+from rewritelog.inspection import info
+from rewritelog.inspection.info import survey
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.synthesis.synth import SynthOptions, synthesise
+
+DUMPED = {
+    "ampi-halo": "ampi-halo",
+    "cells/emulation": "cells_emulation",
+    "cells-2workers": "cells-2workers",
+    "cells-projections": "cells-projections",
+    "versions/v0-2004": "versions_v0-2004",
+    "versions/v0-little": "versions_v0-little",
+    "versions/v6-big": "versions_v6-big",
+}
+
+
+@pytest.mark.parametrize("name", DUMPED)
+def test_agrees_with_the_dumps_of_the_cpp_library(name: str, reference: Path) -> None:
+    found = survey(open_logs(reference / name))
+    dump = reference / "expected" / "dump" / DUMPED[name]
+    sebs = list(_rows(dump / "sebs.csv"))
+    times = [(float(row["start"]), float(row["end"])) for row in sebs]
+    closed = [(start, end) for start, end in times if end >= start]
+    assert found.sebs == len(sebs)
+    assert found.messages == sum(1 for _ in _rows(dump / "messages.csv"))
+    for kind in ("events", "backward", "forward"):
+        assert getattr(found, kind) == sum(int(row[kind]) for row in sebs)
+    assert found.unclosed == len(times) - len(closed)
+    assert found.zero_length == sum(start == end for start, end in closed)
+    assert found.earliest_s == min(start for start, _ in times)
+    assert found.latest_s == max(end for _, end in closed)
+    assert found.seb_seconds == math.fsum(end - start for start, end in closed)
+    assert {share.name: share.sebs for share in found.names} == Counter(row["name"] for row in sebs)
+
+
+@pytest.mark.parametrize("name", ["cells/emulation", "cells-2workers", "cells-projections"])
+def test_finds_a_bracket_for_each_param_record(name: str, reference: Path) -> None:
+    found = survey(open_logs(reference / name))
+    params = list((reference / name).glob("param.*"))
+    assert found.brackets == sum(path.read_text().count("TRACEBIGSIM") for path in params)
+    assert found.irregular == 0
+    assert found.param_files == len(params)
+
+
+def test_describes_the_machine_and_what_is_beside(reference: Path) -> None:
+    found = survey(open_logs(reference / "cells-projections"))
+    assert [file.name for file in found.files] == ["bgTrace0", "bgTrace1"]
+    assert [file.name for file in found.companions] == ["cellsp.sts"]
+    text = found.text()
+    assert "4 × 2 × 2 nodes, 1 worker thread and 1 communication thread a node: 16 PEs" in text
+    assert "log version 6, little-endian, header version 1" in text
+    assert "932 SEBs, 545 messages, 3,327 events" in text
+    assert "cellsp.sts (12.7 kB)" in text
+
+
+def test_names_are_sorted_by_their_share_of_time(reference: Path) -> None:
+    found = survey(open_logs(reference / "ampi-halo"))
+    seconds = [share.seconds for share in found.names]
+    assert seconds == sorted(seconds, reverse=True)
+    assert math.fsum(share.share for share in found.names) == pytest.approx(1.0)
+    assert found.seb_seconds == pytest.approx(math.fsum(seconds), rel=1e-15)
+    lines = found.text().splitlines()
+    assert lines[-1] == f"and {len(found.names) - 20} more names"
+    assert lines[-21].endswith(found.names[0].name)
+
+
+def test_every_real_set_becomes_strict_json(log_set: Path) -> None:
+    found = survey(open_logs(log_set)).to_json()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["sebs"] == sum(name["sebs"] for name in found["names"])
+    assert found["bytes"] == sum(file["bytes"] for file in found["files"])
+
+
+def test_json_holds_the_machine(reference: Path) -> None:
+    found = survey(open_logs(reference / "cells-2workers")).to_json()
+    assert found["machine"] == {
+        "order": "little", "header_version": 1, "log_version": 6, "total_pes": 24, "x": 3, "y": 2,
+        "z": 2, "num_cth": 1, "num_wth": 2, "stack_size": 0, "timing_method": 2,
+        "timeline_files": 3, "thread_entry_point": 1,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MadeLogs:
+    """A made log set whose bytes can be changed."""
+
+    folder: Path
+
+    def put(self, pe: int, seb: int, field: str, data: bytes) -> None:
+        """Overwrite the beginning of a field of a SEB."""
+        logs = open_logs(self.folder)
+        fields: Any = logs.layout.seb.fields
+        self.put_at(pe, int(logs.sebs([pe])[seb]["offset"]) + fields[field][1], data)
+
+    def put_at(self, pe: int, offset: int, data: bytes) -> None:
+        """Overwrite bytes of the file that holds a PE."""
+        file, _ = open_logs(self.folder).place(pe)
+        with file.path.open("r+b") as handle:
+            handle.seek(offset)
+            handle.write(data)
+
+    def survey(self) -> info.LogInfo:
+        """Survey the log set as it is now."""
+        return survey(open_logs(self.folder))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeLogs:
+    """Return a made log set of 4 PEs."""
+    synthesise(tmp_path / "made", SynthOptions(pes=4, sebs=300))
+    return MadeLogs(tmp_path / "made")
+
+
+def test_more_names_than_there_is_room_for(made: MadeLogs) -> None:
+    logs = open_logs(made.folder)
+    place: Any = logs.layout.seb.fields
+    for file in logs.files:
+        data = bytearray(file.path.read_bytes())
+        for pe in file.pes:
+            for row in logs.sebs([int(pe)]):
+                at = int(row["offset"]) + place["name"][1]
+                name = b"name %d of %d" % (row["seb"], pe)
+                data[at : at + 20] = name.ljust(20, b"\0")
+        file.path.write_bytes(data)
+    sebs = open_logs(made.folder).sebs()
+    found = made.survey()
+    expected = {
+        f"name {row['seb']} of {row['pe']}": max(row["end_time"] - row["start_time"], 0.0)
+        for row in sebs
+    }
+    assert len(expected) == len(sebs) > 4 * 256
+    assert {share.name: share.seconds for share in found.names} == expected
+    assert {share.sebs for share in found.names} == {1}
+    assert found.text().endswith(f"and {len(sebs) - 20:,} more names")
+
+
+def test_blocks_of_any_size_give_the_same_answer(
+    made: MadeLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made.survey()
+    blocks = LogSet.blocks
+    monkeypatch.setattr(LogSet, "blocks", lambda logs: blocks(logs, 2000))
+    monkeypatch.setattr(info, "_FEW_NAMES", 1)
+    assert made.survey() == whole
+
+
+def test_names_cannot_command_a_terminal(made: MadeLogs) -> None:
+    made.put(1, 3, "name", b"\x1b[31m\xff\nred\0")
+    found = made.survey()
+    assert r"\x1b[31m\xff\nred" in {share.name for share in found.names}
+    assert found.text().replace("\n", "").isprintable()
+
+
+def test_times_that_are_no_numbers_count_for_nothing(made: MadeLogs) -> None:
+    before = made.survey()
+    for seb, (field, value) in enumerate(
+        [("end_time", math.nan), ("start_time", math.inf), ("end_time", -math.inf)], start=2
+    ):
+        made.put(1, seb, field, np.float64(value).tobytes())
+    found = made.survey()
+    assert found.not_finite == 3
+    assert "3 SEBs with times that are no numbers" in found.text()
+    assert (found.sebs, found.messages) == (before.sebs, before.messages)
+    assert found.seb_seconds < before.seb_seconds
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_durations_beyond_all_numbers_become_null(made: MadeLogs) -> None:
+    for seb in (2, 3):
+        made.put(1, seb, "end_time", np.float64(1.7e308).tobytes())
+        made.put(1, seb, "name", b"eternal\0")
+    found = made.survey().to_json()
+    assert found["seb_seconds"] is None
+    assert found["latest_s"] == 1.7e308
+    json.dumps(found, allow_nan=False)
+    assert "eternal" in made.survey().text()
+
+
+def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
+    before = made.survey()
+    events = open_logs(made.folder).events([2])
+    mark = next(event for event in events if event["text"] == b"endTraceBigSim %f\n\0")
+    made.put_at(2, int(mark["offset"]) + 13, b"endTraceBigsim")
+    found = made.survey()
+    assert found.irregular == 1
+    assert found.brackets == before.brackets - 1
+
+
+def test_a_damaged_seb_is_named(made: MadeLogs) -> None:
+    logs = open_logs(made.folder)
+    at = int(logs.sebs([3])[7]["offset"]) + logs.layout.kernel.seb_head
+    made.put_at(3, at, b"\xff\xff\xff\xff")
+    with pytest.raises(DamagedLogError, match=f"byte {at}, PE 3, SEB 7, field number of messages"):
+        made.survey()
+
+
+def test_bytes_after_the_last_seb_are_damage(made: MadeLogs) -> None:
+    file, _ = open_logs(made.folder).place(3)
+    with file.path.open("ab") as handle:
+        handle.write(b"more")
+    with pytest.raises(DamagedLogError, match=r"PE 3, SEB \d+, field count: 4 "):
+        made.survey()
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file."""
+    with path.open(newline="") as file:
+        yield from csv.DictReader(file)

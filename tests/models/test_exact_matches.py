@@ -1,0 +1,108 @@
+"""Measured times of identical parameters count as far as they earn it against the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models.laws import auto, relative_errors
+
+from rewritelog.models.base import EventTimings
+from rewritelog.models.exact_matches import exact_matches_of
+from rewritelog.models.fitting.building import HeldOutTimes
+
+
+def rough(noise, seed=1, sets=30, copies=4, roughness=0.5):
+    """Times that no law of the parameter gives, but that come back when measured again."""
+    rng = np.random.default_rng(seed)
+    p = np.arange(1.0, sets + 1)
+    truth = 1e-5 * p * np.exp(rng.normal(0, roughness, sets))
+    params = np.tile(p, copies)
+    seconds = np.tile(truth, copies) * np.exp(rng.normal(0, noise, sets * copies))
+    return EventTimings("kernel", params[:, None], seconds), p[:, None], truth
+
+
+def test_always_gives_the_mean_of_the_measured_times(event):
+    timings = event([1.0, 2.0, 2.0, 3.0, 4.0], seconds=[1.0, 2.0, 4.0, 3.0, 4.0])
+    judged = auto(timings, exact_match="always").predict_detailed(
+        "kernel", np.array([[2.0], [2.5]])
+    )
+    assert judged.seconds[0] == 3.0
+    assert judged.exact.tolist() == [True, False]
+
+
+def test_never_gives_the_fit_although_it_was_measured():
+    timings, sets, truth = rough(noise=0.01)
+    judged = auto(timings, exact_match="never").predict_detailed("kernel", sets)
+    assert not judged.exact.any()
+    assert relative_errors(judged.seconds, truth).mean() > 0.1
+
+
+def test_auto_trusts_times_that_come_back_where_the_fit_is_rough():
+    timings, sets, truth = rough(noise=0.01)
+    judged = auto(timings, exact_match="auto").predict_detailed("kernel", sets)
+    assert judged.exact.all()
+    assert relative_errors(judged.seconds, truth).mean() < 0.02
+
+
+def test_auto_trusts_the_fit_where_measured_times_are_mere_noise():
+    timings, sets, truth = rough(noise=0.2, roughness=0.0, copies=2, sets=60)
+    errors = {
+        mode: relative_errors(auto(timings, exact_match=mode).predict("kernel", sets), truth).mean()
+        for mode in ("auto", "always", "never")
+    }
+    assert errors["never"] < 0.06 < errors["always"]
+    assert errors["auto"] < 0.06
+
+
+def test_auto_knows_nothing_where_nothing_was_measured_twice(event):
+    rng = np.random.default_rng(2)
+    p = rng.uniform(1, 100, 50)
+    timings = event(p, seconds=1e-6 * p * rng.normal(1, 0.1, 50))
+    fitted = auto(timings, exact_match="auto")
+    assert not fitted.predict_detailed("kernel", timings.params).exact.any()
+    never = auto(timings, exact_match="never")
+    assert fitted.predict("kernel", timings.params) == pytest.approx(
+        never.predict("kernel", timings.params), rel=1e-15
+    )
+
+
+def test_a_mean_of_more_times_has_more_weight():
+    timings, sets, _ = rough(noise=0.3)
+    more = EventTimings(
+        "kernel",
+        np.vstack((timings.params, np.full((40, 1), 1.0))),
+        np.concatenate((timings.seconds, np.full(40, 1e-5))),
+    )
+    fitted = auto(more, exact_match="auto").fits["kernel", 1]
+    assert fitted.exact_matches is not None
+    weights = fitted.exact_matches.weights[fitted.exact_matches.times.find(sets)]
+    assert weights[0] > weights[1:].max()
+    assert ((weights > 0) & (weights < 1)).all()
+
+
+def test_minus_zero_is_the_twin_of_zero(event):
+    timings = event([0.0, -0.0, 1.0], seconds=[2.0, 4.0, 5.0])
+    assert auto(timings, exact_match="always").predict("kernel", np.array([[-0.0]]))[0] == 3.0
+
+
+def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event):
+    timings = event(np.arange(1.0, 9), seconds=np.arange(1.0, 9))
+    exact_matches = exact_matches_of(
+        timings, "always", HeldOutTimes(np.zeros((0, 1)), np.zeros(0), np.zeros(0))
+    )
+    seconds, exact = exact_matches.blend(np.array([[3.0], [9.0]]), np.array([np.nan, np.nan]))
+    assert seconds[0] == 3.0
+    assert np.isnan(seconds[1])
+    assert exact.tolist() == [True, False]
+
+
+def test_on_real_kernels_auto_is_no_worse_than_always_and_never(sample_timings):
+    errors = dict.fromkeys(("auto", "always", "never"), 0.0)
+    for samples in sample_timings:
+        fold = np.random.default_rng(3).permutation(len(samples.seconds)) % 4
+        part = EventTimings(samples.event, samples.params[fold > 0], samples.seconds[fold > 0])
+        for mode in errors:
+            fitted = auto(part, exact_match=mode)
+            predicted = fitted.predict(samples.event, samples.params[fold == 0])
+            errors[mode] += relative_errors(predicted, samples.seconds[fold == 0]).sum()
+    assert errors["auto"] <= 1.02 * min(errors["always"], errors["never"])

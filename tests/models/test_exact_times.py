@@ -1,0 +1,78 @@
+"""Exact matches: means of identically parameterised samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rewritelog.models import exact_times as exact
+from rewritelog.models.base import EventTimings
+from rewritelog.models.exact_times import ExactTimes
+
+
+def means_by_hand(params, seconds):
+    groups = {}
+    for row, time in zip((params + 0.0).tolist(), seconds.tolist(), strict=True):
+        groups.setdefault(tuple(row), []).append(time)
+    return {row: np.mean(times) for row, times in groups.items()}
+
+
+def samples(rows=5000, columns=3, values=12, seed=21):
+    rng = np.random.default_rng(seed)
+    params = rng.integers(0, values, (rows, columns)).astype(float)
+    return EventTimings("kernel", params, rng.uniform(1, 2, rows))
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2, 3, 20])
+def test_means_are_those_of_the_rows_grouped_by_hand(columns):
+    timings = samples(columns=columns)
+    rows = np.random.default_rng(22).integers(0, 14, (3000, columns)).astype(float)
+    seconds, found = ExactTimes.from_timings(timings).lookup(rows)
+    by_hand = means_by_hand(timings.params, timings.seconds)
+    expected = [by_hand.get(tuple(row), np.nan) for row in rows.tolist()]
+    assert seconds == pytest.approx(expected, rel=1e-14, nan_ok=True)
+    assert found.tolist() == np.isfinite(expected).tolist()
+
+
+@pytest.mark.parametrize("colliding", [lambda keys: keys % 7, np.zeros_like])
+def test_shared_hashes_never_mix_up_rows(monkeypatch, colliding):
+    honest = exact.hash_rows
+    monkeypatch.setattr(exact, "hash_rows", lambda rows: colliding(honest(rows)))
+    test_means_are_those_of_the_rows_grouped_by_hand(2)
+
+
+def test_minus_zero_is_zero():
+    timings = EventTimings("kernel", np.array([[0.0], [-0.0], [1.0]]), np.array([1.0, 2, 3]))
+    seconds, found = ExactTimes.from_timings(timings).lookup(np.array([[-0.0], [0.0], [-1.0]]))
+    assert seconds[:2].tolist() == [1.5, 1.5]
+    assert found.tolist() == [True, True, False]
+
+
+def test_equal_times_give_that_time_itself():
+    timings = EventTimings("kernel", np.ones((3, 1)), np.full(3, 0.1))
+    assert ExactTimes.from_timings(timings).lookup(np.ones((1, 1)))[0].tolist() == [0.1]
+
+
+def test_neighbouring_values_and_nan_do_not_match():
+    timings = EventTimings("kernel", np.array([[0.1, 5.0]]), np.array([1.0]))
+    rows = np.array([[np.nextafter(0.1, 1), 5.0], [0.1, np.nan], [5.0, 0.1], [0.1, 5.0]])
+    assert ExactTimes.from_timings(timings).lookup(rows)[1].tolist() == [False] * 3 + [True]
+
+
+def test_no_samples_and_other_parameter_counts_match_nothing():
+    empty = ExactTimes.from_timings(EventTimings("kernel", np.empty((0, 1)), np.empty(0)))
+    assert not empty.lookup(np.ones((2, 1)))[1].any()
+    timings = ExactTimes.from_timings(samples())
+    assert not timings.lookup(np.zeros((2, 2)))[1].any()
+
+
+def test_the_same_samples_give_the_same_bits():
+    first, second = (ExactTimes.from_timings(samples()) for _ in range(2))
+    assert first.seconds.tobytes() == second.seconds.tobytes()
+
+
+def test_mixing_is_splitmix64():
+    """The first numbers of splitmix64 from 1234567, as published with many implementations."""
+    steps = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = exact.mix(steps + np.uint64(1234567))
+    assert numbers.tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]

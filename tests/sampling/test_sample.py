@@ -1,0 +1,224 @@
+"""Samples of made and of real runs: the list, its report, and what is wrong with inputs."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+from rewritelog.errors import OutputError, RewriteLogError, TimingError, UsageError
+from rewritelog.models.expressions import FormulaError
+from rewritelog.sampling import records
+from rewritelog.sampling.choose import sample
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.report import SampleReport
+from tracebigsim.chosen import read_chosen
+
+FORMULA = """
+[[formula]]
+event = "pair"
+params = ["n", "side"]
+terms = ["1", "n"]
+category = "side"
+"""
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Return a log set of 4 PEs with 30 SEBs each: 20 of the event pair, 10 of the event self."""
+    timeline = [seb(k, k + 1, events=bracket(0.2, 0.4)) for k in range(30)]
+    folder = write_logs(tmp_path / "in", [timeline] * 4, files=2)
+    for pe in range(4):
+        write_params(folder, pe, *[(k, "pair", 1 + 4 * k + pe, k % 2) for k in range(20)])
+        write_params(folder, pe, *[(k, "self", 100 - k) for k in range(20, 30)])
+    return folder
+
+
+def run(logs: Path, **options: Any) -> SampleReport:
+    return sample(logs, SampleOptions(**options), logs.parent / "list.txt", logs.parent / "r.json")
+
+
+def listed(logs: Path) -> list[tuple[Any, ...]]:
+    return [tuple(line) for line in read_chosen(logs.parent / "list.txt").sebs]
+
+
+def said(report: SampleReport, *words: str) -> bool:
+    return any(all(word in warning for word in words) for warning in report.warnings())
+
+
+def test_each_line_is_the_one_of_the_param_file(sample_logs: Path, tmp_path: Path) -> None:
+    folder = sample_logs / "cells"
+    report = sample(folder, SampleOptions(fraction=0.3), tmp_path / "list.txt")
+    lines = [line for line in (tmp_path / "list.txt").read_text().splitlines() if line[0] != "#"]
+    for line in lines:
+        pe, _, record = line.partition(" ")
+        assert record in (folder / f"param.{pe}").read_text().splitlines()
+    assert len(set(lines)) == len(lines) == report.chosen == 24
+    assert [int(line.split()[0]) for line in lines] == sorted(
+        int(line.split()[0]) for line in lines
+    )
+
+
+def test_both_events_are_chosen_from_over_their_range(logs: Path) -> None:
+    report = run(logs, fraction=0.15)
+    chosen = listed(logs)
+    assert Counter(event for _, _, event, _ in chosen).keys() == {"pair", "self"}
+    assert report.chosen == len(chosen) == 18
+    sizes = [params[0] for _, _, event, params in chosen if event == "pair"]
+    assert (min(sizes), max(sizes)) == (1, 80)
+    assert report.extrapolated == 0
+    for pe, index, event, params in chosen:
+        expected = (1 + 4 * index + pe, index % 2) if event == "pair" else (100 - index,)
+        assert params == expected
+
+
+def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
+    report = run(logs, fraction=0.15)
+    said_json = json.loads((logs.parent / "r.json").read_text())
+    pair, own = said_json["strata"]
+    assert (pair["event"], pair["records"], pair["points"], pair["category"]) == (
+        "pair",
+        80,
+        80,
+        None,
+    )
+    assert (own["event"], own["records"], own["points"]) == ("self", 40, 10)
+    assert pair["chosen"] + own["chosen"] == said_json["chosen"] == 18
+    assert said_json["options"]["method"] == "design"
+    assert "18 SEBs chosen of 120 with a param record (15.00%)" in report.text()
+    assert said_json == report.to_json()
+
+
+def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text(FORMULA)
+    report = run(logs, fraction=0.05, formulas=tmp_path / "f.toml", floor=3)
+    categories = [(one.of_run.event, one.of_run.category, one.records) for one in report.strata]
+    assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
+    sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
+    assert sides == {0: 3, 1: 3}
+    assert said(report, "9 SEBs", "asks for 6", "--floor")
+
+
+def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text(FORMULA.replace('"side"]', '"side", "more"]'))
+    report = run(logs, formulas=tmp_path / "f.toml")
+    assert said(report, "f.toml:2", "not used for pair")
+    (tmp_path / "f.toml").write_text(FORMULA.replace('"n"]\ncat', '"m"]\ncat'))
+    with pytest.raises(FormulaError, match=r"f\.toml:5:"):
+        run(logs, formulas=tmp_path / "f.toml")
+
+
+def test_too_many_categories_are_refused(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rewritelog.sampling.strata.MOST_CATEGORIES", 10)
+    (tmp_path / "f.toml").write_text(FORMULA.replace('category = "side"', 'category = "n"'))
+    with pytest.raises(RewriteLogError, match=r"f.toml:2.*'pair' into 80 classes"):
+        run(logs, formulas=tmp_path / "f.toml")
+
+
+def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
+    timings = write_timings(
+        tmp_path / "t", *[("self", 1.0, float(n)) for n in range(71, 76)], ("other", 1.0)
+    )
+    report = run(logs, fraction=0.1, timings=(timings,))
+    chosen = [params[0] for _, _, event, params in listed(logs) if event == "self"]
+    assert len(chosen) > 0
+    assert set(chosen) <= {76, 77, 78, 79, 80}
+    assert said(report, "'other'", "not in the run")
+    assert report.strata[1].timed == 5
+
+
+def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
+    noisy = [("self", seconds, 500.0) for seconds in (0.942, 1.0, 1.058)]
+    timings = write_timings(
+        tmp_path / "t", *noisy, ("pair", 1.0, 1.0, 0.0), ("pair", 1.01, 1.0, 0.0)
+    )
+    report = run(logs, fraction=0.1, timings=(timings,))
+    assert said(report, "self", "spread by 5.8%", "more than 3%", "up to 4 times")
+    assert not said(report, "pair", "spread")
+    times = Counter(params for _, _, event, params in listed(logs) if event == "self")
+    assert set(times.values()) == {1, 4} or set(times.values()) == {4}
+    assert report.replicates == sum(times.values()) - len(times) > 0
+    assert "spread of pair (2 parameters): 0.7%" in report.text()
+
+
+def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
+    report = run(logs, fraction=0.01, floor=2, method="random", seed=3)
+    pair = report.strata[0]
+    chosen = [params for _, _, event, params in listed(logs) if event == "pair"]
+    sizes, sides = zip(*chosen, strict=True)
+    outside = sum(
+        not (min(sizes) <= 1 + 4 * k + pe <= max(sizes) and min(sides) <= k % 2 <= max(sides))
+        for k in range(20)
+        for pe in range(4)
+    )
+    assert pair.choice.outside == outside > 4
+    assert said(report, "pair", "would be extrapolated from the 2 points", "--fraction")
+
+
+def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(logs)
+    first = (logs.parent / "list.txt").read_bytes()
+    monkeypatch.setattr(records, "PES_AT_A_TIME", 1)
+    monkeypatch.setattr("rewritelog.logs.params.SMALL_BYTES", 10)
+    run(logs)
+    assert (logs.parent / "list.txt").read_bytes() == first
+
+
+def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> None:
+    params = tmp_path / "params"
+    params.mkdir()
+    write_params(params, 1, (3, "k", 1), (29, "k", 2), (30, "k", 3))
+    write_params(params, 7, (3, "k", 1))
+    (params / "param.2").write_text("2 TRACEBIGSIM: event:{ k } seqno: { 2 } par\n")
+    report = run(logs, params=params, fraction=1.0)
+    assert [line[:2] for line in listed(logs)] == [(1, 3), (1, 29)]
+    assert said(report, "1 record left out", "param.1, SEB 30")
+    assert said(report, "1 param file left out", "param.7")
+    assert said(report, "1 malformed param line", "param.2:1")
+    with pytest.raises(TimingError, match=r"param\.2:1"):
+        run(logs, params=params, strict=True)
+
+
+def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RewriteLogError, match="no param record"):
+        run(logs, params=tmp_path / "empty")
+    with pytest.raises(RewriteLogError, match="cannot be read"):
+        run(logs, params=tmp_path / "nowhere")
+    assert not (tmp_path / "list.txt").exists()
+
+
+def test_inputs_are_never_written_over(logs: Path, tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t", ("self", 1.0, 1.0))
+    for out in (timings, logs / "param.0", logs / "bgTrace"):
+        before = out.read_bytes()
+        for outputs in ((out, None), (None, out)):
+            with pytest.raises(OutputError, match="replace an input"):
+                sample(logs, SampleOptions(timings=(timings,)), *outputs)
+        assert out.read_bytes() == before
+    with pytest.raises(OutputError, match="same file"):
+        sample(logs, SampleOptions(), tmp_path / "x", tmp_path / "x")
+    with pytest.raises(OutputError, match="is a folder"):
+        sample(logs, SampleOptions(), tmp_path)
+    with pytest.raises(OutputError, match="nowhere"):
+        sample(logs, SampleOptions(), tmp_path / "nowhere" / "x")
+
+
+@pytest.mark.parametrize("options", [{"fraction": 0.0}, {"floor": 0}, {"replicates": 0}], ids=str)
+def test_numbers_that_cannot_be_meant(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        SampleOptions(**options)
+
+
+def test_real_runs_of_two_workers(reference: Path, tmp_path: Path) -> None:
+    folder = reference / "cells-2workers"
+    report = sample(folder, SampleOptions(fraction=0.25), tmp_path / "list.txt")
+    lines = sum(path.read_text().count("TRACEBIGSIM") for path in folder.glob("param.*"))
+    assert report.records == lines
+    for chosen in read_chosen(tmp_path / "list.txt").sebs:
+        text = (folder / f"param.{chosen.pe}").read_text()
+        assert f"{chosen.seb} TRACEBIGSIM: event:{{ {chosen.event} }}" in text

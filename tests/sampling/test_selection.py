@@ -1,0 +1,205 @@
+"""What is chosen of a run, seen as a user of the choice sees it."""
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import UsageError
+from rewritelog.models.expressions import parse
+from rewritelog.sampling.selection import Plan, Stratum, choose
+
+
+def stratum(params, *, timed=None, **fields):
+    params = np.array(params, dtype=float)
+    known = np.zeros((0, params.shape[1])) if timed is None else np.array(timed, dtype=float)
+    return Stratum(fields.pop("label", "kernel"), params, known, **fields)
+
+
+def one(params, plan, **fields):
+    (choice,) = choose([stratum(params, **fields)], plan)
+    return choice
+
+
+def lognormal(rows, parameters, seed=0):
+    return np.round(np.exp(np.random.default_rng(seed).normal(4, 1.2, (rows, parameters)))) + 1
+
+
+METHODS = ["design", "coverage", "random"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_fraction_is_kept_over_all_strata_together(method) -> None:
+    strata = [stratum(lognormal(rows, 3, rows), label=str(rows)) for rows in (870, 112, 18)]
+    choices = choose(strata, Plan(0.05, method))
+    chosen = [len(choice.rows) for choice in choices]
+    assert sum(chosen) == 50
+    assert min(chosen) >= 5
+    assert chosen == sorted(chosen, reverse=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_are_rising_and_none_is_there_twice(method) -> None:
+    choice = one(lognormal(500, 2), Plan(0.3, method))
+    assert (np.diff(choice.rows) > 0).all()
+    assert len(choice.rows) == 150
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_seed_decides_and_nothing_else(method) -> None:
+    params = lognormal(400, 4)
+    first, again, other = (one(params, Plan(0.1, method, seed)).rows for seed in (1, 1, 2))
+    assert first.tolist() == again.tolist() != other.tolist()
+
+
+def test_each_stratum_has_its_floor() -> None:
+    strata = [stratum(lognormal(rows, 1, rows), label=str(rows)) for rows in (1000, 9, 3)]
+    chosen = [len(choice.rows) for choice in choose(strata, Plan(0.001, floor=4))]
+    assert chosen == [4, 4, 3]
+
+
+@pytest.mark.parametrize("method", ["design", "coverage"])
+def test_different_parameters_are_preferred(method) -> None:
+    params = np.repeat(np.arange(1.0, 21), 50)[:, None]
+    choice = one(params, Plan(0.01, method))
+    assert len(set(params[choice.rows, 0])) == len(choice.rows) == 10
+    assert (choice.points, choice.measured_points, choice.replicates) == (20, 10, 0)
+
+
+def test_more_rows_than_points_are_chosen_for_the_floor_only() -> None:
+    params = np.repeat([[1.0], [2.0]], 50, axis=0)
+    choice = one(params, Plan(0.5, floor=5))
+    assert len(choice.rows) == 5
+    assert set(params[choice.rows, 0]) == {1, 2}
+    assert len(one(np.zeros((30, 0)), Plan(0.5)).rows) == 5
+
+
+def test_the_design_leaves_little_to_extrapolate() -> None:
+    for seed in range(5):
+        params = lognormal(2000, 3, seed)
+        by_design, by_chance = (
+            one(params, Plan(0.01, method, seed)) for method in ("design", "random")
+        )
+        assert by_design.extrapolated < 0.02 * len(params) < by_chance.extrapolated
+
+
+def test_the_ranges_are_those_of_the_chosen_rows() -> None:
+    params = lognormal(300, 2)
+    choice = one(params, Plan(0.05, "random"))
+    chosen = params[choice.rows]
+    outside = ((params < chosen.min(axis=0)) | (params > chosen.max(axis=0))).any(axis=1)
+    assert choice.outside == np.count_nonzero(outside)
+    assert max(choice.outside, choice.beyond) <= choice.extrapolated
+    assert choice.extrapolated <= choice.outside + choice.beyond
+
+
+def errors(method, kernel, parameters, fit_terms):
+    """Return the mean relative error of fits to 1 % of the rows under 5 % noise, over 20 seeds."""
+    found = []
+    for seed in range(20):
+        params = lognormal(1500, parameters, seed)
+        noise = np.exp(np.random.default_rng(seed + 100).normal(0, 0.05, len(params)))
+        seconds = kernel(params) * noise
+        rows = one(params, Plan(0.01, method, seed)).rows
+        columns = fit_terms(params)
+        solved = np.linalg.lstsq(
+            columns[rows] / seconds[rows, None], np.ones(len(rows)), rcond=None
+        )
+        found.append(np.abs(columns @ solved[0] / kernel(params) - 1).mean())
+    return np.mean(found)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameters", "fit_terms"),
+    [
+        (lambda p: 30 + p[:, 0], 1, lambda p: np.column_stack([np.ones(len(p)), p, p**2])),
+        (
+            lambda p: 100 + p[:, 0] * p[:, 1],
+            3,
+            lambda p: np.column_stack([np.ones(len(p)), p, p[:, 0] * p[:, 1]]),
+        ),
+        (
+            lambda p: 50 + p[:, 0] + 0.3 * p[:, 2],
+            4,
+            lambda p: np.column_stack([np.ones(len(p)), p]),
+        ),
+    ],
+    ids=["one parameter", "product", "sum"],
+)
+def test_fits_to_a_design_predict_better_than_fits_to_random_rows(
+    kernel, parameters, fit_terms
+) -> None:
+    assert errors("design", kernel, parameters, fit_terms) < 0.8 * errors(
+        "random", kernel, parameters, fit_terms
+    )
+
+
+def test_what_is_timed_is_not_chosen_and_counts_as_known() -> None:
+    params = np.arange(1.0, 101)[:, None]
+    ends = [[1.0], [100.0]] * 3
+    choice = one(params, Plan(0.03), timed=ends)
+    assert len(choice.rows) == 3
+    assert not {1.0, 100.0} & set(params[choice.rows, 0])
+    assert (choice.outside, choice.measured_points) == (0, 5)
+    assert len(one(params, Plan(0.5), timed=params).rows) == 0
+
+
+def test_replicates_are_of_points_that_are_chosen() -> None:
+    params = np.repeat(np.arange(1.0, 41), 10)[:, None]
+    choice = one(params, Plan(0.05), replicates=4)
+    points, counts = np.unique(params[choice.rows, 0], return_counts=True)
+    assert len(points) == 20
+    assert sorted(counts)[-5:] == [4] * 5
+    assert sorted(counts)[:-5] == [1] * 15
+    assert (choice.replicates, choice.replicated_points) == (15, 5)
+
+
+def test_replicates_are_found_where_only_other_points_recur() -> None:
+    params = np.concatenate([np.arange(1.0, 1001), [500.0, 500.0]])[:, None]
+    choice = one(params, Plan(0.005), replicates=3)
+    assert np.count_nonzero(params[choice.rows, 0] == 500) == 3
+    assert choice.replicated_points == 1
+    assert one(params[:900], Plan(0.01), replicates=3).replicated_points == 0
+
+
+def test_a_formula_says_what_is_spanned() -> None:
+    rng = np.random.default_rng(4)
+    params = np.column_stack([rng.permutation(np.arange(1.0, 501)), lognormal(500, 6)])
+    terms = (parse("1"), parse("p1^2"))
+    with_formula = one(params, Plan(0.02), terms=terms)
+    without = one(params, Plan(0.02))
+    chosen = params[with_formula.rows, 0]
+    assert {chosen.min(), chosen.max()} == {1, 500}
+    assert with_formula.outside == 0 < without.outside
+    assert (with_formula.coefficients, without.coefficients) == (2, 8)
+
+
+def test_a_term_without_a_value_is_passed_over() -> None:
+    params = np.arange(0.0, 100)[:, None]
+    choice = one(params, Plan(0.1), terms=(parse("log(p1)"), parse("p1")))
+    assert choice.coefficients == 2
+    assert len(choice.rows) == 10
+
+
+def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch) -> None:
+    monkeypatch.setattr("rewritelog.sampling.selection.POOL_POINTS", 50)
+    params = lognormal(3000, 2)
+    choice = one(params, Plan(0.1))
+    assert len(choice.rows) == len(set(map(tuple, params[choice.rows]))) > 250
+    assert choice.outside == 0
+
+
+@pytest.mark.parametrize("plan", [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0},
+                                  {"fraction": float("nan")}])  # fmt: skip
+def test_plans_that_cannot_be_meant(plan) -> None:
+    with pytest.raises(UsageError):
+        Plan(**plan)
+
+
+def test_real_lines_are_spanned_better_than_by_chance(reference_timings) -> None:
+    samples = [one for one in reference_timings("namd") if one.event.startswith("calc_")]
+    strata = [stratum(one.params, label=one.event) for one in samples]
+    shares = {}
+    for method in ("design", "random"):
+        choices = choose(strata, Plan(0.02, method))
+        assert sum(len(choice.rows) for choice in choices) == 20
+        shares[method] = sum(choice.outside for choice in choices)
+    assert shares["design"] < 0.5 * shares["random"]

@@ -1,0 +1,326 @@
+"""Made log sets obey the rules of real ones, and are the same everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rewritelog.errors import OutputError, UsageError
+from rewritelog.format.declaration import (
+    LOG_VERSIONS,
+    timeline_file_struct,
+    timeline_struct,
+)
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.synthesis import synth
+from rewritelog.synthesis.events import EVENTS
+from rewritelog.synthesis.plan import machine_shape
+from rewritelog.synthesis.synth import SynthOptions, synthesise
+
+SMALL = SynthOptions(pes=8, sebs=200)
+VARIANTS = {
+    "default": SMALL,
+    "workers": replace(SMALL, pes=12, wth=2, files=3),
+    "one PE": SynthOptions(pes=1, files=1, sebs=150),
+    "one SEB": SynthOptions(pes=4, sebs=1),
+    "few SEBs": SynthOptions(pes=4, sebs=7, files=4),
+    "no messages": replace(SMALL, messages=0.0),
+    "few messages": replace(SMALL, messages=0.05),
+    "many messages": replace(SMALL, messages=2.5),
+    "no brackets": replace(SMALL, bracketed=0.0),
+    "all bracketed": replace(SMALL, bracketed=1.0),
+    "other seed": replace(SMALL, seed=2**63 - 1),
+    "big-endian, oldest": replace(SMALL, order="big", log_version=0),
+}
+PARAM_LINE = re.compile(
+    rb"(\d+) TRACEBIGSIM: event:\{ (.*?) \} seqno: \{ (\d+) \}    params:\{ ((?:\d+\.0{6} )+)\}\n"
+)
+TIMING_LINE = re.compile(
+    r"TRACEBIGSIM: event:\{ (.*?) \}  time:\{ (\d+\.\d{9}) \}  params:\{ ((?:\d+\.0{6} )+)\}\n"
+)
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def options(request: pytest.FixtureRequest) -> SynthOptions:
+    """Return options of all kinds."""
+    return request.param
+
+
+@pytest.fixture
+def logs(options: SynthOptions, tmp_path: Path) -> LogSet:
+    """Return the log set that the options make."""
+    synthesise(tmp_path / "made", options)
+    return open_logs(tmp_path / "made")
+
+
+def test_passes_the_rules_of_the_readers(logs: LogSet) -> None:
+    sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
+    closed = sebs["end_time"] >= sebs["start_time"]
+    started = sebs["msg_id"] >= 0
+    assert (messages["recv_time"] >= messages["send_time"]).all()
+    assert (messages["size"] >= 0).all()
+    assert np.isin(events["type"], (2, 3)).all()
+    duration = sebs["end_time"] - sebs["start_time"]
+    assert (duration[closed] == sebs["exec_time"][closed]).all()
+    assert not (started & (sebs["backward"] > 0)).any()
+    assert (started | (sebs["backward"] > 0) | (sebs["recv_time"] != -1)).all()
+    starts, ends = _of_messages(logs, "start_time"), _of_messages(logs, "end_time")
+    unclosed = ends < starts
+    assert (messages["send_time"] >= starts).all()
+    assert ((messages["send_time"] <= ends) | unclosed).all()
+
+
+def test_only_the_last_seb_of_pe_0_is_unclosed(logs: LogSet) -> None:
+    sebs = logs.sebs()
+    unclosed = sebs[sebs["end_time"] < sebs["start_time"]]
+    last = np.count_nonzero(sebs["pe"] == 0) - 1
+    assert unclosed[["pe", "seb", "end_time", "exec_time"]].tolist() == [(0, last, -1.0, 0.0)]
+
+
+def test_dependencies_agree_with_one_another(logs: LogSet) -> None:
+    for pe in logs.pes:
+        links = logs.timeline(pe).dependencies
+        count = len(logs.timeline(pe).sebs)
+        forward = {(int(r["seb"]), int(r["other"])) for r in links if r["forward"]}
+        backward = {(int(r["other"]), int(r["seb"])) for r in links if not r["forward"]}
+        assert len(links) == 2 * len(forward)
+        assert forward == backward
+        assert all(0 <= before < after < count for before, after in forward)
+
+
+def test_sebs_follow_one_another_and_bear_their_index(logs: LogSet) -> None:
+    for pe in logs.pes:
+        sebs = logs.sebs([pe])
+        assert (sebs["seqno"] == np.arange(len(sebs))).all()
+        ends = np.maximum(sebs["end_time"], sebs["start_time"])
+        assert (sebs["start_time"][1:] >= ends[:-1]).all()
+        assert (sebs["eff_recv_time"] <= sebs["start_time"]).all()
+        assert (sebs["recv_time"] <= sebs["start_time"]).all()
+
+
+def test_starting_messages_were_sent_to_their_seb(logs: LogSet) -> None:
+    workers = logs.summary.num_wth
+    sent = {(int(m["pe"]), int(m["msg_id"])): m for m in logs.messages()}
+    assert len(sent) == len(logs.messages())
+    taken: Counter[tuple[int, int, int]] = Counter()
+    for seb in logs.sebs():
+        if seb["msg_id"] < 0:
+            assert seb["src_pe"] == -1
+            continue
+        message = sent[int(seb["src_pe"]), int(seb["msg_id"])]
+        target = divmod(int(seb["pe"]), workers)
+        assert (message["dst_node"], message["tid"]) in (target, (-1, -1))
+        assert message["recv_time"] == seb["recv_time"]
+        taken[int(seb["src_pe"]), int(seb["msg_id"]), int(seb["pe"])] += 1
+    assert set(taken.values()) <= {1}
+
+
+def test_every_bracket_has_its_param_record(logs: LogSet) -> None:
+    specs = {event.name.encode(): event for event in EVENTS}
+    for pe in logs.pes:
+        path = logs.folder / f"param.{pe}"
+        text = path.read_bytes() if path.exists() else b""
+        records = PARAM_LINE.findall(text)
+        assert b"".join(PARAM_LINE.match(line).group() for line in text.splitlines(True)) == text  # type: ignore[union-attr]
+        marked = _bracketed_sebs(logs, pe)
+        assert [int(seb) for seb, *_ in records] == marked
+        for seb, name, seqno, params in records:
+            assert seb == seqno
+            values = [float(value) for value in params.split()]
+            spec = specs[name].params
+            assert all(p.low <= v < p.low + p.span for p, v in zip(spec, values, strict=True))
+
+
+def test_reports_what_it_made(options: SynthOptions, tmp_path: Path) -> None:
+    made = synthesise(tmp_path / "made", options)
+    logs = open_logs(tmp_path / "made")
+    assert made.pes == options.pes == logs.summary.total_pes
+    assert made.sebs == len(logs.sebs())
+    assert made.messages == len(logs.messages())
+    assert made.bytes == logs.size_bytes
+    lines = sum(path.read_bytes().count(b"\n") for path in logs.folder.glob("param.*"))
+    assert made.records == lines
+    assert "SEB" in made.text()
+
+
+def test_averages_are_those_asked_for(tmp_path: Path) -> None:
+    made = synthesise(tmp_path / "made", SynthOptions(pes=32, sebs=3000, messages=0.8))
+    assert made.sebs / 32 == pytest.approx(3000, rel=0.01)
+    assert made.messages / made.sebs == pytest.approx(0.8, rel=0.03)
+    assert made.records / made.sebs == pytest.approx(0.0926, rel=0.03)
+
+
+def test_looks_like_real_logs(tmp_path: Path) -> None:
+    synthesise(tmp_path / "made", SynthOptions())
+    logs = open_logs(tmp_path / "made")
+    sebs, events = logs.sebs(), logs.events()
+    assert {b"msgep", b"user_code", b"addMsg"} <= set(sebs["name"])
+    assert (sebs["end_time"] == sebs["start_time"]).sum() > 100
+    assert (sebs["backward"] == 2).any()
+    marks = Counter(events["text"])
+    assert marks[b"startTraceBigSim %f\n\0"] == marks[b"endTraceBigSim %f\n\0"] > 1000
+    _check_send_regions(logs)
+
+
+def _check_send_regions(logs: LogSet) -> None:
+    """Check that messages are sent before, inside and after brackets."""
+    events, messages = logs.events([3]), logs.messages([3])
+    seb = int(events[events["type"] == 3]["seb"][0])
+    start, end = sorted(events[events["seb"] == seb]["r_time"])
+    sent = messages[messages["seb"] == seb]["send_time"] - logs.sebs([3])[seb]["start_time"]
+    assert (sent < start).any()
+    assert ((sent > start) & (sent < end)).any()
+    assert (sent > end).any()
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize("version", LOG_VERSIONS)
+def test_construct_reads_and_writes_the_same_bytes(
+    version: int, order: Any, tmp_path: Path
+) -> None:
+    made = replace(SMALL, pes=2, sebs=60, log_version=version, order=order)
+    synthesise(tmp_path / "made", made)
+    for path in (tmp_path / "made").glob("bgTrace[01]"):
+        data = path.read_bytes()
+        head = timeline_file_struct(order).parse(data)
+        struct = timeline_struct(version, order)
+        borders = [*head.offsets, len(data)]
+        for begin, end in pairwise(borders):
+            timeline = struct.parse(data[begin:end])
+            assert struct.build(timeline) == data[begin:end]
+
+
+def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
+    kept = ["pe", "seb", "seqno", "src_pe", "msg_id", "start_time", "end_time", "recv_time", "name"]
+    stories = set()
+    for version in LOG_VERSIONS:
+        for order in ("little", "big"):
+            made = tmp_path / f"{version}-{order}"
+            synthesise(made, replace(SMALL, log_version=version, order=order))
+            logs = open_logs(made)
+            assert (logs.summary.log_version, logs.summary.order) == (version, order)
+            stories.add(repr(logs.sebs()[kept].tolist()))
+    assert len(stories) == 1
+
+
+def test_the_bytes_are_the_same_everywhere_and_always(tmp_path: Path) -> None:
+    synthesise(tmp_path / "made", SynthOptions(pes=4, sebs=100, wth=2, timings=12))
+    assert _digest(tmp_path / "made") == FROZEN
+
+
+FROZEN = "aeac7058533e99daa7d17cd132c38ec26160e2c1f4ee9525461042be70da5de7"
+
+
+def test_another_seed_gives_other_bytes_and_the_same_one_the_same(tmp_path: Path) -> None:
+    digests = []
+    for seed in (1, 1, 2):
+        synthesise(tmp_path / "made", replace(SMALL, seed=seed), force=True)
+        digests.append(_digest(tmp_path / "made"))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_small_buffers_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synthesise(tmp_path / "large", SMALL)
+    monkeypatch.setattr(synth, "_BUFFER_BYTES", 1)
+    monkeypatch.setattr(synth, "_TEXT_BYTES", 300)
+    synthesise(tmp_path / "small", SMALL)
+    assert _digest(tmp_path / "small") == _digest(tmp_path / "large")
+
+
+def test_offsets_wrap_at_4_gib() -> None:
+    head = synth.timeline_file_head("big", [100, 2**31 + 5, 2**32 + 7])
+    assert list(timeline_file_struct("big").parse(head).offsets) == [100, 2**31 + 5, 7]
+
+
+def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
+    synthesise(tmp_path / "made", replace(SMALL, timings=400))
+    text = (tmp_path / "made" / "timings.txt").read_text()
+    lines = TIMING_LINE.findall(text)
+    assert len(lines) == text.count("\n") == 400
+    assert Counter(name for name, *_ in lines) == {event.name: 100 for event in EVENTS}
+    specs = {event.name: event for event in EVENTS}
+    for name, seconds, params in lines:
+        values = tuple(int(float(value)) for value in params.split())
+        true = specs[name].picoseconds(values) * 1e-12
+        assert float(seconds) == pytest.approx(true, rel=0.061, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("pes", {"pes": 0}),
+        ("pes", {"pes": 5, "wth": 2}),
+        ("wth", {"wth": 0}),
+        ("files", {"files": 0}),
+        ("files", {"files": 9}),
+        ("files", {"files": 5, "wth": 2}),
+        ("sebs", {"sebs": 0}),
+        ("sebs", {"sebs": 40_000_000}),
+        ("messages", {"messages": -0.1}),
+        ("messages", {"messages": math.nan}),
+        ("messages", {"messages": math.inf}),
+        ("bracketed", {"bracketed": 1.5}),
+        ("seed", {"seed": -1}),
+        ("seed", {"seed": 2**63}),
+        ("timings", {"timings": -1}),
+        ("log_version", {"log_version": 7}),
+        ("order", {"order": "middle"}),
+    ],
+)
+def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"^{name}: "):
+        synthesise(tmp_path / "made", replace(SMALL, **changes))
+    assert not list(tmp_path.iterdir())
+
+
+def test_keeps_what_is_there_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "mine").write_text("mine")
+    with pytest.raises(OutputError):
+        synthesise(tmp_path / "made", SMALL)
+    assert (tmp_path / "made" / "mine").exists()
+    synthesise(tmp_path / "made", SMALL, force=True)
+    assert not (tmp_path / "made" / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape"),
+    [(1, (1, 1, 1)), (7, (7, 1, 1)), (16, (4, 2, 2)), (12, (3, 2, 2)), (4096, (16, 16, 16)),
+     (1024, (16, 8, 8))],
+)  # fmt: skip
+def test_machines_are_nearly_cubes(nodes: int, shape: tuple[int, int, int]) -> None:
+    assert machine_shape(nodes) == shape
+
+
+def _of_messages(logs: LogSet, field: str) -> Any:
+    """Return a field of the SEB of each message."""
+    return np.concatenate([logs.sebs([pe])[field][logs.messages([pe])["seb"]] for pe in logs.pes])
+
+
+def _bracketed_sebs(logs: LogSet, pe: int) -> list[int]:
+    """Return the SEBs of a PE that have marks; each must have one start and one end in order."""
+    marks = [event for event in logs.events([pe]) if event["type"] == 3]
+    starts, ends = marks[::2], marks[1::2]
+    for start, end in zip(starts, ends, strict=True):
+        assert start["text"] == b"startTraceBigSim %f\n\0"
+        assert end["text"] == b"endTraceBigSim %f\n\0"
+        assert start["seb"] == end["seb"]
+        assert 0 <= start["r_time"] <= end["r_time"]
+    return [int(start["seb"]) for start in starts]
+
+
+def _digest(folder: Path) -> str:
+    """Return the digest of all files of a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
