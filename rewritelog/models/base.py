@@ -15,7 +15,6 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 
-
 __all__ = [
     "EventTimings",
     "FittedModel",
