@@ -34,14 +34,25 @@ MEASUREMENTS: dict[str, Callable[[Workshop], Result]] = {
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
-    parser.add_argument("--scale", type=float, default=FULL_GB,
-                        help=f"size of the large log set in GB [default: {FULL_GB:g}]")  # fmt: skip
-    parser.add_argument("--only", action="append", choices=MEASUREMENTS,
-                        help="one measurement; repeatable [default: all]")  # fmt: skip
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=FULL_GB,
+        help=f"size of the large log set in GB [default: {FULL_GB:g}]",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=MEASUREMENTS,
+        help="one measurement; repeatable [default: all]",
+    )
     parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
-    parser.add_argument("--work", type=Path,
-                        help="the folder to work in; it needs four times the scale's room "
-                        "[default: that of temporary files]")  # fmt: skip
+    parser.add_argument(
+        "--work",
+        type=Path,
+        help="the folder to work in; it needs four times the scale's room "
+        "[default: that of temporary files]",
+    )
     given = parser.parse_args()
     if given.out and given.only:
         parser.error("--out is for all measurements")

@@ -43,10 +43,15 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--quick", action="store_true",
-                        help="fewer seeds, and a tenth of the million lines")  # fmt: skip
-    parser.add_argument("--only", action="append", choices=MEASUREMENTS,
-                        help="one measurement; repeatable [default: all]")  # fmt: skip
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer seeds, and a tenth of the million lines"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=MEASUREMENTS,
+        help="one measurement; repeatable [default: all]",
+    )
     parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
     given = parser.parse_args()
     if given.out and (given.only or given.quick):
@@ -61,8 +66,9 @@ def _protocol(*, quick: bool) -> str:
 
 
 def _text(lines: list[Line]) -> str:
-    return Table("Mean error of lines left out of the fit:", HEAD,
-                 [line.cells() for line in lines]).text()  # fmt: skip
+    return Table(
+        "Mean error of lines left out of the fit:", HEAD, [line.cells() for line in lines]
+    ).text()
 
 
 if __name__ == "__main__":

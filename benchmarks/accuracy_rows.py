@@ -130,10 +130,15 @@ def exact_match(effort: Effort) -> list[Line]:
     best = min(errors["always"], errors["never"])
     aims = {"auto": ("as the better, within 1 %", errors["auto"] <= 1.01 * best)}
     return [
-        Line(f"cells KF, `--exact-match {mode}`", "–", _percent(error), "–",
-             *aims.get(mode, ("–", None)))
+        Line(
+            f"cells KF, `--exact-match {mode}`",
+            "–",
+            _percent(error),
+            "–",
+            *aims.get(mode, ("–", None)),
+        )
         for mode, error in errors.items()
-    ]  # fmt: skip
+    ]
 
 
 def fit_times(effort: Effort) -> list[Line]:
@@ -141,8 +146,10 @@ def fit_times(effort: Effort) -> list[Line]:
     lines = []
     for count, most_s in ((FEW_LINES, MOST_S_OF_FEW), (effort.lines, MOST_S_OF_MANY)):
         old, new = (_fit_time(one, count) for one in (ORIGINAL, AUTO))
-        said = [f"{json.loads(ran.output)['fit_s']:.2f} s, {ran.peak_bytes / 1e6:.0f} MB"
-                for ran in (old, new)]  # fmt: skip
+        said = [
+            f"{json.loads(ran.output)['fit_s']:.2f} s, {ran.peak_bytes / 1e6:.0f} MB"
+            for ran in (old, new)
+        ]
         met = json.loads(new.output)["fit_s"] < most_s
         what = f"fit of {count:,} lines with {FIT_PARAMS} parameters"
         lines.append(Line(what, *said, "–", f"< {most_s:g} s", met))
@@ -192,13 +199,29 @@ def _draws(
 def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
     """Return the lines of negative predictions, fits that failed, and the intervals' coverage."""
     return [
-        Line(f"{what}, negative predictions", *(f"{one.negative} of {one.predictions}"
-             for one in (old, new)), "0", "0", new.negative == 0),
-        Line(f"{what}, failures to fit", *(f"{one.failed + one.missing} of {one.fits}"
-             for one in (old, new)), "0", "0", new.failed + new.missing == 0),
-        Line(f"{what}, in the 90 % intervals", _percent(old.covered), _percent(new.covered), "–",
-             "87–93 %", 0.87 <= new.covered <= 0.93),
-    ]  # fmt: skip
+        Line(
+            f"{what}, negative predictions",
+            *(f"{one.negative} of {one.predictions}" for one in (old, new)),
+            "0",
+            "0",
+            new.negative == 0,
+        ),
+        Line(
+            f"{what}, failures to fit",
+            *(f"{one.failed + one.missing} of {one.fits}" for one in (old, new)),
+            "0",
+            "0",
+            new.failed + new.missing == 0,
+        ),
+        Line(
+            f"{what}, in the 90 % intervals",
+            _percent(old.covered),
+            _percent(new.covered),
+            "–",
+            "87–93 %",
+            0.87 <= new.covered <= 0.93,
+        ),
+    ]
 
 
 def _error(what: str, old: Scores, new: Scores, known_good: str, aim: float) -> Line:

@@ -115,10 +115,14 @@ def killed(yard: Yard) -> list[Line]:
                 found = killing.run(tried, seed=len(lines) + 1)
                 over = "over an old set (`--force`)" if replacing else "into a new place"
                 names = ", ".join(signal.name for signal in SIGNALS)
-                lines.append(Line(
-                    f"killed {how}, {over}: {names} in turn", tried, _of_kills(found),
-                    found["lost"] + found["not run again"],
-                ))  # fmt: skip
+                lines.append(
+                    Line(
+                        f"killed {how}, {over}: {names} in turn",
+                        tried,
+                        _of_kills(found),
+                        found["lost"] + found["not run again"],
+                    )
+                )
                 shutil.rmtree(out.parent)
     return lines
 
@@ -222,15 +226,23 @@ def sums(yard: Yard) -> list[Line]:
 
 
 TRIALS: dict[str, Callable[[Yard], list[Line]]] = {
-    "killed": killed, "no-room": no_room, "races": races, "times": random_times, "sums": sums,
-}  # fmt: skip
+    "killed": killed,
+    "no-room": no_room,
+    "races": races,
+    "times": random_times,
+    "sums": sums,
+}
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.faults", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="try each thing a few times")
-    parser.add_argument("--only", action="append", choices=TRIALS,
-                        help="one kind of trial; repeatable [default: all]")  # fmt: skip
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=TRIALS,
+        help="one kind of trial; repeatable [default: all]",
+    )
     parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
     parser.add_argument("--work", type=Path, help="the folder to work in; sums need 2 GB")
     return parser.parse_args()
@@ -242,8 +254,9 @@ def main() -> None:
     scale = QUICK if given.quick else FULL
     with tempfile.TemporaryDirectory(prefix="rewritelog-faults-", dir=given.work) as name:
         folder = Path(name)
-        made = run(rewritelog("synth", folder / "logs", "--pes", "32", "--sebs", "1500", "--files",
-                              "4"))  # fmt: skip
+        made = run(
+            rewritelog("synth", folder / "logs", "--pes", "32", "--sebs", "1500", "--files", "4")
+        )
         yard = Yard(folder, folder / "logs", scale)
         lines = []
         for trial in given.only or TRIALS:

@@ -28,8 +28,15 @@ def main() -> None:
     """Draw all figures into a folder."""
     folder = Path(sys.argv[1])
     folder.mkdir(exist_ok=True)
-    mpl.rcParams.update({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 9,
-                         "axes.spines.top": False, "axes.spines.right": False})  # fmt: skip
+    mpl.rcParams.update(
+        {
+            "svg.hashsalt": "rewritelog",
+            "svg.fonttype": "none",
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
+    )
     timings = read_timings([ROOT / "sample_logs" / "cells" / "timings.txt"]).timings
     _save(_cells(timings), folder / "cells.svg")
     _save(_product(), folder / "product.svg")
@@ -50,8 +57,9 @@ def _cells(timings: tuple[EventTimings, ...]) -> Figure:
     fitted: Any = load_model("auto", {"exact_match": "never"}).fit((bonded,))
     n = np.linspace(bonded.params.min(), bonded.params.max(), 200)[:, None]
     low, high = fitted.interval(bonded.event, n)
-    left.fill_between(n[:, 0], low * MICRO, high * MICRO, color=BLUE, alpha=0.2, lw=0,
-                      label="nine in ten lines")  # fmt: skip
+    left.fill_between(
+        n[:, 0], low * MICRO, high * MICRO, color=BLUE, alpha=0.2, lw=0, label="nine in ten lines"
+    )
     left.plot(bonded.params[:, 0], bonded.seconds * MICRO, ".", color=INK, ms=3, label="measured")
     left.plot(n[:, 0], fitted.predict(bonded.event, n) * MICRO, color=BLUE, label="auto")
     left.set(title="Cell::bonded", xlabel="n", ylabel="µs", xlim=(0, None), ylim=(0, None))
@@ -62,8 +70,11 @@ def _cells(timings: tuple[EventTimings, ...]) -> Figure:
     for axis in (right.xaxis, right.yaxis):
         axis.set_ticks([3, 10, 30], ["3", "10", "30"])
         axis.set_ticks([], minor=True)
-    right.set(title="Cell::pairForces, lines left out of the fit", xlabel="measured, µs",
-              ylabel="predicted, µs")  # fmt: skip
+    right.set(
+        title="Cell::pairForces, lines left out of the fit",
+        xlabel="measured, µs",
+        ylabel="predicted, µs",
+    )
     return figure
 
 
@@ -80,9 +91,12 @@ def _product() -> Figure:
     elsewhere, truth = drawn(200)
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     for axes, contender, name, color in zip(
-        figure.subplots(1, 2, sharex=True, sharey=True), (ORIGINAL, AUTO),
-        ("least squares over 1, p, p²", "auto"), (ORANGE, BLUE), strict=True,
-    ):  # fmt: skip
+        figure.subplots(1, 2, sharex=True, sharey=True),
+        (ORIGINAL, AUTO),
+        ("least squares over 1, p, p²", "auto"),
+        (ORANGE, BLUE),
+        strict=True,
+    ):
         fitted = load_model(contender.model, contender.options).fit((timings,))
         predicted = fitted.predict("kernel", elsewhere)
         error = np.mean(np.abs(predicted / truth - 1))
@@ -94,8 +108,14 @@ def _product() -> Figure:
         title = f"{name}: mean error {said}"
         axes.set(title=title, xlabel="true, ms", ylabel="predicted, ms")
         if below:
-            axes.text(0.98, 0.12, f"{below} of {len(truth)} below zero, drawn at the bottom",
-                      transform=axes.transAxes, ha="right", color=color)  # fmt: skip
+            axes.text(
+                0.98,
+                0.12,
+                f"{below} of {len(truth)} below zero, drawn at the bottom",
+                transform=axes.transAxes,
+                ha="right",
+                color=color,
+            )
     return figure
 
 

@@ -32,8 +32,10 @@ def _cycles(draw: random.Random) -> str:
 
 def _papi(draw: random.Random) -> str:
     counters = " ".join(str(draw.randrange(10**7)) for _ in range(4))
-    return (f"TRACEBIGSIM: event:{{ calc }}  time:{{ {_time(draw)} }}  PAPI:{{ {counters} }} "
-            f"params:{{ {_many(draw, 2)} }}")  # fmt: skip
+    return (
+        f"TRACEBIGSIM: event:{{ calc }}  time:{{ {_time(draw)} }}  PAPI:{{ {counters} }} "
+        f"params:{{ {_many(draw, 2)} }}"
+    )
 
 
 def _param(draw: random.Random) -> str:

@@ -43,8 +43,20 @@ class Workshop:
         """Return a log set of about `scale` GB."""
         out = self.folder / f"logs-{scale:g}-{order}"
         pes = max(FILES, round(PES_OF_A_GB * scale))
-        made = run(rewritelog("synth", out, "--pes", str(pes), "--sebs", str(SEBS), "--files",
-                              str(FILES), "--byte-order", order))  # fmt: skip
+        made = run(
+            rewritelog(
+                "synth",
+                out,
+                "--pes",
+                str(pes),
+                "--sebs",
+                str(SEBS),
+                "--files",
+                str(FILES),
+                "--byte-order",
+                order,
+            )
+        )
         self.made[out.name] = made.output.strip()
         return out
 
@@ -57,8 +69,10 @@ class Workshop:
                 params = [draw.randrange(1, 1000) for _ in range(FIT_PARAMS)]
                 time_s = 1e-6 * (1 + draw.random() / 100) * sum(params)
                 numbers = " ".join(f"{param}.000000" for param in params)
-                file.write(f"TRACEBIGSIM: event:{{ solve }}  time:{{ {time_s:.9f} }}  "
-                           f"params:{{ {numbers} }}\n")  # fmt: skip
+                file.write(
+                    f"TRACEBIGSIM: event:{{ solve }}  time:{{ {time_s:.9f} }}  "
+                    f"params:{{ {numbers} }}\n"
+                )
         return path
 
     def copying(self, logs: Path, *, flush: bool = False) -> Job:

@@ -23,8 +23,9 @@ def profile(shop: Workshop) -> Result:
 def _start(shop: Workshop) -> Table:
     runs = [_steps(shop) for _ in range(START_RUNS + 1)][1:]
     rows = [[step, f"{1e3 * statistics.median(one[step] for one in runs):.0f}"] for step in runs[0]]
-    return Table(f"A warm run of the smallest sample, medians of {START_RUNS}:",
-                 ["step", "ms"], rows)  # fmt: skip
+    return Table(
+        f"A warm run of the smallest sample, medians of {START_RUNS}:", ["step", "ms"], rows
+    )
 
 
 def _steps(shop: Workshop) -> dict[str, float]:
@@ -48,6 +49,9 @@ def _stages(shop: Workshop) -> Table:
     for stage in runs[0][models[0]]:
         seconds = [statistics.median(one[model][stage] for one in runs) for model in models]
         rows.append([stage, *(f"{value:.3f}" for value in seconds)])
-    return Table(f"Stages of a rewrite of {shop.scale:g} GB on one thread, start-up apart, in "
-                 f"seconds, medians of {STAGE_RUNS}:",
-                 ["stage", *models], rows)  # fmt: skip
+    return Table(
+        f"Stages of a rewrite of {shop.scale:g} GB on one thread, start-up apart, in "
+        f"seconds, medians of {STAGE_RUNS}:",
+        ["stage", *models],
+        rows,
+    )

@@ -144,11 +144,19 @@ def _overhead_rows(measured: Mapping[str, Mapping[str, float]]) -> list[Row]:
     if not measured:
         return [Row("a bracket in C", "no compiler", "", None)]
     return [
-        Row("the two clock reads of a bracket", f"{clocks:.0f} ns", f"≤ {CLOCKS_NS} ns",
-            clocks <= CLOCKS_NS),
-        Row("formatting a line of 2 parameters", f"{formats:.0f} ns", f"≤ {FORMAT_NS} ns",
-            formats <= FORMAT_NS),
-    ]  # fmt: skip
+        Row(
+            "the two clock reads of a bracket",
+            f"{clocks:.0f} ns",
+            f"≤ {CLOCKS_NS} ns",
+            clocks <= CLOCKS_NS,
+        ),
+        Row(
+            "formatting a line of 2 parameters",
+            f"{formats:.0f} ns",
+            f"≤ {FORMAT_NS} ns",
+            formats <= FORMAT_NS,
+        ),
+    ]
 
 
 def _tables(errors: Sequence[HeldOut], costs: Mapping[str, Mapping[str, float]]) -> list[Table]:
@@ -164,14 +172,23 @@ def _tables(errors: Sequence[HeldOut], costs: Mapping[str, Mapping[str, float]])
         *columns,
         *(f"{name}, one run" for name in columns),
     ]
-    parts = [[way, *(f"{each[part]:.0f}" for part in ("clocks", "format", "bracket"))]
-             for way, each in costs.items()]  # fmt: skip
+    parts = [
+        [way, *(f"{each[part]:.0f}" for part in ("clocks", "format", "bracket"))]
+        for way, each in costs.items()
+    ]
     return [
-        Table(f"Least-squares fits to half of the lines, on the other half; a line's time is the "
-              f"least of {RUNS} runs, or that of one run:", head, cells),
-        Table("A bracket of a C program, in ns:",
-              ["lines", "two clock reads", "formatting", "all of it"], parts),
-    ]  # fmt: skip
+        Table(
+            f"Least-squares fits to half of the lines, on the other half; a line's time is the "
+            f"least of {RUNS} runs, or that of one run:",
+            head,
+            cells,
+        ),
+        Table(
+            "A bracket of a C program, in ns:",
+            ["lines", "two clock reads", "formatting", "all of it"],
+            parts,
+        ),
+    ]
 
 
 def programs(shop: Workshop) -> Result:
@@ -180,8 +197,15 @@ def programs(shop: Workshop) -> Result:
     costs = overheads(shop.folder)
     worst = max(errors, key=lambda each: each.least.mean)
     said = f"{100 * worst.least.mean:.1f} % ({worst.event} of {worst.program})"
-    rows = [Row("mean error of fits to sample programs, the worst", said, f"≤ {100 * ERROR:.0f} %",
-                worst.least.mean <= ERROR), *_overhead_rows(costs)]  # fmt: skip
+    rows = [
+        Row(
+            "mean error of fits to sample programs, the worst",
+            said,
+            f"≤ {100 * ERROR:.0f} %",
+            worst.least.mean <= ERROR,
+        ),
+        *_overhead_rows(costs),
+    ]
     return Result(rows, _tables(errors, costs))
 
 

@@ -19,9 +19,18 @@ from benchmarks.results import Table, file_system, machine, put_into
 
 SIZES_GB = (0.1, 1.0, 2.0, 5.0)
 ROUNDS, RANKS = 3, 3
-HEAD = ("log set", "PEs", "million SEBs", "million param records", "`cp` and `sync`",
-        "constant, 1 thread", "constant, 2 threads", "least squares, 2 threads",
-        f"least squares, {RANKS} ranks", "peak memory")  # fmt: skip
+HEAD = (
+    "log set",
+    "PEs",
+    "million SEBs",
+    "million param records",
+    "`cp` and `sync`",
+    "constant, 1 thread",
+    "constant, 2 threads",
+    "least squares, 2 threads",
+    f"least squares, {RANKS} ranks",
+    "peak memory",
+)
 
 
 def main() -> None:
@@ -49,9 +58,11 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
-    parser.add_argument("--work", type=Path,
-                        help="the folder to work in; it needs 16 GB of room "
-                        "[default: that of temporary files]")  # fmt: skip
+    parser.add_argument(
+        "--work",
+        type=Path,
+        help="the folder to work in; it needs 16 GB of room [default: that of temporary files]",
+    )
     return parser.parse_args()
 
 
@@ -69,9 +80,13 @@ def _row(shop: Workshop, size_gb: float) -> list[str]:
     pes, sebs, records = _sizes(shop, logs)
     threads = [run for name in ("threads", "least squares") for run in ran[name]]
     return [
-        f"{timeline_bytes(logs) / 1e9:.1f} GB", f"{pes:,}", f"{sebs / 1e6:.1f}",
-        f"{records / 1e6:.2f}", *map(_seconds, ran.values()), f"{peak(threads) / 1e6:.0f} MB",
-    ]  # fmt: skip
+        f"{timeline_bytes(logs) / 1e9:.1f} GB",
+        f"{pes:,}",
+        f"{sebs / 1e6:.1f}",
+        f"{records / 1e6:.2f}",
+        *map(_seconds, ran.values()),
+        f"{peak(threads) / 1e6:.0f} MB",
+    ]
 
 
 def _mpiexec() -> list[str]:

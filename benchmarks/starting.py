@@ -20,10 +20,14 @@ FIRST_RUN_LIMIT_S = 15
 def start_up(shop: Workshop) -> Result:
     """Measure the smallest sample and the help text against their imports alone."""
     sample = shop.rewriting(SAMPLE)
-    return Result([
-        _against_imports("smallest sample, warm, constant model", sample, "numpy, numba, typer"),
-        _against_imports("`rewritelog --help`", partial(run, rewritelog("--help")), "typer"),
-    ])  # fmt: skip
+    return Result(
+        [
+            _against_imports(
+                "smallest sample, warm, constant model", sample, "numpy, numba, typer"
+            ),
+            _against_imports("`rewritelog --help`", partial(run, rewritelog("--help")), "typer"),
+        ]
+    )
 
 
 def _against_imports(what: str, job: Job, names: str) -> Row:
@@ -32,8 +36,12 @@ def _against_imports(what: str, job: Job, names: str) -> Row:
     ratios = [a / b for a, b in zip(walls(ran["job"]), walls(ran["imports"]), strict=True)]
     middle = statistics.median(ratios)
     seconds = f"{median_s(ran['job']):.3f} s, the imports {median_s(ran['imports']):.3f} s"
-    return Row(what, f"{ratio_text(ratios, middle)}; {seconds}",
-               f"≤ 2 × `python -c 'import {names}'`", verdict(ratios, 2))  # fmt: skip
+    return Row(
+        what,
+        f"{ratio_text(ratios, middle)}; {seconds}",
+        f"≤ 2 × `python -c 'import {names}'`",
+        verdict(ratios, 2),
+    )
 
 
 def first_run(shop: Workshop) -> Result:
@@ -46,10 +54,16 @@ def first_run(shop: Workshop) -> Result:
     compiled = len(_files(cache) - kept)
     shutil.rmtree(cache)
     more = first_s - later_s
-    return Result([Row("first run, kernels not compiled yet, less later ones",
-                       f"{more:.1f} s; later runs compiled {compiled} kernels",
-                       f"≤ {FIRST_RUN_LIMIT_S} s; nothing compiled later",
-                       more <= FIRST_RUN_LIMIT_S and not compiled)])  # fmt: skip
+    return Result(
+        [
+            Row(
+                "first run, kernels not compiled yet, less later ones",
+                f"{more:.1f} s; later runs compiled {compiled} kernels",
+                f"≤ {FIRST_RUN_LIMIT_S} s; nothing compiled later",
+                more <= FIRST_RUN_LIMIT_S and not compiled,
+            )
+        ]
+    )
 
 
 def _sample_s(shop: Workshop, env: dict[str, str]) -> float:

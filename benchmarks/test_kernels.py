@@ -67,8 +67,11 @@ def test_walk_and_tally(order: Order, log_sets: dict[Order, LogSet], measure: Me
     block = _first_block(logs)
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
     starts, ends, counts, _ = block.pieces
-    measure(len(block.buffer), "bytes", lambda: walk.tally(
-        block.buffer, starts, ends, counts, logs.layout.kernel, fault))  # fmt: skip
+    measure(
+        len(block.buffer),
+        "bytes",
+        lambda: walk.tally(block.buffer, starts, ends, counts, logs.layout.kernel, fault),
+    )
     assert fault[walk.FAULT_CODE] == walk.OK
 
 
@@ -92,9 +95,22 @@ def test_patch(order: Order, named: bool, log_sets: dict[Order, LogSet], measure
         fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
         return (account.Account(figures, sums, examples), fault), {}
 
-    measure(len(original), "bytes", lambda told, fault: patch(
-        block.buffer, block.pieces, logs.layout.kernel, dilation, False, begins, records, told,
-        fault), fresh)  # fmt: skip
+    measure(
+        len(original),
+        "bytes",
+        lambda told, fault: patch(
+            block.buffer,
+            block.pieces,
+            logs.layout.kernel,
+            dilation,
+            False,
+            begins,
+            records,
+            told,
+            fault,
+        ),
+        fresh,
+    )
 
 
 @pytest.mark.parametrize("brackets", [0, 1, 10])

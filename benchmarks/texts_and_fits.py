@@ -21,14 +21,29 @@ def reading(shop: Workshop) -> Result:
     slowest = min(forms, key=lambda form: form["mb_s"])
     two = next(form for form in forms if form["form"] == "timing, 2 params")
     rows = [
-        Row("reading text, the slowest form", f"{slowest['mb_s']:.0f} MB/s ({slowest['form']})",
-            f"≥ {MB_S} MB/s a core in every form", slowest["mb_s"] >= MB_S),
-        Row("reading timing lines with 2 params", f"{two['lines_s'] / 1e6:.1f} million lines/s",
-            "≥ 3 million lines/s", two["lines_s"] >= LINES_S),
-    ]  # fmt: skip
+        Row(
+            "reading text, the slowest form",
+            f"{slowest['mb_s']:.0f} MB/s ({slowest['form']})",
+            f"≥ {MB_S} MB/s a core in every form",
+            slowest["mb_s"] >= MB_S,
+        ),
+        Row(
+            "reading timing lines with 2 params",
+            f"{two['lines_s'] / 1e6:.1f} million lines/s",
+            "≥ 3 million lines/s",
+            two["lines_s"] >= LINES_S,
+        ),
+    ]
     head = ["form", "bytes a line", "MB/s", "million lines/s"]
-    cells = [[form["form"], f"{form['line_bytes']:.0f}", f"{form['mb_s']:.0f}",
-              f"{form['lines_s'] / 1e6:.1f}"] for form in forms]  # fmt: skip
+    cells = [
+        [
+            form["form"],
+            f"{form['line_bytes']:.0f}",
+            f"{form['mb_s']:.0f}",
+            f"{form['lines_s'] / 1e6:.1f}",
+        ]
+        for form in forms
+    ]
     return Result(rows, [Table("Reading text on one core, in memory unless said:", head, cells)])
 
 
@@ -40,8 +55,17 @@ def fitting(shop: Workshop) -> Result:
     runs = [job() for _ in range(FIT_RUNS)]
     parts = json.loads(runs[-1].output)
     path.unlink()
-    said = (f"{median_s(runs):.2f} s with start-up (reading {parts['read_s']:.2f} s, fit "
-            f"{parts['fit_s']:.2f} s), {peak(runs) / 1e6:.0f} MB")  # fmt: skip
-    return Result([Row(f"least squares on {FIT_LINES:,} lines of {FIT_PARAMS} parameters", said,
-                       "≤ 3 s, ≤ 512 MB",
-                       median_s(runs) <= FIT_S and peak(runs) <= FIT_BYTES)])  # fmt: skip
+    said = (
+        f"{median_s(runs):.2f} s with start-up (reading {parts['read_s']:.2f} s, fit "
+        f"{parts['fit_s']:.2f} s), {peak(runs) / 1e6:.0f} MB"
+    )
+    return Result(
+        [
+            Row(
+                f"least squares on {FIT_LINES:,} lines of {FIT_PARAMS} parameters",
+                said,
+                "≤ 3 s, ≤ 512 MB",
+                median_s(runs) <= FIT_S and peak(runs) <= FIT_BYTES,
+            )
+        ]
+    )

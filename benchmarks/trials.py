@@ -91,8 +91,12 @@ def chosen_split(timings: Sequence[EventTimings], seed: int, share: float) -> li
     """Return the split that fits to the lines that `rewritelog sample` would choose."""
     strata = [Stratum(one.event, one.params, one.params[:0]) for one in timings]
     choices = choose(strata, Plan(share, "design", seed))
-    return [[_flags(len(one.seconds), choice.rows)
-             for one, choice in zip(timings, choices, strict=True)]]  # fmt: skip
+    return [
+        [
+            _flags(len(one.seconds), choice.rows)
+            for one, choice in zip(timings, choices, strict=True)
+        ]
+    ]
 
 
 def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Split]:

@@ -60,8 +60,12 @@ def _net_row(ran: dict[str, list[Ran]], model: str, flushed: str, limit: float) 
     ratios = [net / copy for net, copy in zip(nets, walls(copies), strict=True)]
     middle = statistics.median(ratios)
     seconds = f"{statistics.median(nets):.2f} s, the copy {median_s(copies):.2f} s"
-    return Row(f"{model} model, net{flushed}", f"{ratio_text(ratios, middle)}; {seconds}",
-               f"≤ {limit:g} × the copy", verdict(ratios, limit))  # fmt: skip
+    return Row(
+        f"{model} model, net{flushed}",
+        f"{ratio_text(ratios, middle)}; {seconds}",
+        f"≤ {limit:g} × the copy",
+        verdict(ratios, limit),
+    )
 
 
 def _gross_row(
@@ -76,8 +80,12 @@ def _gross_row(
         f"{speed / CPP_MB_S:.1f} × ({speed:.0f} MB/s); start-up and a copy: {copied / CPP_MB_S:.1f}"
     )
     times = [run_s * CPP_MB_S * 1e6 / size_bytes for run_s in walls(runs)]
-    return Row(f"{model} model, gross{flushed}", f"{said} ×",
-               f"≥ {limit:g} × {CPP_MB_S} MB/s", verdict(times, 1 / limit))  # fmt: skip
+    return Row(
+        f"{model} model, gross{flushed}",
+        f"{said} ×",
+        f"≥ {limit:g} × {CPP_MB_S} MB/s",
+        verdict(times, 1 / limit),
+    )
 
 
 def _less(runs: Sequence[Ran], start_up: Sequence[Ran]) -> list[float]:
@@ -89,9 +97,17 @@ def _runs_table(ran: dict[str, list[Ran]], size_bytes: int) -> Table:
     rows = []
     for name, runs in ran.items():
         speed = "" if "sample" in name else f"{size_bytes / 1e6 / median_s(runs):.0f}"
-        rows.append([name, f"{median_s(runs):.3f}", f"{min(walls(runs)):.3f}",
-                     f"{max(walls(runs)):.3f}", *_processor(runs), speed,
-                     f"{peak(runs) / 1e6:.0f}"])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{median_s(runs):.3f}",
+                f"{min(walls(runs)):.3f}",
+                f"{max(walls(runs)):.3f}",
+                *_processor(runs),
+                speed,
+                f"{peak(runs) / 1e6:.0f}",
+            ]
+        )
     title = f"Whole processes, {ROUNDS} rounds in turns, {size_bytes / 1e6:.0f} MB of timelines:"
     return Table(
         title,
@@ -119,11 +135,20 @@ def memory(shop: Workshop) -> Result:
         for model, words in choices.items():
             peaks[model, scale] = shop.rewriting(logs, *words)().peak_bytes
     worst = max(peaks.values())
-    said = ", ".join(f"{model} {scale:g} GB {value / 1e6:.0f} MB"
-                     for (model, scale), value in peaks.items())  # fmt: skip
+    said = ", ".join(
+        f"{model} {scale:g} GB {value / 1e6:.0f} MB" for (model, scale), value in peaks.items()
+    )
     aim = "" if worst <= MEMORY_AIM else "; not the 300 MB aimed at"
-    return Result([Row("peak resident memory", said + aim, "≤ 512 MB, 300 MB aimed at",
-                       worst <= MEMORY_LIMIT)])  # fmt: skip
+    return Result(
+        [
+            Row(
+                "peak resident memory",
+                said + aim,
+                "≤ 512 MB, 300 MB aimed at",
+                worst <= MEMORY_LIMIT,
+            )
+        ]
+    )
 
 
 def big_endian(shop: Workshop) -> Result:
@@ -141,5 +166,13 @@ def big_endian(shop: Workshop) -> Result:
     pairs = zip(_less(ran["big"], ran["sample"]), _less(ran["little"], ran["sample"]), strict=True)
     ratios = [big / little for big, little in pairs]
     middle = statistics.median(ratios)
-    return Result([Row("big-endian logs, constant model, net, against little-endian ones",
-                       ratio_text(ratios, middle), "≤ 2 ×", verdict(ratios, 2))])  # fmt: skip
+    return Result(
+        [
+            Row(
+                "big-endian logs, constant model, net, against little-endian ones",
+                ratio_text(ratios, middle),
+                "≤ 2 ×",
+                verdict(ratios, 2),
+            )
+        ]
+    )

@@ -20,8 +20,11 @@ PROGRAMS = REPOSITORY / "sample_logs" / "programs"
 EMULATOR = Path(__file__).resolve().parent / "instrumentation" / "emulator"
 
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-DTRACEBIGSIM_WARNINGS"]
-LANGUAGES = {".c": ("gcc", ["-std=c99"]), ".cpp": ("g++", ["-std=c++11"]),
-             ".f90": ("gfortran", ["-std=f2008"])}  # fmt: skip
+LANGUAGES = {
+    ".c": ("gcc", ["-std=c99"]),
+    ".cpp": ("g++", ["-std=c++11"]),
+    ".f90": ("gfortran", ["-std=f2008"]),
+}
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -66,8 +69,11 @@ def run(
     """Run a program that ends well."""
     ran = subprocess.run(
         [str(word) for word in command],
-        capture_output=True, check=False, cwd=cwd, env=environment(**(more or {})),
-    )  # fmt: skip
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        env=environment(**(more or {})),
+    )
     assert ran.returncode == 0, ran.stderr.decode()
     return Printed(ran.stdout, ran.stderr.decode())
 
@@ -94,8 +100,11 @@ def compiled(source: Path, folder: Path, *options: str) -> subprocess.CompletedP
     target = folder / f"{source.stem}_{source.suffix[1:]}.o"
     return subprocess.run(
         [*command, *options, "-c", str(source), "-o", str(target)],
-        capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
 
 
 def written(folder: Path, name: str, text: str) -> Path:

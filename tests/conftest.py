@@ -21,8 +21,13 @@ def sample_logs() -> Path:
     return SAMPLE_LOGS
 
 
-@pytest.fixture(scope="session", params=[*(f"sample_logs/{name}" for name in SAMPLE_SETS),
-                        *(f"reference/{name}" for name in REFERENCE_SETS)])  # fmt: skip
+@pytest.fixture(
+    scope="session",
+    params=[
+        *(f"sample_logs/{name}" for name in SAMPLE_SETS),
+        *(f"reference/{name}" for name in REFERENCE_SETS),
+    ],
+)
 def log_set(request: pytest.FixtureRequest) -> Path:
     """Return the folder of each real log set; a sample that is missing fails in the test."""
     place, name = request.param.split("/", 1)

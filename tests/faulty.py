@@ -57,8 +57,10 @@ class Zygote:
     def __enter__(self) -> Zygote:
         self._mother = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("zygote.py"), *self._words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -203,8 +205,12 @@ def small_disk(folder: Path, size_bytes: int) -> Iterator[Path]:
     """Mount a file system of that size in memory; raise `OSError` where that is not allowed."""
     folder.mkdir()
     size = ["-o", f"size={size_bytes}"]
-    done = subprocess.run(["mount", "-t", "tmpfs", *size, "rewritelog-test", folder],
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", *size, "rewritelog-test", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise OSError(done.stderr.strip())
     try:

@@ -18,10 +18,19 @@ START, END = b"startTraceBigSim %f\n\0", b"endTraceBigSim %f\n\0"
 def machine(order: ByteOrder, header_version: int = 1) -> dict[str, Any]:
     little = int(order == "little")
     sizes = {
-        "char_size": 1, "short_size": 2, "int_size": 4, "long_size": 8, "int128_size": 16,
-        "integer_format": little, "float_size": 4, "double_size": 8, "float_format": little,
-        "bool_size": 1, "pointer_size": 8, "padding": b"\x5a",
-    }  # fmt: skip
+        "char_size": 1,
+        "short_size": 2,
+        "int_size": 4,
+        "long_size": 8,
+        "int128_size": 16,
+        "integer_format": little,
+        "float_size": 4,
+        "double_size": 8,
+        "float_format": little,
+        "bool_size": 1,
+        "pointer_size": 8,
+        "padding": b"\x5a",
+    }
     return {"magic": MAGIC, "header_version": header_version, "sizes": sizes}
 
 
@@ -40,10 +49,22 @@ def bracket(start: float, end: float) -> list[dict[str, Any]]:
 
 def seb(start: float, end: float, **fields: Any) -> dict[str, Any]:
     plain = {
-        "ep": 1, "src_pe": -1, "msg_id": -1, "mpi_op": 0, "mpi_size": 0xDEADBEEF, "charm_ep": -1,
-        "recv_time": start, "eff_recv_time": start, "flag": 0, "name": b"msgep",
-        "obj_id": (-1, -1, -1, -1), "messages": [], "events": [], "backward": [], "forward": [],
-    }  # fmt: skip
+        "ep": 1,
+        "src_pe": -1,
+        "msg_id": -1,
+        "mpi_op": 0,
+        "mpi_size": 0xDEADBEEF,
+        "charm_ep": -1,
+        "recv_time": start,
+        "eff_recv_time": start,
+        "flag": 0,
+        "name": b"msgep",
+        "obj_id": (-1, -1, -1, -1),
+        "messages": [],
+        "events": [],
+        "backward": [],
+        "forward": [],
+    }
     return plain | {"start_time": start, "end_time": end, "exec_time": end - start} | fields
 
 
@@ -66,9 +87,20 @@ def write_logs(
     """Write a log set whose PE P has the SEBs `timelines[P]`."""
     folder.mkdir(parents=True, exist_ok=True)
     nodes = len(timelines) // wth
-    head = {"machine": machine(order, header_version), "total_pes": len(timelines), "x": nodes,
-            "y": 1, "z": 1, "num_cth": 1, "num_wth": wth, "stack_size": 0, "timing_method": 2,
-            "files": files, "log_version": log_version, "thread_entry_point": 1}  # fmt: skip
+    head = {
+        "machine": machine(order, header_version),
+        "total_pes": len(timelines),
+        "x": nodes,
+        "y": 1,
+        "z": 1,
+        "num_cth": 1,
+        "num_wth": wth,
+        "stack_size": 0,
+        "timing_method": 2,
+        "files": files,
+        "log_version": log_version,
+        "thread_entry_point": 1,
+    }
     whole = summary_struct(order).build(head)
     (folder / "bgTrace").write_bytes(whole[:summary_bytes])
     for index in range(files):
@@ -79,8 +111,11 @@ def write_logs(
         for body in bodies:
             offsets.append(at)
             at += len(body)
-        file_head = {"machine": machine(order, header_version), "count": len(pes),
-                     "offsets": offsets}  # fmt: skip
+        file_head = {
+            "machine": machine(order, header_version),
+            "count": len(pes),
+            "offsets": offsets,
+        }
         data = timeline_file_struct(order).build(file_head) + b"".join(bodies)
         (folder / f"bgTrace{index}").write_bytes(data)
     return folder
@@ -100,8 +135,10 @@ def write_params(folder: Path, pe: int, *lines: tuple[Any, ...]) -> None:
     with (folder / f"param.{pe}").open("a") as file:
         for index, event, *params in lines:
             numbers = "".join(f"{param:f} " for param in params)
-            file.write(f"{index} TRACEBIGSIM: event:{{ {event} }} seqno: {{ {index} }}    "
-                       f"params:{{ {numbers}}}\n")  # fmt: skip
+            file.write(
+                f"{index} TRACEBIGSIM: event:{{ {event} }} seqno: {{ {index} }}    "
+                f"params:{{ {numbers}}}\n"
+            )
 
 
 def write_timings(path: Path, *lines: tuple[Any, ...]) -> Path:

@@ -49,9 +49,20 @@ def write_many(
     folder.mkdir(parents=True)
     draw = np.random.default_rng(seed)
     nodes = files * times
-    head = {"machine": machine("little"), "total_pes": nodes * workers, "x": nodes, "y": 1, "z": 1,
-            "num_cth": 1, "num_wth": workers, "stack_size": 0, "timing_method": 2,
-            "files": nodes, "log_version": 6, "thread_entry_point": 1}  # fmt: skip
+    head = {
+        "machine": machine("little"),
+        "total_pes": nodes * workers,
+        "x": nodes,
+        "y": 1,
+        "z": 1,
+        "num_cth": 1,
+        "num_wth": workers,
+        "stack_size": 0,
+        "timing_method": 2,
+        "files": nodes,
+        "log_version": 6,
+        "thread_entry_point": 1,
+    }
     (folder / "bgTrace").write_bytes(summary_struct("little").build(head))
     durations = []
     for index in range(files):

@@ -51,13 +51,19 @@ def rich_timelines() -> list[list[dict[str, Any]]]:
     bare = {"type": 3, "r_time": 0.5, "data": b""}
     objects = {"obj_id": (1, -2, 3, 4), "charm_ep": 300, "mpi_op": 3, "mpi_size": 1 << 31}
     busy = logbuilder.seb(
-        1.0, 3.0, events=[pointer, *logbuilder.bracket(0.5, 1.5), printed, bare, pointer],
+        1.0,
+        3.0,
+        events=[pointer, *logbuilder.bracket(0.5, 1.5), printed, bare, pointer],
         messages=[
             logbuilder.message(1.5, 2.5, group=9, size=-1),
             logbuilder.message(2.0, float("inf"), tid=-1),
         ],
-        backward=[0], forward=[2, 3], flag=-128, name=b"twenty-bytes-no-nul!", **objects,
-    )  # fmt: skip
+        backward=[0],
+        forward=[2, 3],
+        flag=-128,
+        name=b"twenty-bytes-no-nul!",
+        **objects,
+    )
     plain = logbuilder.seb(0.0, 1.0, forward=[1], name="größer".encode())
     unclosed = logbuilder.seb(4.0, -1.0, backward=[1], recv_time=float("nan"))
     marked = logbuilder.seb(5.0, 6.0, events=[bare], src_pe=2, msg_id=2**31 - 1, mpi_op=1)
@@ -224,11 +230,18 @@ def _event_rows(seb: Seb) -> list[dict[str, Any]]:
     rows = []
     for k, event in enumerate(seb.fields.events):
         pointer = event.type == 1
-        rows.append({
-            "pe": seb.pe, "seb": seb.seb, "event": k, "offset": at, "type": event.type,
-            "r_time": event.r_time, "index": event.data if pointer else -1,
-            "text": None if pointer else event.data,
-        })  # fmt: skip
+        rows.append(
+            {
+                "pe": seb.pe,
+                "seb": seb.seb,
+                "event": k,
+                "offset": at,
+                "type": event.type,
+                "r_time": event.r_time,
+                "index": event.data if pointer else -1,
+                "text": None if pointer else event.data,
+            }
+        )
         at += 13 + (0 if pointer else len(event.data))
     return rows
 

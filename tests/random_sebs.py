@@ -90,9 +90,16 @@ class Batch:
             np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
         )
         patch(
-            buffer, Pieces(*ends), self.lay.kernel, _one_factor(self.factor), keep_recv,
-            np.array([0, len(records)]), records, account, fault,
-        )  # fmt: skip
+            buffer,
+            Pieces(*ends),
+            self.lay.kernel,
+            _one_factor(self.factor),
+            keep_recv,
+            np.array([0, len(records)]),
+            records,
+            account,
+            fault,
+        )
         assert fault[FAULT_CODE] == OK, fault
         return Batch(self.lay, sebs, self.seconds, self.factor)
 
@@ -138,13 +145,22 @@ def sebs_of(lay: Layout, start: Floats, end: Floats, marks: Floats, sent: Floats
 
 def _shape(lay: Layout, brackets: int) -> np.dtype[Any]:
     number = np.dtype("i4").newbyteorder("<" if lay.order == "little" else ">")
-    event = [*((name, lay.event[name]) for name in lay.event.names or ()),
-             ("length", number), ("text", f"V{_TEXT_BYTES}")]  # fmt: skip
+    event = [
+        *((name, lay.event[name]) for name in lay.event.names or ()),
+        ("length", number),
+        ("text", f"V{_TEXT_BYTES}"),
+    ]
     return np.dtype(
-        [("head", lay.seb), ("messages", number), ("message", lay.message, (MESSAGES,)),
-         ("events", number), ("event", event, (2 * brackets,)),
-         ("backward", number), ("forward", number)]
-    )  # fmt: skip
+        [
+            ("head", lay.seb),
+            ("messages", number),
+            ("message", lay.message, (MESSAGES,)),
+            ("events", number),
+            ("event", event, (2 * brackets,)),
+            ("backward", number),
+            ("forward", number),
+        ]
+    )
 
 
 def _one_of(draw: np.random.Generator, *choices: Floats) -> Floats:
@@ -193,10 +209,15 @@ def _predictions(draw: np.random.Generator, lengths: Floats) -> Floats:
     """Return what a model says: nothing, zero, the old length or an ulp from it, or any other."""
     other = 10.0 ** draw.uniform(-14, 4, lengths.shape)
     return _one_of(
-        draw, np.full_like(lengths, np.nan), np.zeros_like(lengths), lengths,
-        np.nextafter(lengths, np.inf), np.maximum(np.nextafter(lengths, -np.inf), 0), other,
+        draw,
+        np.full_like(lengths, np.nan),
+        np.zeros_like(lengths),
+        lengths,
+        np.nextafter(lengths, np.inf),
+        np.maximum(np.nextafter(lengths, -np.inf), 0),
+        other,
         lengths * 10.0 ** draw.uniform(-3, 3, lengths.shape),
-    )  # fmt: skip
+    )
 
 
 def predict_detailed(old: Batch, new: Batch) -> dict[str, int]:
@@ -220,7 +241,7 @@ def predict_detailed(old: Batch, new: Batch) -> dict[str, int]:
         "marks in another order": _count(np.diff(marks) < 0),
         "marks outside": _count((marks < 0) | (marks > (end - start)[:, None])),
         "touched without a cause": _count(old.sebs[same] != new.sebs[same]),
-    }  # fmt: skip
+    }
 
 
 def _count(wrong: NDArray[np.bool_]) -> int:

@@ -16,8 +16,11 @@ MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 def test_a_module_imports(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"import benchmarks.{name}"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     for needed in NOT_FOR_TESTS:
         if f"No module named '{needed}'" in done.stderr:
             pytest.skip(f"{needed} is not installed")

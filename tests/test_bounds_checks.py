@@ -25,7 +25,10 @@ def test_a_load_outside_of_the_buffer_is_an_error(at: int, fine: bool, tmp_path:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(at=at)],
         env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert (done.returncode == 0) is fine, done.stderr
     assert ("IndexError: a load of 4 bytes outside of the buffer" in done.stderr) is not fine

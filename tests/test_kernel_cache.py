@@ -35,9 +35,13 @@ def copied(tmp_path: Path) -> Path:
 
 def load(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", LOAD], cwd=folder, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", LOAD],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | environment,
-    )  # fmt: skip
+    )
 
 
 def test_kernels_are_compiled_once_and_again_when_an_inner_one_changes(copied: Path) -> None:

@@ -6,9 +6,26 @@ from pathlib import Path
 import rewritelog
 import tracebigsim
 
-LAYERS = ["errors", "text", "arrays", "format", "kernels", "models", "logs", "output", "timings",
-          "checking", "synthesis", "converting", "rewriting", "inspection", "diffing", "sampling",
-          "evaluation", "cli"]  # fmt: skip
+LAYERS = [
+    "errors",
+    "text",
+    "arrays",
+    "format",
+    "kernels",
+    "models",
+    "logs",
+    "output",
+    "timings",
+    "checking",
+    "synthesis",
+    "converting",
+    "rewriting",
+    "inspection",
+    "diffing",
+    "sampling",
+    "evaluation",
+    "cli",
+]
 """The package's modules and folders, lowest first."""
 
 MAY_NOT_KNOW = {

@@ -11,20 +11,36 @@ from pathlib import Path
 
 import numpy as np
 
-TARGETS = ("timelines", "lines", "summary", "heads", "log-set", "params", "timings", "formulas",
-           "coefficients", "models")  # fmt: skip
+TARGETS = (
+    "timelines",
+    "lines",
+    "summary",
+    "heads",
+    "log-set",
+    "params",
+    "timings",
+    "formulas",
+    "coefficients",
+    "models",
+)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.fuzz", description=__doc__)
-    parser.add_argument("--target", action="append", choices=TARGETS,
-                        help="one target; repeatable [default: all]")  # fmt: skip
+    parser.add_argument(
+        "--target", action="append", choices=TARGETS, help="one target; repeatable [default: all]"
+    )
     parser.add_argument("--runs", type=int, default=100_000, help="mutants of each target")
     parser.add_argument("--seed", type=int, default=1, help="the same seed, the same mutants")
-    parser.add_argument("--found", type=Path, default=Path("found"),
-                        help="the folder for inputs that broke something")  # fmt: skip
-    parser.add_argument("--coverage", action="store_true",
-                        help="one target under atheris (pip install atheris)")  # fmt: skip
+    parser.add_argument(
+        "--found",
+        type=Path,
+        default=Path("found"),
+        help="the folder for inputs that broke something",
+    )
+    parser.add_argument(
+        "--coverage", action="store_true", help="one target under atheris (pip install atheris)"
+    )
     given = parser.parse_args()
     if given.coverage and len(given.target or ()) != 1:
         parser.error("--coverage is for one --target")

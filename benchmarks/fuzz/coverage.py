@@ -30,10 +30,17 @@ def run(name: str, runs: int, seed: int, found: Path) -> None:
     for number, data in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(data)
     atheris.Setup(
-        [sys.argv[0], f"-runs={runs}", f"-seed={seed}", f"-timeout={SECONDS_AN_INPUT}",
-         f"-max_len={LONGEST_BYTES}", f"-artifact_prefix={found}/{name}-", str(corpus)],
+        [
+            sys.argv[0],
+            f"-runs={runs}",
+            f"-seed={seed}",
+            f"-timeout={SECONDS_AN_INPUT}",
+            f"-max_len={LONGEST_BYTES}",
+            f"-artifact_prefix={found}/{name}-",
+            str(corpus),
+        ],
         _quiet(check),
-    )  # fmt: skip
+    )
     atheris.Fuzz()
 
 

@@ -43,16 +43,21 @@ def outputs_for(size_bytes: int) -> Outputs:
     rows, ints = size_bytes + 16, np.int64
     columns = _scan.Columns(
         *(np.zeros(rows, kind) for kind in (np.int32, ints, ints, ints, ints, np.uint8)),
-        np.zeros(rows + 1, ints), np.zeros(rows + 1, ints),
-    )  # fmt: skip
+        np.zeros(rows + 1, ints),
+        np.zeros(rows + 1, ints),
+    )
     values = Values(np.zeros(rows), np.zeros(rows), np.zeros(rows, ints), np.zeros((rows, 3), ints))
     names = _scan.Names(
         np.zeros(rows, ints), np.zeros(rows, ints), np.full(_scan.NAME_SLOTS, -1, np.int32)
     )
     return Outputs(
-        columns, values, names, np.zeros((FAULTS, 5), ints), np.zeros(_scan.STATE_LENGTH, ints),
+        columns,
+        values,
+        names,
+        np.zeros((FAULTS, 5), ints),
+        np.zeros(_scan.STATE_LENGTH, ints),
         np.zeros(RECORD_LENGTH, ints),
-    )  # fmt: skip
+    )
 
 
 @njit(nogil=True, error_model="numpy")
@@ -172,9 +177,15 @@ def _mutant(scratch: Bytes, seed: Bytes, rng: np.random.Generator) -> int:
 
 @njit(nogil=True, error_model="numpy")
 def run_mutants(
-    low: Bytes, high: Bytes, scratch: Bytes, seed: Bytes, first: Outputs, second: Outputs,
-    rng: np.random.Generator, runs: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    low: Bytes,
+    high: Bytes,
+    scratch: Bytes,
+    seed: Bytes,
+    first: Outputs,
+    second: Outputs,
+    rng: np.random.Generator,
+    runs: int,
+) -> tuple[int, int, int]:
     """Check `runs` mutants; return what broke, how many were done, and how many held a record.
 
     The mutant that broke something stands in `scratch`.

@@ -124,9 +124,16 @@ def _hide_times(buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints) -> N
 
 @njit(nogil=True, error_model="numpy")
 def _check_messages(
-    old: Bytes, new: Bytes, at: int, events: int, lay: KernelLayout, start: float, end: float,
-    new_end: float, keep_recv: bool,
-) -> int:  # fmt: skip
+    old: Bytes,
+    new: Bytes,
+    at: int,
+    events: int,
+    lay: KernelLayout,
+    start: float,
+    end: float,
+    new_end: float,
+    keep_recv: bool,
+) -> int:
     before, moved_before = -np.inf, -np.inf
     for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
         sent = load_f8(old, place + lay.message_send, lay.swap)
@@ -168,9 +175,8 @@ def _check_events(
 
 @njit(nogil=True, error_model="numpy")
 def _check_seb(
-    old: Bytes, new: Bytes, at: int, events: int, following: int, lay: KernelLayout,
-    keep_recv: bool,
-) -> int:  # fmt: skip
+    old: Bytes, new: Bytes, at: int, events: int, following: int, lay: KernelLayout, keep_recv: bool
+) -> int:
     start = load_f8(old, at + lay.seb_start, lay.swap)
     end = load_f8(old, at + lay.seb_end, lay.swap)
     same = True
@@ -215,11 +221,17 @@ def _compare(
     for k in range(len(records)):
         seb[k], event[k] = records[k].seb, records[k].exact
     found = diff.Found(
-        np.zeros(diff.FIELDS, np.int64), np.zeros((diff.FIELDS, 5), np.int64),
-        np.zeros((2, diff.FIGURES), np.int64), np.zeros(diff.COMMONS, np.int64), np.zeros(2),
-        np.zeros((64, a.lay.name_bytes), np.uint8), tools.slots.copy(),
-        np.zeros(65, np.int64), _durations(65, pairs), _durations(2, brackets),
-    )  # fmt: skip
+        np.zeros(diff.FIELDS, np.int64),
+        np.zeros((diff.FIELDS, 5), np.int64),
+        np.zeros((2, diff.FIGURES), np.int64),
+        np.zeros(diff.COMMONS, np.int64),
+        np.zeros(2),
+        np.zeros((64, a.lay.name_bytes), np.uint8),
+        tools.slots.copy(),
+        np.zeros(65, np.int64),
+        _durations(65, pairs),
+        _durations(2, brackets),
+    )
     state = np.zeros(diff.STATE_SIZE, np.int64)
     state[diff.AT_A] = -1
     fault_a, fault_b = np.zeros(FAULT_SIZE, np.int64), np.zeros(FAULT_SIZE, np.int64)
@@ -250,9 +262,10 @@ def _check_rewrite(
     old = buf.copy()
     many = len(pieces.starts)
     account = Account(
-        np.zeros(FIGURES, dtype=np.int64), np.zeros((many, SUMS)),
+        np.zeros(FIGURES, dtype=np.int64),
+        np.zeros((many, SUMS)),
         np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
-    )  # fmt: skip
+    )
     dilation = Dilation(tools.factor, names, slots, factors)
     patch(buf, pieces, lay, dilation, tools.keep_recv, begins, records, account, fault)
     trace[8] = fault[FAULT_CODE]
@@ -296,9 +309,13 @@ def _check_conversion(
     if not (np.array_equal(again, sizes) and np.array_equal(back, buf)):
         return 6
     outcome, changed, _, sebs = _compare(
-        diff.Side(buf, pieces, tools.lay), diff.Side(turned, pieces, tools.other),
-        tools.rules_other, records, begins, tools,
-    )  # fmt: skip
+        diff.Side(buf, pieces, tools.lay),
+        diff.Side(turned, pieces, tools.other),
+        tools.rules_other,
+        records,
+        begins,
+        tools,
+    )
     if outcome == diff.FAULTY:
         return 17
     if changed != 0:
@@ -310,10 +327,13 @@ def _check_conversion(
 def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
     lay = tools.lay
     found = Survey(
-        np.zeros(survey_kernels.FIGURES, dtype=np.int64), np.array([np.inf, -np.inf]),
-        np.zeros((64, lay.name_bytes), dtype=np.uint8), tools.slots.copy(),
-        np.zeros(65, dtype=np.int64), np.zeros((64, 2)),
-    )  # fmt: skip
+        np.zeros(survey_kernels.FIGURES, dtype=np.int64),
+        np.array([np.inf, -np.inf]),
+        np.zeros((64, lay.name_bytes), dtype=np.uint8),
+        tools.slots.copy(),
+        np.zeros(65, dtype=np.int64),
+        np.zeros((64, 2)),
+    )
     state = np.array([0, 0, -1])
     outcome = survey(buf, pieces, lay, found, state, fault)
     if outcome == survey_kernels.NAMES_FULL:
@@ -336,9 +356,18 @@ def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, f
         backward = np.zeros((totals[piece, 2], 2), dtype=np.int64)
         forward = np.zeros((totals[piece, 3], 2), dtype=np.int64)
         locate(
-            buf, pieces.starts[piece], pieces.ends[piece], count, lay, fault, sebs, messages,
-            events, backward, forward,
-        )  # fmt: skip
+            buf,
+            pieces.starts[piece],
+            pieces.ends[piece],
+            count,
+            lay,
+            fault,
+            sebs,
+            messages,
+            events,
+            backward,
+            forward,
+        )
         for k in range(4):
             if sebs[:, 1 + k].sum() != totals[piece, k]:
                 return 3
@@ -374,9 +403,13 @@ def check_block(
     totals = tally(buf, pieces.starts, pieces.ends, counts, lay, fault)
     trace[2], trace[3], trace[4] = fault[FAULT_CODE], fault[FAULT_AT], fault[FAULT_SEB]
     with_itself = _compare(
-        diff.Side(buf, pieces, lay), diff.Side(buf, pieces, lay), tools.rules, records, begins,
+        diff.Side(buf, pieces, lay),
+        diff.Side(buf, pieces, lay),
+        tools.rules,
+        records,
+        begins,
         tools,
-    )  # fmt: skip
+    )
     trace[5], trace[6] = with_itself[0], with_itself[1]
     agree = (with_itself[0] == diff.DONE) == (fault[FAULT_CODE] == OK) and with_itself[1] == 0
     if not agree and with_itself[0] != survey_kernels.NAMES_FULL:

@@ -206,8 +206,10 @@ def _model_files() -> list[bytes]:
     """Return small model files: of a formula with classes, and with exact matches."""
     rows = np.random.default_rng(1).integers(1, 6, (12, 2)).astype(np.float64)
     samples = [EventTimings("k", rows, 1e-6 * (7 - rows[:, 0]))]
-    formula = ModelText("f.toml", '[[formula]]\nevent = "k"\nparams = ["n", "side"]\n'
-                                  'terms = ["1", "n"]\ncategory = "side"\n')  # fmt: skip
+    formula = ModelText(
+        "f.toml",
+        '[[formula]]\nevent = "k"\nparams = ["n", "side"]\nterms = ["1", "n"]\ncategory = "side"\n',
+    )
     source = Source("0", ("t.txt",), len(rows), None, digest_of(samples))
     models = [
         load_model("auto", {}, {"formulas": formula}),

@@ -24,9 +24,16 @@ SEB_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time"
 def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1) -> LogSet:
     """Make a small log set with brackets, messages and dependencies."""
     options = SynthOptions(
-        pes=3, sebs=4, messages=1.2, files=1, bracketed=0.6, timings=20, log_version=log_version,
-        order=order, seed=seed,
-    )  # fmt: skip
+        pes=3,
+        sebs=4,
+        messages=1.2,
+        files=1,
+        bracketed=0.6,
+        timings=20,
+        log_version=log_version,
+        order=order,
+        seed=seed,
+    )
     synthesise(folder, options)
     return open_logs(folder)
 
@@ -48,10 +55,19 @@ def _tools(version: int, order: ByteOrder, *, keep_recv: bool) -> Tools:
     other = layout(version, "big" if order == "little" else "little")
     there, back = conversion_plan(lay, other), conversion_plan(other, lay)
     return Tools(
-        lay.kernel, other.kernel, there.sebs, there.messages, back.sebs, back.messages,
-        rules_of(lay, lay), rules_of(lay, other), new_slots(64), factor=0.7 if keep_recv else 1.9,
-        by_name=keep_recv, keep_recv=keep_recv,
-    )  # fmt: skip
+        lay.kernel,
+        other.kernel,
+        there.sebs,
+        there.messages,
+        back.sebs,
+        back.messages,
+        rules_of(lay, lay),
+        rules_of(lay, other),
+        new_slots(64),
+        factor=0.7 if keep_recv else 1.9,
+        by_name=keep_recv,
+        keep_recv=keep_recv,
+    )
 
 
 def _seed_of(logs: LogSet) -> Seed:

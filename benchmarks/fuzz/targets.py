@@ -107,9 +107,14 @@ class LineTarget(Target):
     def run(self, rng: np.random.Generator, runs: int) -> int:
         """Check mutants of one text; the next call takes another."""
         broken, _, found = lines.run_mutants(
-            self._low.open, self._high.open, self._scratch, next(self._seeds), *self._outputs, rng,
+            self._low.open,
+            self._high.open,
+            self._scratch,
+            next(self._seeds),
+            *self._outputs,
+            rng,
             runs,
-        )  # fmt: skip
+        )
         if broken:
             raise BrokenError(lines.BROKEN[broken], self._scratch[:found].tobytes())
         return int(found)

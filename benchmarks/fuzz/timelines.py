@@ -117,9 +117,15 @@ def _fill_records(records: Records, pieces: int, rng: np.random.Generator) -> In
 
 @njit(nogil=True, error_model="numpy")
 def run_mutants(
-    low: Bytes, high: Bytes, scratch: Bytes, seed: Seed, tools: Tools, records: Records,
-    rng: np.random.Generator, runs: int,
-) -> tuple[int, int, int]:  # fmt: skip
+    low: Bytes,
+    high: Bytes,
+    scratch: Bytes,
+    seed: Seed,
+    tools: Tools,
+    records: Records,
+    rng: np.random.Generator,
+    runs: int,
+) -> tuple[int, int, int]:
     """Check `runs` mutants; return what broke, how many were done, and how many were whole logs.
 
     The mutant that broke something stands in `scratch`. `low` begins after a closed page and

@@ -339,8 +339,12 @@ def test_huge_claims_cost_neither_memory_nor_time(
     overwrite(logs / file, offset % (logs / file).stat().st_size, data)
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(HUGE), sample_logs / "cells", logs],
-        capture_output=True, text=True, check=True, timeout=100, cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+        cwd=tmp_path,
+    )
     kilobytes, seconds = map(float, done.stdout.split())
     assert kilobytes < 50_000
     assert seconds < 5

@@ -68,8 +68,9 @@ def test_rewritten_logs_are_sound_though_sebs_overlap(
 def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
     synthesise(tmp_path / "made", SynthOptions(pes=12, sebs=200, wth=3))
     assert found(tmp_path / "made") == {}
-    convert_logs(open_logs(tmp_path / "made"), tmp_path / "old", log_version=0, order="big",
-                 lossy=True)  # fmt: skip
+    convert_logs(
+        open_logs(tmp_path / "made"), tmp_path / "old", log_version=0, order="big", lossy=True
+    )
     assert found(tmp_path / "old") == {}
 
 
@@ -91,28 +92,40 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
         ("starting-message", {"src_pe": -1, "msg_id": 0}, "message 0 of PE -1"),
         ("starting-message", {"src_pe": 1, "msg_id": -1}, "message -1 of PE 1"),
         ("not-sent", {"src_pe": 1, "msg_id": 7}, "message 7 of PE 1, which is not sent"),
-        ("recv-before-send", {"messages": [message(1.5, 1.25)]},
-         "message 0: recvTime 1.25 s is before sendTime 1.5 s"),
+        (
+            "recv-before-send",
+            {"messages": [message(1.5, 1.25)]},
+            "message 0: recvTime 1.25 s is before sendTime 1.5 s",
+        ),
         ("message-size", {"messages": [message(1.5, size=-4)]}, "message 0: -4 bytes"),
-        ("send-outside", {"messages": [message(2.5)]},
-         "message 0: sendTime 2.5 s, in a SEB from 1.0 s to 2.0 s"),
+        (
+            "send-outside",
+            {"messages": [message(2.5)]},
+            "message 0: sendTime 2.5 s, in a SEB from 1.0 s to 2.0 s",
+        ),
         ("send-outside", {"messages": [message(1.5), message(0.5, 3, msg_id=1)]}, "message 1"),
         ("message-target", {"messages": [message(1.5, dst_node=2)]}, "dstNode 2, tID 0"),
         ("message-target", {"messages": [message(1.5, dst_node=0, tid=1)]}, "tID 1; there are"),
         ("message-target", {"messages": [message(1.5, dst_node=-3)]}, "dstNode -3"),
         ("message-target", {"messages": [message(1.5, dst_node=-102, tid=-1)]}, "dstNode -102"),
-        ("message-number", {"messages": [message(1.5, msg_id=3), message(1.5, msg_id=3)]},
-         "message 1: its number 3 is not above"),
+        (
+            "message-number",
+            {"messages": [message(1.5, msg_id=3), message(1.5, msg_id=3)]},
+            "message 1: its number 3 is not above",
+        ),
         ("marks", {"events": [mark(END, 0.1), mark(START, 0.2)]}, "do not pair up"),
         ("marks", {"events": [mark(START, 0.1)]}, "do not pair up"),
         ("event-outside", {"events": [mark(b"x", 1.5)]}, "event 0: rTime 1.5"),
         ("dependency-order", {"backward": [-1]}, "backward dependency 0: SEB -1"),
-        ("dependency-order", {"forward": [9]},
-         "forward dependency 0: SEB 9, which is not a later one of the timeline's 3 SEBs"),
+        (
+            "dependency-order",
+            {"forward": [9]},
+            "forward dependency 0: SEB 9, which is not a later one of the timeline's 3 SEBs",
+        ),
         ("dependencies-disagree", {"backward": [0]}, "its forward dependencies are not"),
         ("dependency-cycle", {"backward": [1], "forward": [1]}, "wait for one another: 1"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_rule_is_named_with_its_place(
     rule: str, broken: dict[str, Any], said: str, block_bytes: int, tmp_path: Path
 ) -> None:
@@ -214,12 +227,18 @@ class TestParams:
         write_params(logs, 1, (1, "k", 9), (3, "other", 1), (99, "k", 1))
         write_params(logs, 5, (0, "k", 1))
         with (logs / "param.0").open("a") as file:
-            file.write("1 TRACEBIGSIM: event:{ k params:{ 1 }\n"
-                       "2 TRACEBIGSIM: event:{ k } seqno: { 1 } params:{ 1 }\n")  # fmt: skip
+            file.write(
+                "1 TRACEBIGSIM: event:{ k params:{ 1 }\n"
+                "2 TRACEBIGSIM: event:{ k } seqno: { 1 } params:{ 1 }\n"
+            )
         report = check(logs, block_bytes=block_bytes)
         assert report.findings.counts == {
-            "param-records": 2, "param-seb": 2, "param-pe": 1, "param-line": 1, "param-seqno": 1,
-        }  # fmt: skip
+            "param-records": 2,
+            "param-seb": 2,
+            "param-pe": 1,
+            "param-line": 1,
+            "param-seqno": 1,
+        }
         shown = {rule: list(map(str, some)) for rule, some in report.findings.shown.items()}
         assert f"{logs / 'bgTrace0'}, byte" in shown["param-records"][0]
         assert "PE 0, SEB 2: 2 param records and 1 bracket" in shown["param-records"][0]
@@ -269,21 +288,31 @@ INDEX = st.integers(-1, 4)
 @st.composite
 def sebs(draw: st.DrawFn) -> dict[str, Any]:
     sent = [
-        message(draw(TIMES), draw(TIMES), size=draw(st.integers(-1, 1)), msg_id=draw(INDEX),
-                dst_node=draw(st.sampled_from([-102, -101, -100, -3, -2, -1, 0, 1, 2])),
-                tid=draw(st.integers(-2, 2)))
+        message(
+            draw(TIMES),
+            draw(TIMES),
+            size=draw(st.integers(-1, 1)),
+            msg_id=draw(INDEX),
+            dst_node=draw(st.sampled_from([-102, -101, -100, -3, -2, -1, 0, 1, 2])),
+            tid=draw(st.integers(-2, 2)),
+        )
         for _ in range(draw(st.integers(0, 2)))
-    ]  # fmt: skip
+    ]
     fields = {
-        "exec_time": draw(TIMES), "recv_time": draw(TIMES), "src_pe": draw(INDEX),
-        "msg_id": draw(INDEX), "messages": sent, "backward": draw(st.lists(INDEX, max_size=3)),
+        "exec_time": draw(TIMES),
+        "recv_time": draw(TIMES),
+        "src_pe": draw(INDEX),
+        "msg_id": draw(INDEX),
+        "messages": sent,
+        "backward": draw(st.lists(INDEX, max_size=3)),
         "forward": draw(st.lists(INDEX, max_size=3)),
-    }  # fmt: skip
+    }
     return seb(draw(TIMES), draw(TIMES), **fields)
 
 
-@settings(max_examples=60, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     timelines=st.lists(st.lists(sebs(), max_size=4), min_size=2, max_size=2),
     log_version=st.sampled_from([0, 3, 6]),
@@ -291,11 +320,15 @@ def sebs(draw: st.DrawFn) -> dict[str, Any]:
     block_bytes=st.sampled_from(BLOCKS),
 )
 def test_agrees_with_construct(
-    timelines: Any, log_version: int, order: Any, block_bytes: int,
+    timelines: Any,
+    log_version: int,
+    order: Any,
+    block_bytes: int,
     tmp_path_factory: pytest.TempPathFactory,
-) -> None:  # fmt: skip
-    folder = write_logs(tmp_path_factory.mktemp("logs"), timelines, wth=1, order=order,
-                        log_version=log_version)  # fmt: skip
+) -> None:
+    folder = write_logs(
+        tmp_path_factory.mktemp("logs"), timelines, wth=1, order=order, log_version=log_version
+    )
     counts = found(folder, block_bytes=block_bytes)
     expected = _expected(folder, len(timelines))
     for rule in ("not-sent", "dependency-cycle"):
@@ -303,8 +336,15 @@ def test_agrees_with_construct(
     assert counts == {rule: count for rule, count in expected.items() if count}
 
 
-_NUMBERED = {1: "recv-before-send", 2: "message-size", 3: "dependency-order", 4: "exec-time",
-             5: "send-outside", 6: "two-causes", 7: "floating"}  # fmt: skip
+_NUMBERED = {
+    1: "recv-before-send",
+    2: "message-size",
+    3: "dependency-order",
+    4: "exec-time",
+    5: "send-outside",
+    6: "two-causes",
+    7: "floating",
+}
 
 
 def _expected(folder: Path, nodes: int) -> Counter[str]:
@@ -325,8 +365,10 @@ def _expected_of(timeline: list[Any], nodes: int) -> Counter[str]:
     expected: Counter[str] = Counter()
     total, last = len(timeline), -1
     forward = [Counter(j for j in one.forward if 0 <= j < total) for one in timeline]
-    backward = [Counter(j for j, one in enumerate(timeline) for k in one.backward if k == i)
-                for i in range(total)]  # fmt: skip
+    backward = [
+        Counter(j for j, one in enumerate(timeline) for k in one.backward if k == i)
+        for i in range(total)
+    ]
     expected["dependencies-disagree"] = sum(a != b for a, b in zip(forward, backward, strict=True))
     for index, one in enumerate(timeline):
         expected["dependency-order"] += sum(not index < j < total for j in one.forward)

@@ -14,9 +14,13 @@ COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
 def run(*args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [COMMAND, "check", *map(str, args)], capture_output=True, text=True, check=False,
-        timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [COMMAND, "check", *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 @pytest.fixture
@@ -58,9 +62,13 @@ def test_json(broken: Path) -> None:
     assert (first["rule"], first["severity"], first["count"]) == ("recv-before-send", "stop", 7)
     assert len(first["shown"]) == 5
     assert first["shown"][1] == {
-        "file": str(broken / "bgTrace0"), "offset": 171, "pe": 0, "seb": 0, "field": None,
+        "file": str(broken / "bgTrace0"),
+        "offset": 171,
+        "pe": 0,
+        "seb": 0,
+        "field": None,
         "message": "message 1: recvTime 0.25 s is before sendTime 0.5 s",
-    }  # fmt: skip
+    }
     assert second["rule"] == "message-number"
 
 

@@ -22,9 +22,14 @@ COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
 def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [COMMAND, *map(str, args)], capture_output=True, text=True, check=False, timeout=120,
-        stdin=subprocess.DEVNULL, **options,
-    )  # fmt: skip
+        [COMMAND, *map(str, args)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
 
 
 @pytest.fixture
@@ -76,8 +81,11 @@ def test_text_that_cannot_be_printed_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "rewritelog", "--version"],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 1
     assert "No space left" in done.stderr
 
@@ -101,8 +109,19 @@ def test_speedup_says_the_same_as_dilation(logs: Path, tmp_path: Path) -> None:
 
 
 def test_least_squares_and_its_json_report(logs: Path, timings: Path, tmp_path: Path) -> None:
-    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings", timings,
-               "--basis", "linear", "--report", tmp_path / "report.json")  # fmt: skip
+    done = run(
+        "rewrite",
+        logs,
+        tmp_path / "out",
+        "--model",
+        "least-squares",
+        "--timings",
+        timings,
+        "--basis",
+        "linear",
+        "--report",
+        tmp_path / "report.json",
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["model"]["name"] == "least-squares"
@@ -115,8 +134,20 @@ def test_least_squares_and_its_json_report(logs: Path, timings: Path, tmp_path: 
 
 
 def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
-    done = run("rewrite", logs, tmp_path / "out", "--model", "sampled", "--timings", timings,
-               "--fraction", "0.5", "--seed", "7", "--quiet")  # fmt: skip
+    done = run(
+        "rewrite",
+        logs,
+        tmp_path / "out",
+        "--model",
+        "sampled",
+        "--timings",
+        timings,
+        "--fraction",
+        "0.5",
+        "--seed",
+        "7",
+        "--quiet",
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -169,8 +200,19 @@ def test_everything_else_exits_with_1(logs: Path, tmp_path: Path) -> None:
     failed(run("rewrite", tmp_path, tmp_path / "out"), 1, "no log set here")
     failed(run("rewrite", logs, logs, "--force"), 1, "replace its own input")
     failed(run("rewrite", logs, tmp_path), 1, "would replace its own input")
-    failed(run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
-               tmp_path / "none"), 1, "none: No such file")  # fmt: skip
+    failed(
+        run(
+            "rewrite",
+            logs,
+            tmp_path / "out",
+            "--model",
+            "least-squares",
+            "--timings",
+            tmp_path / "none",
+        ),
+        1,
+        "none: No such file",
+    )
     (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:-3])
     failed(run("rewrite", logs, tmp_path / "out"), 1, "bgTrace0, byte", "PE 1", "SEB 2")
     assert not (tmp_path / "out").exists()
@@ -184,8 +226,16 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
 
 def timing_error(logs: Path, tmp_path: Path, text: bytes, *flags: object) -> str:
     (tmp_path / "t").write_bytes(text)
-    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
-               tmp_path / "t", *flags)  # fmt: skip
+    done = run(
+        "rewrite",
+        logs,
+        tmp_path / "out",
+        "--model",
+        "least-squares",
+        "--timings",
+        tmp_path / "t",
+        *flags,
+    )
     failed(done, 1)
     return done.stderr
 
@@ -207,9 +257,21 @@ def test_cycles_with_a_clock(logs: Path, tmp_path: Path) -> None:
         f"TRACEBIGSIM: event:{{ k }} time_in_cycles:{{ {n}e9 }} params:{{ {n} }}" for n in (1, 2, 3)
     ]
     (tmp_path / "t").write_text("\n".join(lines))
-    done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
-               tmp_path / "t", "--clock-hz", "2e9", "--basis", "linear", "--report",
-               tmp_path / "r.json")  # fmt: skip
+    done = run(
+        "rewrite",
+        logs,
+        tmp_path / "out",
+        "--model",
+        "least-squares",
+        "--timings",
+        tmp_path / "t",
+        "--clock-hz",
+        "2e9",
+        "--basis",
+        "linear",
+        "--report",
+        tmp_path / "r.json",
+    )
     assert done.returncode == 0, done.stderr
     durations = json.loads((tmp_path / "r.json").read_text())["durations_s"]
     assert durations["bracketed_new"] == pytest.approx(2 * (0.5 + 1 + 1.5))
@@ -229,8 +291,17 @@ def test_malformed_timings_are_warned_of(logs: Path, timings: Path, tmp_path: Pa
 def test_the_report_never_replaces_an_input(logs: Path, timings: Path, tmp_path: Path) -> None:
     for report in (timings, logs / "bgTrace0"):
         before = report.read_bytes()
-        done = run("rewrite", logs, tmp_path / "out", "--model", "least-squares", "--timings",
-                   timings, "--report", report)  # fmt: skip
+        done = run(
+            "rewrite",
+            logs,
+            tmp_path / "out",
+            "--model",
+            "least-squares",
+            "--timings",
+            timings,
+            "--report",
+            report,
+        )
         failed(done, 1, "would replace an input")
         assert report.read_bytes() == before
 
@@ -258,8 +329,10 @@ def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> 
     assert run("synth", folder, "--pes", 64, "--sebs", 5000).returncode == 0
     process = subprocess.Popen(
         [COMMAND, "rewrite", folder, tmp_path / "out", "--jobs", "1"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while process.poll() is None and not list(tmp_path.glob(".out.*")):
         time.sleep(0.001)
     os.kill(process.pid, number)
@@ -277,8 +350,10 @@ def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(logs: Path, tmp_path: Pat
         for flags, shown in ((["--quiet"], False), ([], True)):
             subprocess.run(
                 [COMMAND, "rewrite", logs, tmp_path / "out", "--force", *flags],
-                stdout=subprocess.DEVNULL, stderr=theirs, check=True,
-            )  # fmt: skip
+                stdout=subprocess.DEVNULL,
+                stderr=theirs,
+                check=True,
+            )
             os.write(theirs, b"end\n")
             assert (b"rewriting" in terminal.read(10_000)) == shown
         os.close(theirs)

@@ -30,8 +30,9 @@ OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     name = ESCAPES.encode()
-    timeline = [seb(k, k + 1, name=name[3 * k : 3 * k + 20], events=bracket(0.2, 0.6))
-                for k in range(8)]  # fmt: skip
+    timeline = [
+        seb(k, k + 1, name=name[3 * k : 3 * k + 20], events=bracket(0.2, 0.6)) for k in range(8)
+    ]
     timeline.append(seb(9, 10, events=[mark(name + b"\0", 0.5), mark(b"startTraceBigSim\0", 0.6)]))
     logs = write_logs(folder / f"in{ESCAPES.replace('/', '')}", [timeline, []])
     event = "\x9b2J\u202e<b>&"  # the grammar refuses the others in an event's name
@@ -115,6 +116,8 @@ def test_a_terminal_of_few_characters_is_served(folder: Path) -> None:
     for encoding in ("ascii", "latin-1"):
         done = subprocess.run(
             [SCRIPT, "rewrite", next(folder.glob("in*")), "--dry-run"],
-            capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": encoding},
-        )  # fmt: skip
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+        )
         assert b"nothing written" in done.stdout

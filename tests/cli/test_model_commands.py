@@ -64,20 +64,48 @@ def test_models_side_by_side(timings: Path) -> None:
     done = run("compare", timings, "--models", "least-squares, constant", "--folds", "4")
     assert (done.returncode, done.stderr) == (0, "")
     assert "least-squares" in done.stdout
-    done = run("compare", timings, "--models", "least-squares", "--fraction", "0.3", "--json",
-               "--basis", "linear", "--exact-match", "never", "--weights", "uniform")  # fmt: skip
+    done = run(
+        "compare",
+        timings,
+        "--models",
+        "least-squares",
+        "--fraction",
+        "0.3",
+        "--json",
+        "--basis",
+        "linear",
+        "--exact-match",
+        "never",
+        "--weights",
+        "uniform",
+    )
     told = json.loads(done.stdout)
     assert told["options"] == {"basis": "linear", "exact_match": "never", "weights": "uniform"}
     assert told["models"][0]["fits"] == 1
 
 
 def test_options_of_a_fit(timings: Path) -> None:
-    done = run("fit", timings, "--model", "least-squares", "--loss", "huber", "--weights",
-               "uniform", "--exact-match", "always", "--json")  # fmt: skip
+    done = run(
+        "fit",
+        timings,
+        "--model",
+        "least-squares",
+        "--loss",
+        "huber",
+        "--weights",
+        "uniform",
+        "--exact-match",
+        "always",
+        "--json",
+    )
     assert done.returncode == 0
     told = json.loads(done.stdout)["model"]
-    assert told["options"] == {"weights": "uniform", "loss": "huber", "exact_match": "always",
-                               "basis": "quadratic"}  # fmt: skip
+    assert told["options"] == {
+        "weights": "uniform",
+        "loss": "huber",
+        "exact_match": "always",
+        "basis": "quadratic",
+    }
 
 
 def test_malformed_lines_are_told_on_stderr(timings: Path, tmp_path: Path) -> None:

@@ -92,8 +92,11 @@ def test_long_timelines_are_converted_in_parts(
     assert contents(tmp_path / "out") == oracle.converted(source, 2, "big")
     assert done.sebs == 10
     assert [(loss.field, loss.count, loss.pe, loss.seb) for loss in done.losses] == [
-        ("mpiOp", 4, 0, 1), ("mpiSize", 4, 0, 1), ("charm_ep", 3, 0, 1), ("objId[3]", 3, 0, 1),
-    ]  # fmt: skip
+        ("mpiOp", 4, 0, 1),
+        ("mpiSize", 4, 0, 1),
+        ("charm_ep", 3, 0, 1),
+        ("objId[3]", 3, 0, 1),
+    ]
 
 
 def test_loss_stops_and_names_everything(reference: Path, tmp_path: Path) -> None:
@@ -180,9 +183,12 @@ def test_summary_says_the_version(
     target_bytes: int,
 ) -> None:
     source = write_logs(
-        tmp_path / "in", [[seb(0.0, 1.0)]], log_version=version, summary_bytes=summary_bytes,
+        tmp_path / "in",
+        [[seb(0.0, 1.0)]],
+        log_version=version,
+        summary_bytes=summary_bytes,
         header_version=header_version,
-    )  # fmt: skip
+    )
     run(source, tmp_path / "out", log_version=target, order="big")
     assert (tmp_path / "out" / "bgTrace").stat().st_size == target_bytes
     before, after = open_logs(source).summary, open_logs(tmp_path / "out").summary

@@ -51,8 +51,13 @@ def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Pat
     assert whole["verdict"] == "different: time fields alone"
     assert {change["kind"] for change in whole["fields"]} == {"time"}
     changed = changes(whole)
-    assert set(changed) <= {"execTime", "endTime", "message sendTime", "message recvTime",
-                            "event rTime"}  # fmt: skip
+    assert set(changed) <= {
+        "execTime",
+        "endTime",
+        "message sendTime",
+        "message recvTime",
+        "event rTime",
+    }
     assert changed["endTime"] == report.to_json()["counts"]["by_dilation"]
 
 
@@ -109,9 +114,13 @@ def test_an_mpi_size_without_an_operation_is_not_missed(tmp_path: Path) -> None:
 
 EVENTS = [*bracket(0.2, 0.4), {"type": 1, "r_time": 0.5, "data": 7}]
 BASE: dict[str, Any] = {
-    "messages": [message(0.5, 0.75), message(0.5)], "events": EVENTS, "backward": [0, 1],
-    "forward": [2], "mpi_op": 1, "mpi_size": 9,
-}  # fmt: skip
+    "messages": [message(0.5, 0.75), message(0.5)],
+    "events": EVENTS,
+    "backward": [0, 1],
+    "forward": [2],
+    "mpi_op": 1,
+    "mpi_size": 9,
+}
 
 
 def with_message(**fields: Any) -> dict[str, Any]:
@@ -151,17 +160,25 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         (with_event(0, type=2), "event type", "3", "2"),
         (with_event(2, r_time=-0.0), "event rTime", "0.5", "-0"),
         (with_event(2, data=-7), "event index", "7", "-7"),
-        (with_event(1, data=b"e\x1b[2J\0"), "event text", "'endTraceBigSim %f\\\\n'",
-         r"'e\\x1b[2J'"),
+        (
+            with_event(1, data=b"e\x1b[2J\0"),
+            "event text",
+            "'endTraceBigSim %f\\\\n'",
+            r"'e\\x1b[2J'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_field_that_differs_is_named(
     version: int, change: dict[str, Any], label: str, old: str, new: str, tmp_path: Path
 ) -> None:
     plain = seb(0, 1, **BASE)
     write_logs(tmp_path / "a", [[plain], [plain, plain]])
-    write_logs(tmp_path / "b", [[plain], [plain, plain | change]], log_version=version,
-               order="little" if version == 6 else "big")  # fmt: skip
+    write_logs(
+        tmp_path / "b",
+        [[plain], [plain, plain | change]],
+        log_version=version,
+        order="little" if version == 6 else "big",
+    )
     whole = found(tmp_path / "a", tmp_path / "b")
     ignored = {} if version == 6 else {"mpiOp": 3, "mpiSize": 3}
     assert changes(whole) == {label: 1} | ignored
@@ -213,8 +230,9 @@ def test_cuts_and_threads_change_nothing(
 ) -> None:
     """A version whose SEBs are smaller, so that the two sides are cut at other bytes."""
     rewrite(sample_logs / "cells", tmp_path / "half", HALF)
-    convert_logs(open_logs(tmp_path / "half"), tmp_path / "old", log_version=3, order="big",
-                 lossy=True)  # fmt: skip
+    convert_logs(
+        open_logs(tmp_path / "half"), tmp_path / "old", log_version=3, order="big", lossy=True
+    )
     whole = found(sample_logs / "cells", tmp_path / "old", jobs=1)
     cut = found(sample_logs / "cells", tmp_path / "old", jobs=jobs, block_bytes=block_bytes)
     assert cut == whole
@@ -224,10 +242,18 @@ def test_cuts_and_threads_change_nothing(
 
 def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
     both = [*bracket(0.1, 0.2), *bracket(0.5, 0.7)]
-    timeline = [seb(0, 1, events=bracket(0.25, 0.75)), seb(1, 2, events=both), seb(2, 4),
-                seb(4, 5, events=bracket(0, 0.5))]  # fmt: skip
-    longer = [seb(0, 2, events=bracket(0.25, 1.75)), seb(1, 2, events=both), seb(2, 3),
-              seb(4, 5, events=[mark(START, 0.1)])]  # fmt: skip
+    timeline = [
+        seb(0, 1, events=bracket(0.25, 0.75)),
+        seb(1, 2, events=both),
+        seb(2, 4),
+        seb(4, 5, events=bracket(0, 0.5)),
+    ]
+    longer = [
+        seb(0, 2, events=bracket(0.25, 1.75)),
+        seb(1, 2, events=both),
+        seb(2, 3),
+        seb(4, 5, events=[mark(START, 0.1)]),
+    ]
     write_logs(tmp_path / "a", [timeline])
     write_logs(tmp_path / "b", [longer])
     (tmp_path / "params").mkdir()
@@ -252,9 +278,12 @@ def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
     write_logs(tmp_path / "a", [[seb(1, 2, messages=old)]])
     write_logs(tmp_path / "b", [[seb(1, 2, messages=new)]])
     assert found(tmp_path / "a", tmp_path / "b")["messages"] == {
-        "compared": 3, "moved": 2, "furthest_earlier_s": -0.25, "furthest_later_s": 0.25,
+        "compared": 3,
+        "moved": 2,
+        "furthest_earlier_s": -0.25,
+        "furthest_later_s": 0.25,
         "other_time_under_way": 1,
-    }  # fmt: skip
+    }
 
 
 def test_a_set_that_starts_later_has_moved_no_message(tmp_path: Path) -> None:
@@ -280,8 +309,14 @@ def test_more_names_than_have_a_row(tmp_path: Path) -> None:
 
 def test_times_that_are_no_numbers_and_sums_that_overflow(tmp_path: Path) -> None:
     odd = [seb(0, 1), seb(0, 1e308), seb(0, 1e308), seb(0, 1), seb(0, 5e-324), seb(0, 0)]
-    other = [seb(0, float("nan")), seb(0, 1e308), seb(0, 1e308), seb(float("-inf"), 1), seb(0, 1),
-             seb(0, 1)]  # fmt: skip
+    other = [
+        seb(0, float("nan")),
+        seb(0, 1e308),
+        seb(0, 1e308),
+        seb(float("-inf"), 1),
+        seb(0, 1),
+        seb(0, 1),
+    ]
     for one in (odd, other):
         one[0]["messages"] = [message(float("nan")), message(float("inf"), float("-inf"))]
     write_logs(tmp_path / "a", [odd])

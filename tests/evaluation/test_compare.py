@@ -125,9 +125,11 @@ def test_repeats_and_fractions(timings: Path) -> None:
 
 def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
-    path.write_text("".join(
-        format_line("k", [float(n)], time_s=1e-9 * n**2, counters=[n**2]) for n in range(1, 41)
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            format_line("k", [float(n)], time_s=1e-9 * n**2, counters=[n**2]) for n in range(1, 41)
+        )
+    )
     report = compare(CompareRequest((path,), ("least-squares", "counters")))
     squares, counters = report.tried
     assert squares.overall.lines == counters.overall.lines == 40

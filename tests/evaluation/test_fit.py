@@ -105,8 +105,10 @@ def test_a_failure_leaves_the_file_as_it_was(timings: Path, tmp_path: Path) -> N
         fit(FitRequest((timings,), "least-squares"), tmp_path / "none" / "m.json")
     assert out.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.txt", "m.json", "timings.txt"
-    ]  # fmt: skip
+        "empty.txt",
+        "m.json",
+        "timings.txt",
+    ]
 
 
 def test_a_file_that_could_not_be_read_back_is_not_written(
@@ -138,10 +140,12 @@ def test_a_regressor_from_outside_is_refused_by_name(
 
 def counted(path: Path, **more: Any) -> Path:
     """Write lines whose times follow their counters, not their parameters."""
-    path.write_text("".join(
-        format_line("k", [1.0], time_s=1e-9 * n, counters=[n, 7], **more)
-        for n in range(100, 2000, 100)
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            format_line("k", [1.0], time_s=1e-9 * n, counters=[n, 7], **more)
+            for n in range(100, 2000, 100)
+        )
+    )
     return path
 
 
@@ -159,9 +163,13 @@ def test_counters_are_read_and_remembered(tmp_path: Path) -> None:
 
 def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
     for told in (
-        {"model": "auto"}, {"timings": (timings,)}, {"formulas": timings}, {"clock_hz": 1e9},
-        {"coefficients": timings}, {"model_options": {"loss": "huber"}},
-    ):  # fmt: skip
+        {"model": "auto"},
+        {"timings": (timings,)},
+        {"formulas": timings},
+        {"clock_hz": 1e9},
+        {"coefficients": timings},
+        {"model_options": {"loss": "huber"}},
+    ):
         with pytest.raises(UsageError, match="--fitted FILE is a model as it is"):
             RewriteOptions(fitted=tmp_path / "m.json", **told)
 

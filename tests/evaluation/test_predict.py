@@ -47,8 +47,12 @@ def test_each_line_says_what_determined_it(model: Path, tmp_path: Path) -> None:
     lines = [("k", 1.0, 7.0), ("k", 1.0, 7.5), ("k", 1.0, 21.0), ("k", 1.0), ("other", 1.0, 7.0)]
     found = rows(model, write_timings(tmp_path / "t.txt", *lines))
     assert [row["determined_by"] for row in found] == [
-        "exact", "fit", "out of range", "no model", "no model"
-    ]  # fmt: skip
+        "exact",
+        "fit",
+        "out of range",
+        "no model",
+        "no model",
+    ]
     assert found[0]["predicted_s"] == 1.05e-5
     assert found[2]["params"] == [21.0]
     assert found[3]["predicted_s"] is None

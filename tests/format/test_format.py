@@ -64,9 +64,14 @@ def test_old_heads(
 ) -> None:
     version = 0 if summary_bytes == 52 else 6
     folder = write_logs(
-        tmp_path / "logs", rich_timelines(), wth=2, log_version=version, order=order,
-        header_version=header_version, summary_bytes=summary_bytes,
-    )  # fmt: skip
+        tmp_path / "logs",
+        rich_timelines(),
+        wth=2,
+        log_version=version,
+        order=order,
+        header_version=header_version,
+        summary_bytes=summary_bytes,
+    )
     assert (folder / "bgTrace").stat().st_size == summary_bytes
     summary = open_logs(folder).summary
     assert (summary.order, summary.header_version) == (order, header_version)
@@ -102,8 +107,13 @@ DUMPS = {
     "versions_v0-little": "versions/v0-little",
     "versions_v6-big": "versions/v6-big",
 }
-SEB_COLUMNS = {"start": "start_time", "end": "end_time", "exec": "exec_time", "recv": "recv_time",
-               "eff_recv": "eff_recv_time"}  # fmt: skip
+SEB_COLUMNS = {
+    "start": "start_time",
+    "end": "end_time",
+    "exec": "exec_time",
+    "recv": "recv_time",
+    "eff_recv": "eff_recv_time",
+}
 MESSAGE_COLUMNS = {"msg": "message", "sent": "send_time", "recv": "recv_time"}
 
 

@@ -17,10 +17,29 @@ from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.inspection.dump import dump_lines
 
 NEWEST_KEYS = [
-    "pe", "seb", "offset_bytes", "ep", "seqno", "src_pe", "msg_id", "mpi_op", "mpi_size",
-    "charm_ep", "recv_time_s", "eff_recv_time_s", "start_time_s", "exec_time_s", "end_time_s",
-    "flag", "name", "obj_id", "messages", "events", "backward", "forward",
-]  # fmt: skip
+    "pe",
+    "seb",
+    "offset_bytes",
+    "ep",
+    "seqno",
+    "src_pe",
+    "msg_id",
+    "mpi_op",
+    "mpi_size",
+    "charm_ep",
+    "recv_time_s",
+    "eff_recv_time_s",
+    "start_time_s",
+    "exec_time_s",
+    "end_time_s",
+    "flag",
+    "name",
+    "obj_id",
+    "messages",
+    "events",
+    "backward",
+    "forward",
+]
 
 
 def strict(line: str) -> dict[str, Any]:
@@ -41,20 +60,37 @@ def as_json(one: oracle.Seb) -> dict[str, Any]:
     times = {f"{name}_s": number(fields.pop(name)) for name in list(fields) if "_time" in name}
     name = fields["name"].split(b"\0")[0].decode("utf-8", "backslashreplace")
     messages = [
-        {"msg_id": m.msg_id, "dst_node": m.dst_node, "send_time_s": number(m.send_time),
-         "recv_time_s": number(m.recv_time), "tid": m.tid, "size_bytes": m.size,
-         "group": m.get("group", 1)}
+        {
+            "msg_id": m.msg_id,
+            "dst_node": m.dst_node,
+            "send_time_s": number(m.send_time),
+            "recv_time_s": number(m.recv_time),
+            "tid": m.tid,
+            "size_bytes": m.size,
+            "group": m.get("group", 1),
+        }
         for m in fields["messages"]
-    ]  # fmt: skip
+    ]
     events = [
-        {"type": e.type, "r_time_s": number(e.r_time), "index": e.data if e.type == 1 else None,
-         "text": None if e.type == 1 else e.data.split(b"\0")[0].decode()}
+        {
+            "type": e.type,
+            "r_time_s": number(e.r_time),
+            "index": e.data if e.type == 1 else None,
+            "text": None if e.type == 1 else e.data.split(b"\0")[0].decode(),
+        }
         for e in fields["events"]
-    ]  # fmt: skip
+    ]
     lists = {key: list(fields[key]) for key in ("obj_id", "backward", "forward")}
     place = {"pe": one.pe, "seb": one.seb, "offset_bytes": one.offset}
-    return {**fields, **place, **times, **lists, "name": name, "messages": messages,
-            "events": events}  # fmt: skip
+    return {
+        **fields,
+        **place,
+        **times,
+        **lists,
+        "name": name,
+        "messages": messages,
+        "events": events,
+    }
 
 
 def comparable(line: str) -> dict[str, Any]:
@@ -129,11 +165,25 @@ def test_bytes_of_a_name_are_given_where_the_text_hides_some(
 def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
     pointer = {"type": 1, "r_time": 0.125, "data": 4711}
     one = seb(
-        0.5, 1.75, ep=139, src_pe=3, msg_id=12, mpi_op=2, mpi_size=8, charm_ep=60, flag=3,
-        recv_time=0.0625, eff_recv_time=0.03125, exec_time=1.5, obj_id=(5, 6, 7, 8), name=b"Cell",
+        0.5,
+        1.75,
+        ep=139,
+        src_pe=3,
+        msg_id=12,
+        mpi_op=2,
+        mpi_size=8,
+        charm_ep=60,
+        flag=3,
+        recv_time=0.0625,
+        eff_recv_time=0.03125,
+        exec_time=1.5,
+        obj_id=(5, 6, 7, 8),
+        name=b"Cell",
         messages=[message(0.75, 0.875, msg_id=77, dst_node=-100, tid=-1, size=1234, group=9)],
-        events=[pointer, mark(b"startTraceBigSim %f\n\0", 0.25)], backward=[1, 2], forward=[3],
-    )  # fmt: skip
+        events=[pointer, mark(b"startTraceBigSim %f\n\0", 0.25)],
+        backward=[1, 2],
+        forward=[3],
+    )
     write_logs(tmp_path, [[one]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"Cell"), b"Cell".ljust(20, b"\0")))

@@ -91,10 +91,20 @@ def test_every_real_set_becomes_strict_json(log_set: Path) -> None:
 def test_json_holds_the_machine(reference: Path) -> None:
     found = survey(open_logs(reference / "cells-2workers")).to_json()
     assert found["machine"] == {
-        "order": "little", "header_version": 1, "log_version": 6, "total_pes": 24, "x": 3, "y": 2,
-        "z": 2, "num_cth": 1, "num_wth": 2, "stack_size": 0, "timing_method": 2,
-        "timeline_files": 3, "thread_entry_point": 1,
-    }  # fmt: skip
+        "order": "little",
+        "header_version": 1,
+        "log_version": 6,
+        "total_pes": 24,
+        "x": 3,
+        "y": 2,
+        "z": 2,
+        "num_cth": 1,
+        "num_wth": 2,
+        "stack_size": 0,
+        "timing_method": 2,
+        "timeline_files": 3,
+        "thread_entry_point": 1,
+    }
 
 
 @dataclass(frozen=True)

@@ -216,9 +216,13 @@ def test_a_list_that_cannot_be_read(chosen: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(TraceFileError, match="Not a directory"):
         tracebigsim.start("k")
     wrong = chosen.with_name("wrong")
-    for text in ("3 k", "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1_0 }", "\xff" * 9,
-                 "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ " + "1 " * 21 + "}",
-                 "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1e999 }"):  # fmt: skip
+    for text in (
+        "3 k",
+        "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1_0 }",
+        "\xff" * 9,
+        "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ " + "1 " * 21 + "}",
+        "3 2 TRACEBIGSIM: event:{ k } seqno: { 2 } params:{ 1e999 }",
+    ):
         wrong.write_text(chosen.read_text() + text)
         with pytest.raises(TraceFileError, match="wrong: line 5: not a chosen SEB"):
             read_chosen(wrong)

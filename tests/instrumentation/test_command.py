@@ -129,11 +129,16 @@ def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(
     assert cut.faults == whole.faults
     for one, other in zip(whole.kinds, cut.kinds, strict=True):
         assert (one.kind, one.lines, one.lowest, one.highest) == (
-            other.kind, other.lines, other.lowest, other.highest)  # fmt: skip
+            other.kind,
+            other.lines,
+            other.lowest,
+            other.highest,
+        )
         assert one.total == pytest.approx(other.total, nan_ok=True)
         if one.spread is not None and other.spread is not None:
-            assert one.spread == pytest.approx(other.spread.__class__(
-                one.spread.relative, other.spread.sets, other.spread.lines))  # fmt: skip
+            assert one.spread == pytest.approx(
+                other.spread.__class__(one.spread.relative, other.spread.sets, other.spread.lines)
+            )
 
 
 def test_stats_follow_a_bounded_number_of_parameter_sets(
@@ -153,8 +158,15 @@ def sorted_records(path: Path) -> list[tuple[str, list[float], int, float]]:
     """The timing records of a clean file, which are to be in order."""
     table = sound(path.read_bytes())
     bounds = table.param_start
-    return [(table.events[table.event[i]], table.params[bounds[i] : bounds[i + 1]].tolist(),
-             int(table.time_unit[i]), float(table.time[i])) for i in range(len(table))]  # fmt: skip
+    return [
+        (
+            table.events[table.event[i]],
+            table.params[bounds[i] : bounds[i + 1]].tolist(),
+            int(table.time_unit[i]),
+            float(table.time[i]),
+        )
+        for i in range(len(table))
+    ]
 
 
 def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) -> None:
@@ -174,8 +186,7 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
         merge.merge_files(outputs, out)
     merge.merge_files([out], out, force=True)
     assert out.read_bytes().splitlines() == lines
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "merged", "out.0", "out.1", "out.2"]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "out.0", "out.1", "out.2"]
 
 
 @pytest.mark.parametrize("at_once", [2, 64])
@@ -204,9 +215,12 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
         (["merge", tmp_path / "empty"], 0, "timing lines: 0"),
     ]:
         ran = subprocess.run(
-            tracebigsim_command(*words), capture_output=True, text=True, check=False,
+            tracebigsim_command(*words),
+            capture_output=True,
+            text=True,
+            check=False,
             env=environment(),
-        )  # fmt: skip
+        )
         assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
         assert "Traceback" not in ran.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]

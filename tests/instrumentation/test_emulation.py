@@ -84,17 +84,24 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
     for pe, timeline in enumerate(timelines):
         table = sound((tmp_path / f"param.{pe}").read_bytes())
         assert table.seb.tolist() == table.seqno.tolist() == [1, 2, 4, 5, 7, 8]
-        expected = [[pe + 1, 0.1 * index] if index % 3 == 1 else [pe / 7]
-                    for index in table.seb.tolist()]  # fmt: skip
+        expected = [
+            [pe + 1, 0.1 * index] if index % 3 == 1 else [pe / 7] for index in table.seb.tolist()
+        ]
         assert params_of(table) == expected
         assert set(table.time_unit) == {TimeUnit.NONE}
         for index, one in enumerate(timeline):
             assert [text for _, text in one.marks] == ([START, END] if index % 3 else [])
 
-    logs = write_logs(tmp_path / "logs", [
-        [seb(one.start, one.end, events=[mark(text, at) for at, text in one.marks])
-         for one in timeline] for timeline in timelines
-    ])  # fmt: skip
+    logs = write_logs(
+        tmp_path / "logs",
+        [
+            [
+                seb(one.start, one.end, events=[mark(text, at) for at, text in one.marks])
+                for one in timeline
+            ]
+            for timeline in timelines
+        ],
+    )
     kernels = [("bonded", 1.5, 0), ("bonded", 1.5, 1), ("bonded", 1.5, 2)]
     kernels += [("Cell::pairForces", 2.5, 1, 0), ("Cell::pairForces", 2.5, 12, 1)]
     timings = write_timings(tmp_path / "timings", *kernels)
@@ -104,17 +111,22 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
     warnings = [line for line in report.splitlines() if line.startswith("warning")]
     assert all("samples" in warning for warning in warnings), "none is about brackets or records"
     old, new = (rewritelog.open_logs(folder).sebs() for folder in (logs, tmp_path / "out"))
-    middles = [one.marks[1][0] - one.marks[0][0] if one.marks else 0.0
-               for timeline in timelines for one in timeline]  # fmt: skip
+    middles = [
+        one.marks[1][0] - one.marks[0][0] if one.marks else 0.0
+        for timeline in timelines
+        for one in timeline
+    ]
     durations = [(0.0, 2.5, 1.5)[index % SEBS % 3] for index in range(PES * SEBS)]
     expected_times = old["exec_time"] - middles + durations
     assert new["exec_time"] == pytest.approx(expected_times, abs=1e-9)
 
 
 def test_more_pes_than_a_process_may_have_files(tmp_path: Path) -> None:
-    limited = PROGRAM.replace("int main(void) {", """#include <sys/resource.h>
-int main(void) { struct rlimit few = {20, 20}; setrlimit(RLIMIT_NOFILE, &few);""").replace(
-        f"emulate({PES}", "emulate(100")  # fmt: skip
+    limited = PROGRAM.replace(
+        "int main(void) {",
+        """#include <sys/resource.h>
+int main(void) { struct rlimit few = {20, 20}; setrlimit(RLIMIT_NOFILE, &few);""",
+    ).replace(f"emulate({PES}", "emulate(100")
     program = build(tmp_path, *sources("cpp", limited), options=EMULATED)
     _, printed = emulated(tmp_path, program)
     assert printed.err == ""
@@ -139,8 +151,12 @@ def test_only_chosen_sebs_are_bracketed(tmp_path: Path) -> None:
         tmp_path, "chosen", format_chosen(3, 4, "x", []) + format_chosen(5, 2, "y", [1])
     )
     timelines, _ = emulated(tmp_path, program, TRACEBIGSIM_CHOSEN=str(chosen))
-    marked = [(pe, index) for pe, timeline in enumerate(timelines)
-              for index, one in enumerate(timeline) if one.marks]  # fmt: skip
+    marked = [
+        (pe, index)
+        for pe, timeline in enumerate(timelines)
+        for index, one in enumerate(timeline)
+        if one.marks
+    ]
     assert marked == [(3, 4), (5, 2)]
     assert sorted(path.name for path in tmp_path.glob("param.*")) == ["param.3", "param.5"]
 
@@ -230,9 +246,14 @@ def test_a_fortran_program_in_an_emulation(tmp_path: Path) -> None:
     main = '#include "emulator.h"\nvoid bracketed(int, int);\n'
     main += "int main(void) { emulate(2, 2, 1, bracketed); return 0; }\n"
     program = build(
-        tmp_path, folder / "tracebigsim.f90", ("bracketed.f90", FORTRAN), ("main.c", main),
-        folder / "tracebigsim_fortran.c", SOURCE, EMULATOR / "emulator.cpp",
+        tmp_path,
+        folder / "tracebigsim.f90",
+        ("bracketed.f90", FORTRAN),
+        ("main.c", main),
+        folder / "tracebigsim_fortran.c",
+        SOURCE,
+        EMULATOR / "emulator.cpp",
         options=EMULATED,
-    )  # fmt: skip
+    )
     emulated(tmp_path, program)
     assert params_of(sound((tmp_path / "param.1").read_bytes())) == [[1, 0], [1, 1]]

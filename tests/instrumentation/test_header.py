@@ -117,8 +117,12 @@ GOOD_NAMES = ["k", "a b", "Cell<{int}>::f", "a::{b}", "é", "k\tl", "TRACE"]
 
 def test_names_and_numbers_that_no_line_can_hold(tmp_path: Path) -> None:
     calls = [f'endTraceBigSim("{name}", 1);' for name in (*NAMES, *GOOD_NAMES)]
-    calls += [f'endTraceBigSim("{"k" * 2001}");', 'endTraceBigSim("nan", 0.0 / zero);',
-              'endTraceBigSim("inf", 1 / zero);', f'endTraceBigSim("{"k" * 2000}");']  # fmt: skip
+    calls += [
+        f'endTraceBigSim("{"k" * 2001}");',
+        'endTraceBigSim("nan", 0.0 / zero);',
+        'endTraceBigSim("inf", 1 / zero);',
+        f'endTraceBigSim("{"k" * 2000}");',
+    ]
     body = "double zero = 0; " + "".join(f"startTraceBigSim(); {call}\n" for call in calls)
     for level in ("-O2", "-Ofast"):
         printed = run([build(tmp_path, ("a.c", main(body)), options=[level])])
@@ -233,8 +237,13 @@ int main(void) {
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_a_simulators_calls_stand_right_around_the_region(suffix: str, tmp_path: Path) -> None:
-    source = SIMULATOR.replace("#include <stdio.h>", "#define _POSIX_C_SOURCE 200809L\n"
-                               "#include <stdio.h>") if suffix == "c" else SIMULATOR  # fmt: skip
+    source = (
+        SIMULATOR.replace(
+            "#include <stdio.h>", "#define _POSIX_C_SOURCE 200809L\n#include <stdio.h>"
+        )
+        if suffix == "c"
+        else SIMULATOR
+    )
     program = build(tmp_path, (f"a.{suffix}", source))
     printed = run([program])
     assert printed.table().time.tolist() == [64, 128, 7]
@@ -292,9 +301,11 @@ def test_counters_are_the_regions_own(tmp_path: Path) -> None:
     (tmp_path / "papi.h").write_text(PAPI)
     body = "".join('startTraceBigSim(); endTraceBigSim("k", 1);' for _ in range(3))
     program = build(
-        tmp_path, ("stub.c", PAPI_STUB), ("a.c", main(body)),
+        tmp_path,
+        ("stub.c", PAPI_STUB),
+        ("a.c", main(body)),
         options=["-DTRACEBIGSIM_PAPI", "-I", str(tmp_path)],
-    )  # fmt: skip
+    )
     names = {"TRACEBIGSIM_PAPI_EVENTS": "PAPI_TOT_INS,PAPI_L2_TCM"}
     table = run([program], more=names).table()
     assert table.counters.tolist() == [100, 200] * 3
@@ -379,8 +390,10 @@ int main() {
 
 @pytest.mark.parametrize("buffer", ["", "4000"])
 def test_threads_have_brackets_of_their_own(buffer: str, tmp_path: Path) -> None:
-    printed = run([build(tmp_path, ("a.cpp", THREADS), options=["-O2"])],
-                  more={"TRACEBIGSIM_BUFFER_BYTES": buffer})  # fmt: skip
+    printed = run(
+        [build(tmp_path, ("a.cpp", THREADS), options=["-O2"])],
+        more={"TRACEBIGSIM_BUFFER_BYTES": buffer},
+    )
     expected = [[float(number), float(i)] for number in range(4) for i in range(500)]
     assert sorted(params_of(printed.table())) == expected
     assert printed.err == ""
@@ -435,8 +448,10 @@ def test_only_chosen_brackets_print_lines(tmp_path: Path) -> None:
     printed = run([program], more=more)
     assert (events_of(printed.table()), printed.err) == (["plain", "named {x}", "none"], "")
     wrong = ["3 x TRACEBIGSIM: event:{ named }"]
-    wrong += [f"1 2 TRACEBIGSIM: event:{{ named }} seqno: {{ 2 }} params:{{ {params} }}"
-              for params in ("nan", "1e999", "0x1", "0.1,", "1 " * 21)]  # fmt: skip
+    wrong += [
+        f"1 2 TRACEBIGSIM: event:{{ named }} seqno: {{ 2 }} params:{{ {params} }}"
+        for params in ("nan", "1e999", "0x1", "0.1,", "1 " * 21)
+    ]
     chosen.write_text("\n".join([*wrong, LIST]))
     printed = run([program], more=more)
     assert events_of(printed.table()) == ["plain", "named {x}", "none"]

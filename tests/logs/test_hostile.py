@@ -61,9 +61,12 @@ def run_diff(folder: Path, _: Path) -> None:
 
 
 COMMANDS: dict[str, Callable[[Path, Path], None]] = {
-    "rewrite": run_rewrite, "info": run_info, "dump": run_dump, "convert": run_convert,
+    "rewrite": run_rewrite,
+    "info": run_info,
+    "dump": run_dump,
+    "convert": run_convert,
     "diff": run_diff,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=COMMANDS)
@@ -150,9 +153,19 @@ def test_a_billion_dependencies_in_a_hundred_bytes(
 
 @pytest.mark.parametrize(
     "offsets",
-    [(28, 28), (28, 27), (28, 0), (28, 2**32 - 1), (28, 30), (0, 28), (29, 300), (28, 2**31),
-     (300, 28), (28, 10_000)],
-)  # fmt: skip
+    [
+        (28, 28),
+        (28, 27),
+        (28, 0),
+        (28, 2**32 - 1),
+        (28, 30),
+        (0, 28),
+        (29, 300),
+        (28, 2**31),
+        (300, 28),
+        (28, 10_000),
+    ],
+)
 def test_timelines_that_overlap_share_bytes_or_point_backwards(
     command: Callable[[Path, Path], None], offsets: tuple[int, int], logs: Path
 ) -> None:
@@ -178,8 +191,19 @@ def test_a_summary_that_claims_more_pes_than_the_files_hold(
     assert "the file ends" in refused(command, logs)
 
 
-ODD_TIMES = [float("nan"), float("inf"), float("-inf"), LARGEST, -LARGEST, SUBNORMAL, -SUBNORMAL,
-             -0.0, 0.0, 2.0**53, -1e300]  # fmt: skip
+ODD_TIMES = [
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    LARGEST,
+    -LARGEST,
+    SUBNORMAL,
+    -SUBNORMAL,
+    -0.0,
+    0.0,
+    2.0**53,
+    -1e300,
+]
 SEB_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
 
 

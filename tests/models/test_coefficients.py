@@ -89,8 +89,10 @@ def test_the_report_says_how_each_line_is_understood():
     described = json.loads(json.dumps(fit.describe(), allow_nan=False))
     assert described["file"] == "c.txt"
     assert described["events"][0] == {
-        "event": "Cell::pairForces", "factors": [1e-9, 2e-8], "constant": 5e-6
-    }  # fmt: skip
+        "event": "Cell::pairForces",
+        "factors": [1e-9, 2e-8],
+        "constant": 5e-6,
+    }
     again = pickle.loads(pickle.dumps(fit))  # noqa: S301 - just made
     assert again == fit
 
@@ -165,9 +167,11 @@ def test_a_file_that_cannot_be_read_is_named(sample_logs, tmp_path):
     (tmp_path / "binary").write_bytes(b"kernel 1\xff\n")
     os.mkfifo(tmp_path / "fifo")
     wrong = {
-        "none": "No such file", ".": "not a regular file", "fifo": "not a regular file",
+        "none": "No such file",
+        ".": "not a regular file",
+        "fifo": "not a regular file",
         "binary": "byte 8 is not UTF-8",
-    }  # fmt: skip
+    }
     for name, problem in wrong.items():
         file = tmp_path / name
         done = rewrite(

@@ -38,18 +38,53 @@ def value(text: str, *params: float) -> float:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1", 1), (".5", 0.5), ("2.", 2), ("1.5e-3", 0.0015), ("1E2", 100),
-        ("1 + 2*3", 7), ("(1 + 2)*3", 9), ("8 - 3 - 2", 3), ("8 - (3 - 2)", 7),
-        ("8/4/2", 1), ("8/(4/2)", 4), ("2*3/4", 1.5),
-        ("2^3^2", 512), ("(2^3)^2", 64), ("-2^2", -4), ("(-2)^2", 4), ("2^-1", 0.5),
-        ("2^-1*3", 1.5), ("-2*3", -6), ("--2", 2), ("+2", 2), ("1 - -2", 3), ("3*-2", -6),
-        ("4^0.5", 2), ("1 < 2", 1), ("2 < 1", 0), ("2 <= 2", 1), ("2 > 2", 0), ("2 >= 2", 1),
-        ("2 == 2", 1), ("2 != 2", 0), ("1 + 1 == 2", 1), ("(1 < 2) + (2 < 3)", 2),
-        ("min(3, 1, 2)", 1), ("max(3, 1, 2)", 3), ("min(2, 1)", 1), ("sqrt(16)", 4),
-        ("log(1)", 0), ("log1p(0)", 0), ("log2(8)", 3), ("exp(0)", 1), ("abs(-3)", 3),
-        ("floor(-1.5)", -2), ("ceil(1.2)", 2), (" 1\t+\r\n1 ", 2),
+        ("1", 1),
+        (".5", 0.5),
+        ("2.", 2),
+        ("1.5e-3", 0.0015),
+        ("1E2", 100),
+        ("1 + 2*3", 7),
+        ("(1 + 2)*3", 9),
+        ("8 - 3 - 2", 3),
+        ("8 - (3 - 2)", 7),
+        ("8/4/2", 1),
+        ("8/(4/2)", 4),
+        ("2*3/4", 1.5),
+        ("2^3^2", 512),
+        ("(2^3)^2", 64),
+        ("-2^2", -4),
+        ("(-2)^2", 4),
+        ("2^-1", 0.5),
+        ("2^-1*3", 1.5),
+        ("-2*3", -6),
+        ("--2", 2),
+        ("+2", 2),
+        ("1 - -2", 3),
+        ("3*-2", -6),
+        ("4^0.5", 2),
+        ("1 < 2", 1),
+        ("2 < 1", 0),
+        ("2 <= 2", 1),
+        ("2 > 2", 0),
+        ("2 >= 2", 1),
+        ("2 == 2", 1),
+        ("2 != 2", 0),
+        ("1 + 1 == 2", 1),
+        ("(1 < 2) + (2 < 3)", 2),
+        ("min(3, 1, 2)", 1),
+        ("max(3, 1, 2)", 3),
+        ("min(2, 1)", 1),
+        ("sqrt(16)", 4),
+        ("log(1)", 0),
+        ("log1p(0)", 0),
+        ("log2(8)", 3),
+        ("exp(0)", 1),
+        ("abs(-3)", 3),
+        ("floor(-1.5)", -2),
+        ("ceil(1.2)", 2),
+        (" 1\t+\r\n1 ", 2),
     ],
-)  # fmt: skip
+)
 def test_arithmetic_is_what_engineers_write(text, expected):
     assert value(text) == expected
 
@@ -155,15 +190,26 @@ def test_expressions_can_be_compared_hashed_and_pickled():
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
-        ("p1-(p2-p3)", "p1 - (p2 - p3)"), ("(p1-p2)-p3", "p1 - p2 - p3"),
-        ("((p1*p2))/p3", "p1*p2/p3"), ("p1*(p2/p3)", "p1*(p2/p3)"), ("(p1^p2)^p3", "(p1^p2)^p3"),
-        ("p1^(p2^p3)", "p1^p2^p3"), ("p1^(-p2)", "p1^-p2"), ("(-p1)^2", "(-p1)^2"),
-        ("-(p1^2)", "-p1^2"), ("-(p1*p2)", "-(p1*p2)"), ("(p1<p2)<p3", "(p1 < p2) < p3"),
-        ("min(min(p1,p2),p3)", "min(p1, p2, p3)"), ("min(p1,min(p2,p3))", "min(p1, min(p2, p3))"),
-        ("max(min(p1,p2),p3)", "max(min(p1, p2), p3)"), ("100000", "100000"), ("1e-6", "1e-06"),
-        ("0.1", "0.1"), ("1e300", "1e+300"),
+        ("p1-(p2-p3)", "p1 - (p2 - p3)"),
+        ("(p1-p2)-p3", "p1 - p2 - p3"),
+        ("((p1*p2))/p3", "p1*p2/p3"),
+        ("p1*(p2/p3)", "p1*(p2/p3)"),
+        ("(p1^p2)^p3", "(p1^p2)^p3"),
+        ("p1^(p2^p3)", "p1^p2^p3"),
+        ("p1^(-p2)", "p1^-p2"),
+        ("(-p1)^2", "(-p1)^2"),
+        ("-(p1^2)", "-p1^2"),
+        ("-(p1*p2)", "-(p1*p2)"),
+        ("(p1<p2)<p3", "(p1 < p2) < p3"),
+        ("min(min(p1,p2),p3)", "min(p1, p2, p3)"),
+        ("min(p1,min(p2,p3))", "min(p1, min(p2, p3))"),
+        ("max(min(p1,p2),p3)", "max(min(p1, p2), p3)"),
+        ("100000", "100000"),
+        ("1e-6", "1e-06"),
+        ("0.1", "0.1"),
+        ("1e300", "1e+300"),
     ],
-)  # fmt: skip
+)
 def test_the_canonical_text_says_the_same_with_no_needless_parentheses(text, canonical):
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
@@ -203,29 +249,39 @@ def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
-        ("", 1, "missing before the end"), ("  ", 3, "missing before the end"),
+        ("", 1, "missing before the end"),
+        ("  ", 3, "missing before the end"),
         ("p1 p2", 4, "an operator is missing before 'p2'"),
         ("2n", 2, "an operator is missing before 'n'"),
         ("p1 + ", 6, r"a number, a name or '\(' is missing before the end"),
-        ("(p1", 4, r"'\)' is missing before the end"), ("p1)", 3, r"missing before '\)'"),
+        ("(p1", 4, r"'\)' is missing before the end"),
+        ("p1)", 3, r"missing before '\)'"),
         ("p1 + p21", 6, "there is no parameter 'p21': they are p1 to p20"),
         ("p0", 1, "there is no parameter 'p0'"),
         ("n + q", 5, "unknown name 'q'; known: p1 to p20, n$"),
         ("p01", 1, "unknown name 'p01'"),
         ("1 + foo(2)", 5, "unknown function 'foo'; known: abs, ceil, exp, "),
         ("n(2)", 2, r"an operator is missing before '\('"),
-        ("log", 4, r"'\(' is missing after 'log'"), ("log + 1", 5, r"'\(' is missing after 'log'"),
-        ("log()", 1, "log takes 1 argument, not 0"), ("log(1, 2)", 1, "log takes 1 argument, not"),
+        ("log", 4, r"'\(' is missing after 'log'"),
+        ("log + 1", 5, r"'\(' is missing after 'log'"),
+        ("log()", 1, "log takes 1 argument, not 0"),
+        ("log(1, 2)", 1, "log takes 1 argument, not"),
         ("min(1)", 1, "min takes at least 2 arguments, not 1"),
-        ("min(1, )", 8, r"missing before '\)'"), ("min(1 2)", 7, r"',' or '\)' is missing"),
+        ("min(1, )", 8, r"missing before '\)'"),
+        ("min(1 2)", 7, r"',' or '\)' is missing"),
         ("torus_distance(1,2,3)", 1, "torus_distance takes 9 arguments, not 3"),
-        ("1 < 2 < 3", 7, "comparisons do not chain"), ("p1**2", 3, r"write '\^'"),
-        ("p1 = 2", 4, "write '=='"), ("p1 × 2", 4, "'×' cannot stand in an expression"),
-        ("p1; import os", 3, "';' cannot stand"), ("p1.real", 3, "'.' cannot stand"),
-        ("__import__('os')", 12, "\"'\" cannot stand"), ("1e999", 1, "larger than any float64"),
-        ("1_000", 2, "an operator is missing before '_000'"), ("p1 \x00", 4, "x00' cannot stand"),
+        ("1 < 2 < 3", 7, "comparisons do not chain"),
+        ("p1**2", 3, r"write '\^'"),
+        ("p1 = 2", 4, "write '=='"),
+        ("p1 × 2", 4, "'×' cannot stand in an expression"),
+        ("p1; import os", 3, "';' cannot stand"),
+        ("p1.real", 3, "'.' cannot stand"),
+        ("__import__('os')", 12, '"\'" cannot stand'),
+        ("1e999", 1, "larger than any float64"),
+        ("1_000", 2, "an operator is missing before '_000'"),
+        ("p1 \x00", 4, "x00' cannot stand"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_named_with_its_column(text, column, problem):
     with pytest.raises(FormulaError, match=problem) as caught:
         parse(text, names={"n": 1})
@@ -251,10 +307,16 @@ def test_an_error_names_file_line_and_column():
 @pytest.mark.parametrize(
     "text",
     [
-        "(" * 100_000, "-" * 99_000 + "1", "2^" * 49_000 + "2", "1+(" * 30_000 + "1" + ")" * 30_000,
-        "log(" * 20_000, "min(1," * 15_000, "1<(" * 30_000, "+" * 1000 + "1",
+        "(" * 100_000,
+        "-" * 99_000 + "1",
+        "2^" * 49_000 + "2",
+        "1+(" * 30_000 + "1" + ")" * 30_000,
+        "log(" * 20_000,
+        "min(1," * 15_000,
+        "1<(" * 30_000,
+        "+" * 1000 + "1",
     ],
-)  # fmt: skip
+)
 def test_deep_nesting_is_refused_and_never_overflows_the_stack(text):
     with pytest.raises(FormulaError, match=f"nested more than {MAX_DEPTH} deep|at most"):
         parse(text)
@@ -301,8 +363,11 @@ def test_any_text_is_an_expression_or_a_formula_error(text):
 
 def test_no_module_of_the_package_hands_text_to_python():
     for path in Path(package.__file__).parent.glob("*.py"):
-        calls = [node.func for node in ast.walk(ast.parse(path.read_text()))
-                 if isinstance(node, ast.Call)]  # fmt: skip
+        calls = [
+            node.func
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call)
+        ]
         named = {func.id for func in calls if isinstance(func, ast.Name)}
         assert not named & {"eval", "exec", "compile", "__import__"}, path
 

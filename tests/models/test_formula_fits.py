@@ -30,8 +30,13 @@ def by_formula(text, *timings, **options):
 def pairs(count=600, seed=1, noise=0.01, distances=(0, 1, 2, 3)):
     """Pairs of neighbouring cells on a torus of 4 × 4 × 4."""
     rng = np.random.default_rng(seed)
-    steps = np.array([step for step in itertools.product((-1, 0, 1), repeat=3)
-                      if sum(map(abs, step)) in distances])  # fmt: skip
+    steps = np.array(
+        [
+            step
+            for step in itertools.product((-1, 0, 1), repeat=3)
+            if sum(map(abs, step)) in distances
+        ]
+    )
     here = rng.integers(0, 4, (count, 3))
     step = steps[rng.integers(0, len(steps), count)]
     work = rng.integers(10, 500, count)
@@ -89,8 +94,9 @@ def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples():
 
 def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples():
     some, few = pairs(distances=(1,)), pairs(count=7, seed=4, distances=(3,))
-    timings = EventTimings("pair", np.vstack((some.params, few.params)),
-                           np.concatenate((some.seconds, few.seconds)))  # fmt: skip
+    timings = EventTimings(
+        "pair", np.vstack((some.params, few.params)), np.concatenate((some.seconds, few.seconds))
+    )
     fit = by_formula(PAIRS, timings).fits["pair", 7]
     assert [which.value for which in fit.classes] == [None, 1]
 

@@ -105,14 +105,28 @@ def test_formulas_cross_process_borders():
 @pytest.mark.parametrize(
     ("pattern", "event", "expected"),
     [
-        ("a", "a", True), ("a", "ab", False), ("*", "", True), ("*", "a b", True),
-        ("a*", "a", True), ("a*", "ba", False), ("*b", "ab", True), ("*b", "abc", False),
-        ("a*b", "ab", True), ("a*b", "aXXb", True), ("a*a", "a", False), ("ab*ba", "aba", False),
-        ("*a*b*", "xaybz", True), ("*a*b*", "xbyaz", False), ("a**b", "ab", True),
-        ("Cell<3>::[run]", "Cell<3>::[run]", True), ("a?", "ab", False), ("[ab]", "a", False),
-        ("*x*x", "xx", True), ("*x*x", "x", False),
+        ("a", "a", True),
+        ("a", "ab", False),
+        ("*", "", True),
+        ("*", "a b", True),
+        ("a*", "a", True),
+        ("a*", "ba", False),
+        ("*b", "ab", True),
+        ("*b", "abc", False),
+        ("a*b", "ab", True),
+        ("a*b", "aXXb", True),
+        ("a*a", "a", False),
+        ("ab*ba", "aba", False),
+        ("*a*b*", "xaybz", True),
+        ("*a*b*", "xbyaz", False),
+        ("a**b", "ab", True),
+        ("Cell<3>::[run]", "Cell<3>::[run]", True),
+        ("a?", "ab", False),
+        ("[ab]", "a", False),
+        ("*x*x", "xx", True),
+        ("*x*x", "x", False),
     ],
-)  # fmt: skip
+)
 def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern, event, expected):
     assert matches(pattern, event) is expected
 
@@ -220,7 +234,7 @@ def test_what_is_composed_is_text_that_parses_again():
         ('terms = ["1"]\nof = ["p1"]', 4, 1, "there is no kind"),
         ('terms = ["1"]\ntimes = ["p1"]', 4, 9, "times takes text in quotes, not a list"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_named_with_file_line_and_column(body, line, column, problem):
     for newline in ("\n", "\r\n"):
         with pytest.raises(FormulaError, match=problem) as caught:
@@ -255,7 +269,7 @@ def test_a_mistake_is_named_with_file_line_and_column(body, line, column, proble
         ("b = 1\n" + "a" * 1001 + " = 1", "my.toml:2:1001:", "more than 1000 characters; part it"),
         ("#\n" * 100_001, "my.toml:", "has more than 200000 characters"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_none_says_so(text, start, problem):
     with pytest.raises(FormulaError, match=problem) as caught:
         parse_formulas(text, "my.toml")
@@ -318,12 +332,39 @@ def test_every_string_of_a_tricky_file_is_found_where_it_stands():
 
 @given(
     st.lists(
-        st.sampled_from(["[[formula]]\n", "event", "terms", " = ", '"', "'", '"""', "[", "]", "\\",
-                         "p1", "*", "1", ",", "\n", "#", "{", "}", "u0041", ".", "kind", "linear",
-                         "'''", "\r\n", 'event = "a"\n', 'terms = ["1"]\n']),
+        st.sampled_from(
+            [
+                "[[formula]]\n",
+                "event",
+                "terms",
+                " = ",
+                '"',
+                "'",
+                '"""',
+                "[",
+                "]",
+                "\\",
+                "p1",
+                "*",
+                "1",
+                ",",
+                "\n",
+                "#",
+                "{",
+                "}",
+                "u0041",
+                ".",
+                "kind",
+                "linear",
+                "'''",
+                "\r\n",
+                'event = "a"\n',
+                'terms = ["1"]\n',
+            ]
+        ),
         max_size=30,
     )
-)  # fmt: skip
+)
 def test_any_text_is_formulas_or_a_formula_error(parts):
     try:
         formulas = parse_formulas("".join(parts), "my.toml")

@@ -97,8 +97,9 @@ def test_the_bounds_of_an_interval_are_never_too_narrow(count):
 
 def test_the_spread_of_a_mean_falls_with_the_samples():
     law = LAWS["linear"]
-    few, many = (auto(law.timings(n, seed=10, noise=0.1)).total_spread("kernel", 1)
-                 for n in (50, 800))  # fmt: skip
+    few, many = (
+        auto(law.timings(n, seed=10, noise=0.1)).total_spread("kernel", 1) for n in (50, 800)
+    )
     assert many.single == pytest.approx(0.1, rel=0.2)
     assert many.common < 0.5 * few.common
     assert many.common < 0.1 * many.single

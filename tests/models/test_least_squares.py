@@ -45,8 +45,12 @@ def test_terms_are_preferred_by_power_and_named_by_parameter():
     names = [str(term) for term in terms_of("quadratic", 2)]
     assert names == ["1", "p1", "p2", "p1^2", "p2^2"]
     assert [str(term) for term in sorted(terms_of("quadratic", 2))] == [
-        "1", "p1", "p1^2", "p2", "p2^2",
-    ]  # fmt: skip
+        "1",
+        "p1",
+        "p1^2",
+        "p2",
+        "p2^2",
+    ]
     assert terms_of("linear", 1) == (CONSTANT, Term(1, 1))
     with pytest.raises(UsageError, match="cubic"):
         terms_of("cubic", 1)

@@ -75,11 +75,13 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
         mine, yours = first.predict_detailed(event, rows), second.predict_detailed(event, rows)
         numbers = np.linspace(0, 0.999, len(rows))
         pairs = [
-            *((getattr(mine, what), getattr(yours, what))
-              for what in ("seconds", "exact", "outside", "remote", "negative")),
+            *(
+                (getattr(mine, what), getattr(yours, what))
+                for what in ("seconds", "exact", "outside", "remote", "negative")
+            ),
             *zip(first.interval(event, rows), second.interval(event, rows), strict=True),
             tuple(one.drawn_factors(event, rows, numbers) for one in (first, second)),
-        ]  # fmt: skip
+        ]
         for a, b in pairs:
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
         count = params.shape[1]
@@ -170,10 +172,12 @@ def test_the_digest_is_of_every_number(event: Callable[..., EventTimings]) -> No
     first = digest([1.0, 2.0], [3.0, 4.0])
     assert first == digest([1.0, 2.0], [3.0, 4.0])
     others = [
-        digest([1.0, 2.0], [3.0, np.nextafter(4.0, 5.0)]), digest([2.0, 1.0], [3.0, 4.0]),
-        digest([1.0, 2.0], [3.0, 4.0], "l"), digest([1.0], [3.0]),
+        digest([1.0, 2.0], [3.0, np.nextafter(4.0, 5.0)]),
+        digest([2.0, 1.0], [3.0, 4.0]),
+        digest([1.0, 2.0], [3.0, 4.0], "l"),
+        digest([1.0], [3.0]),
         digest_of([event(seconds=[1.0, 2.0, 3.0, 4.0], name="k")]),
-    ]  # fmt: skip
+    ]
     assert len({first, *others}) == 6
 
 
@@ -295,8 +299,31 @@ def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) 
     assert before.tobytes() == after.tobytes()
 
 
-ODD: list[Any] = [None, True, -1, 0, 1, 3, 1e308, -1e308, 1e-320, "", "p1", "nan", "inf", "p1/0",
-                  "exp(p1)", "min(", [], {}, [[]], 10**400, 2**62, [1, 2], "\x1b[31m"]  # fmt: skip
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    3,
+    1e308,
+    -1e308,
+    1e-320,
+    "",
+    "p1",
+    "nan",
+    "inf",
+    "p1/0",
+    "exp(p1)",
+    "min(",
+    [],
+    {},
+    [[]],
+    10**400,
+    2**62,
+    [1, 2],
+    "\x1b[31m",
+]
 
 
 def test_random_damage_is_refused_or_harmless(document: dict[str, Any]) -> None:

@@ -152,12 +152,23 @@ class HalfModel(Model):
 @pytest.mark.parametrize(
     ("value", "kind", "expected"),
     [
-        ("true", bool, True), ("No", bool, False), (" 1 ", bool, True), (False, bool, False),
-        ("7", int, 7), (7, int, 7), (7.0, int, 7), ("-3", int, -3), ("1_000", int, 1000),
-        ("0.5", float, 0.5), (2, float, 2.0), ("1e3", float, 1000.0), ("inf", float, float("inf")),
-        ("x", str, "x"), ("linear", Literal["quadratic", "linear"], "linear"),
+        ("true", bool, True),
+        ("No", bool, False),
+        (" 1 ", bool, True),
+        (False, bool, False),
+        ("7", int, 7),
+        (7, int, 7),
+        (7.0, int, 7),
+        ("-3", int, -3),
+        ("1_000", int, 1000),
+        ("0.5", float, 0.5),
+        (2, float, 2.0),
+        ("1e3", float, 1000.0),
+        ("inf", float, float("inf")),
+        ("x", str, "x"),
+        ("linear", Literal["quadratic", "linear"], "linear"),
     ],
-)  # fmt: skip
+)
 def test_option_values_are_converted_by_type(value, kind, expected):
     converted = convert(value, kind)
     assert converted == expected
@@ -167,12 +178,25 @@ def test_option_values_are_converted_by_type(value, kind, expected):
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        ("maybe", bool), (1, bool), (None, bool), ("1.5", int), (1.5, int), (True, int),
-        (float("inf"), int), (float("nan"), int), ("", float), (None, float), ("nan", float),
-        (True, float), (10**400, float), (3, str), (None, str),
-        ("cubic", Literal["quadratic", "linear"]), (["linear"], Literal["quadratic", "linear"]),
+        ("maybe", bool),
+        (1, bool),
+        (None, bool),
+        ("1.5", int),
+        (1.5, int),
+        (True, int),
+        (float("inf"), int),
+        (float("nan"), int),
+        ("", float),
+        (None, float),
+        ("nan", float),
+        (True, float),
+        (10**400, float),
+        (3, str),
+        (None, str),
+        ("cubic", Literal["quadratic", "linear"]),
+        (["linear"], Literal["quadratic", "linear"]),
     ],
-)  # fmt: skip
+)
 def test_wrong_option_values_are_refused(value, kind):
     with pytest.raises(ValueError, match="is n"):
         convert(value, kind)

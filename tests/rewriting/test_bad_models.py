@@ -86,9 +86,12 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str, object]:
     options = RewriteOptions(
-        model="answering_models:Answering", model_options={"way": way}, jobs=2, flush=False,
+        model="answering_models:Answering",
+        model_options={"way": way},
+        jobs=2,
+        flush=False,
         block_bytes=block_bytes,
-    )  # fmt: skip
+    )
     report = rewrite(logs, out, options)
     text = json.dumps(report.to_json(), allow_nan=False)
     whole: dict[str, object] = json.loads(text)
@@ -98,10 +101,25 @@ def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str,
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize(
     "way",
-    ["infinite", "minus infinite", "too long", "one number", "a row too many", "a column",
-     "ragged", "text", "complex", "nothing", "objects", "dates", "flags", "raises", "recursion",
-     "leaves"],
-)  # fmt: skip
+    [
+        "infinite",
+        "minus infinite",
+        "too long",
+        "one number",
+        "a row too many",
+        "a column",
+        "ragged",
+        "text",
+        "complex",
+        "nothing",
+        "objects",
+        "dates",
+        "flags",
+        "raises",
+        "recursion",
+        "leaves",
+    ],
+)
 def test_an_answer_that_cannot_be_used_is_named_and_nothing_is_written(
     way: str, logs: Path, tmp_path: Path
 ) -> None:

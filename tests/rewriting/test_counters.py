@@ -55,13 +55,16 @@ def run(logs: Path, timings: Path, model: str = COUNTERS, **options: Any) -> Rep
 def test_records_with_counters_are_predicted_and_those_without_dilated(
     logs: Path, timings: Path
 ) -> None:
-    put(logs / "param.0", [
-        f"0 {counted(2 * 10**6, 10**6)}",
-        f"1 {counted(10**6, 3 * 10**6)}",
-        "2 TRACEBIGSIM: event:{ k } params:{ 1.0 }",
-        "3 TRACEBIGSIM: event:{ k } params:{ 1.0 }",
-        f"4 {counted(5)}",
-    ])  # fmt: skip
+    put(
+        logs / "param.0",
+        [
+            f"0 {counted(2 * 10**6, 10**6)}",
+            f"1 {counted(10**6, 3 * 10**6)}",
+            "2 TRACEBIGSIM: event:{ k } params:{ 1.0 }",
+            "3 TRACEBIGSIM: event:{ k } params:{ 1.0 }",
+            f"4 {counted(5)}",
+        ],
+    )
     report = run(logs, timings, dilation=2)
     lengths = open_logs(logs.parent / "out").sebs([0])["exec_time"]
     assert lengths == pytest.approx([1 + 0.102, 1 + 0.301, 2, 2, 2, 2])
@@ -98,8 +101,10 @@ def test_events_whose_lines_have_different_numbers_of_counters(logs: Path, tmp_p
     report = run(logs, both)
     lengths = open_logs(logs.parent / "out").sebs([0])["exec_time"]
     assert lengths[:2] == pytest.approx([0.503, 0.506])
-    assert any("different numbers of counters (1 in 5 lines, 2 in 5 lines)" in warning
-               for warning in report.warnings)  # fmt: skip
+    assert any(
+        "different numbers of counters (1 in 5 lines, 2 in 5 lines)" in warning
+        for warning in report.warnings
+    )
 
 
 @pytest.mark.parametrize("block_bytes", [300, 1 << 24])

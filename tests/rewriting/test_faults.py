@@ -222,8 +222,12 @@ def test_without_locks_one_that_may_live_is_named_with_its_file(
     owner: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_locks(monkeypatch)
-    texts = {"living": f"{os.getppid()} {os.uname().nodename}", "far away": "7 \x1b[31mnode0815",
-             "unsigned": "", "nonsense": "9" * 999}  # fmt: skip
+    texts = {
+        "living": f"{os.getppid()} {os.uname().nodename}",
+        "far away": "7 \x1b[31mnode0815",
+        "unsigned": "",
+        "nonsense": "9" * 999,
+    }
     left = tmp_path / ".out.rewritelog.lock"
     left.write_text(texts[owner])
     with pytest.raises(OutputError, match=r"is writing it, or was killed .*out\.rewritelog\.lock"):
@@ -301,10 +305,22 @@ def test_a_read_only_file_system_is_named(logs: Path, tmp_path: Path) -> None:
 def test_a_limit_on_file_size_is_named(made: Path, tmp_path: Path) -> None:
     """As a batch system sets it: SIGXFSZ, which must not end the process without a word."""
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", SCRIPT,
-         "rewrite", made, tmp_path / "out", "--dilation", "2"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            "sh",
+            "-c",
+            'ulimit -f 100; exec "$@"',
+            "sh",
+            SCRIPT,
+            "rewrite",
+            made,
+            tmp_path / "out",
+            "--dilation",
+            "2",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "out: cannot be written: File too large" in done.stderr
     assert names(tmp_path) == set()
@@ -312,9 +328,14 @@ def test_a_limit_on_file_size_is_named(made: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("function", "flush"),
-    [("os.pwritev", True), ("os.pwrite", False), ("os.fsync", True), ("os.ftruncate", True),
-     ("os.open", True)],
-)  # fmt: skip
+    [
+        ("os.pwritev", True),
+        ("os.pwrite", False),
+        ("os.fsync", True),
+        ("os.ftruncate", True),
+        ("os.open", True),
+    ],
+)
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_quota_that_is_hit_leaves_nothing(
     function: str,

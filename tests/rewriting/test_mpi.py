@@ -38,8 +38,12 @@ DRIVER = textwrap.dedent("""
 def mpi(ranks: int, *command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(MPIEXEC), "-n", str(ranks), *map(str, command)],
-        capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 @pytest.fixture
@@ -58,10 +62,17 @@ def logs(tmp_path: Path) -> Path:
 def test_ranks_write_the_bytes_of_threads(ranks: int, logs: Path, tmp_path: Path) -> None:
     found = {}
     for engine, command in (
-        ("threads", subprocess.run([sys.executable, "-c", DRIVER, str(tmp_path), "threads"],
-                                   capture_output=True, text=True, check=True)),
+        (
+            "threads",
+            subprocess.run(
+                [sys.executable, "-c", DRIVER, str(tmp_path), "threads"],
+                capture_output=True,
+                text=True,
+                check=True,
+            ),
+        ),
         ("mpi", mpi(ranks, sys.executable, "-c", DRIVER, tmp_path, "mpi")),
-    ):  # fmt: skip
+    ):
         assert command.returncode == 0, command.stderr
         found[engine] = json.loads(command.stdout)
         found[engine] |= {"run": None, "out": None}
@@ -74,8 +85,17 @@ def test_ranks_write_the_bytes_of_threads(ranks: int, logs: Path, tmp_path: Path
 def test_a_rank_that_fails_ends_the_run_and_leaves_nothing(logs: Path, tmp_path: Path) -> None:
     whole = (logs / "bgTrace2").read_bytes()
     (logs / "bgTrace2").write_bytes(whole[:-3])
-    done = mpi(3, SCRIPTS / "rewritelog", "rewrite", logs, tmp_path / "out", "--engine", "mpi",
-               "--dilation", "2")  # fmt: skip
+    done = mpi(
+        3,
+        SCRIPTS / "rewritelog",
+        "rewrite",
+        logs,
+        tmp_path / "out",
+        "--engine",
+        "mpi",
+        "--dilation",
+        "2",
+    )
     assert done.returncode != 0
     assert done.stdout == ""
     assert "bgTrace2, byte" in done.stderr

@@ -97,9 +97,13 @@ def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None
     for jobs in (1, 2, 4):
         for block_bytes in (16 << 20, 20_000, 1000):
             options = RewriteOptions(
-                "least-squares", timings=(bracketed / "timings",), dilation=1.7, force=True,
-                jobs=jobs, block_bytes=block_bytes,
-            )  # fmt: skip
+                "least-squares",
+                timings=(bracketed / "timings",),
+                dilation=1.7,
+                force=True,
+                jobs=jobs,
+                block_bytes=block_bytes,
+            )
             found.add(same_part(rewrite(bracketed / "in", bracketed / "out", options)))
             logs = logs or contents(bracketed / "out")
             assert contents(bracketed / "out") == logs

@@ -28,7 +28,7 @@ def logs(tmp_path: Path) -> Path:
             seb(0, 5, events=[mark(STARTS, 1)]),  # irregular
             seb(5, 7),
         ],
-    ]  # fmt: skip
+    ]
     folder = write_logs(tmp_path / "in", timelines)
     write_params(folder, 0, (0, "k", 1), (2, "k", 1), (3, "k", 1, 1))
     return folder
@@ -64,8 +64,9 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
     assert rows["brackets without a param record"] == ["6.2", "%", "4.0", "%"]
     assert rows["in SEBs with brackets, around them"] == ["12.5", "%", "8.0", "%"]
     assert rows["SEBs without brackets"] == ["50.0", "%", "32.0", "%"]
-    assert any(line.split()[:5] == ["k", "31.2", "%", "56.0", "%"]
-               for line in report.text().splitlines())  # fmt: skip
+    assert any(
+        line.split()[:5] == ["k", "31.2", "%", "56.0", "%"] for line in report.text().splitlines()
+    )
     told = report.to_json()["overheads"]
     assert told["events"]["k"]["old_share"] == pytest.approx(5 / 16)
     assert told["by_dilation"]["new_share"] == pytest.approx(0.52)
@@ -82,8 +83,11 @@ def test_where_there_is_no_time_there_is_no_share(tmp_path: Path) -> None:
     write_logs(tmp_path / "in", [[seb(1, 1)]])
     report = rewrite(tmp_path / "in", None, RewriteOptions("constant"))
     assert report.overheads.by_dilation.to_json() == {
-        "old_s": 0, "new_s": 0, "old_share": None, "new_share": None,
-    }  # fmt: skip
+        "old_s": 0,
+        "new_s": 0,
+        "old_share": None,
+        "new_share": None,
+    }
 
 
 def test_the_parts_of_real_logs_leave_nothing_out(log_set: Path) -> None:

@@ -112,8 +112,9 @@ def _assert_seb(old: Any, new: Any, factor: float) -> None:
             continue
         assert old[name] == new[name], name
     duration = (old.end_time - old.start_time) * (factor if rewritten else 1)
-    np.testing.assert_allclose(new.end_time - new.start_time if rewritten else duration, duration,
-                               rtol=1e-9, atol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(
+        new.end_time - new.start_time if rewritten else duration, duration, rtol=1e-9, atol=1e-12
+    )
     if not rewritten:
         assert (new.exec_time, new.end_time) == (old.exec_time, old.end_time)
     for a, b in zip(old.messages, new.messages, strict=True):
@@ -161,9 +162,12 @@ def regions(draw: st.DrawFn) -> tuple[Any, Any, Any, float]:
         step = draw(st.sampled_from(["nothing", "ulp", "some"]))
         last = bounds[-1]
         bounds.append(
-            {"nothing": last, "ulp": float(np.nextafter(last, np.inf)),
-             "some": last + base * draw(st.floats(0, 1))}[step]
-        )  # fmt: skip
+            {
+                "nothing": last,
+                "ulp": float(np.nextafter(last, np.inf)),
+                "some": last + base * draw(st.floats(0, 1)),
+            }[step]
+        )
     lengths = [draw(st.just(float("nan")) | st.floats(0, 1e3)) for _ in bounds[1:]]
     inside = draw(st.lists(st.sampled_from(bounds) | st.floats(0, bounds[-1]), max_size=20))
     return np.array(sorted(inside)), np.array(bounds), np.array(lengths), draw(st.floats(1e-3, 1e3))

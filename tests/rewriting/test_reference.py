@@ -20,8 +20,13 @@ SETS = {
     "v0-2004": "versions/v0-2004",
 }
 
-SEB_TIMES = {"start": "start_time", "end": "end_time", "exec": "exec_time", "recv": "recv_time",
-             "eff_recv": "eff_recv_time"}  # fmt: skip
+SEB_TIMES = {
+    "start": "start_time",
+    "end": "end_time",
+    "exec": "exec_time",
+    "recv": "recv_time",
+    "eff_recv": "eff_recv_time",
+}
 MESSAGE_TIMES = {"sent": "send_time", "recv": "recv_time"}
 
 CASES = [

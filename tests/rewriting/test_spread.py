@@ -24,10 +24,14 @@ def noisy_timings(path: Path, events: int = 1, lines: int = 200, seed: int = 3) 
     """Times of 1 ms a unit of the parameter, off by a tenth."""
     draw = np.random.default_rng(seed)
     sizes = draw.integers(10, 100, (events, lines)).tolist()
-    return write_timings(path, *[
-        (f"event {k}", 1e-3 * size * draw.normal(1, NOISE), float(size))
-        for k, row in enumerate(sizes) for size in row
-    ])  # fmt: skip
+    return write_timings(
+        path,
+        *[
+            (f"event {k}", 1e-3 * size * draw.normal(1, NOISE), float(size))
+            for k, row in enumerate(sizes)
+            for size in row
+        ],
+    )
 
 
 @pytest.fixture
@@ -131,8 +135,10 @@ def test_an_event_without_residuals_is_said(logs: Path) -> None:
     assert np.ptp(brackets(logs.parent / "out")) < 1e-9
     (line,) = report.events
     assert line.not_spread == 480
-    assert any("480 brackets (100 % of those predicted) not spread" in warning
-               for warning in report.warnings)  # fmt: skip
+    assert any(
+        "480 brackets (100 % of those predicted) not spread" in warning
+        for warning in report.warnings
+    )
     assert line.expected.interval_s is None
 
 
@@ -145,8 +151,18 @@ def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
 
 
 def test_the_command_line(logs: Path) -> None:
-    command = ["rewrite", str(logs), str(logs.parent / "out"), "--model", AUTO, "--timings",
-               str(logs.parent / "timings"), "--spread", "residual", "--spread-seed=7"]  # fmt: skip
+    command = [
+        "rewrite",
+        str(logs),
+        str(logs.parent / "out"),
+        "--model",
+        AUTO,
+        "--timings",
+        str(logs.parent / "timings"),
+        "--spread",
+        "residual",
+        "--spread-seed=7",
+    ]
     run(logs, "wanted", spread_seed=7)
     done = subprocess.run(
         [sys.executable, "-m", "rewritelog", *command], capture_output=True, text=True, check=False
@@ -264,9 +280,15 @@ def test_a_plug_in_spreads_by_what_it_answers(logs: Path, plugin: str) -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [{"factors": "negative factor"}, {"factors": "nan"}, {"factors": "too many"},
-     {"spread": "negative"}, {"spread": "infinite"}, {"spread": "a number"}],
-)  # fmt: skip
+    [
+        {"factors": "negative factor"},
+        {"factors": "nan"},
+        {"factors": "too many"},
+        {"spread": "negative"},
+        {"spread": "infinite"},
+        {"spread": "a number"},
+    ],
+)
 def test_a_plug_in_that_answers_badly_leaves_nothing(
     told: dict[str, str], logs: Path, plugin: str
 ) -> None:

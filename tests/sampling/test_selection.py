@@ -187,8 +187,10 @@ def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch) -> None:
     assert choice.outside == 0
 
 
-@pytest.mark.parametrize("plan", [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0},
-                                  {"fraction": float("nan")}])  # fmt: skip
+@pytest.mark.parametrize(
+    "plan",
+    [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0}, {"fraction": float("nan")}],
+)
 def test_plans_that_cannot_be_meant(plan) -> None:
     with pytest.raises(UsageError):
         Plan(**plan)

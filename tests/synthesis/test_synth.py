@@ -294,9 +294,15 @@ def test_keeps_what_is_there_unless_forced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "shape"),
-    [(1, (1, 1, 1)), (7, (7, 1, 1)), (16, (4, 2, 2)), (12, (3, 2, 2)), (4096, (16, 16, 16)),
-     (1024, (16, 8, 8))],
-)  # fmt: skip
+    [
+        (1, (1, 1, 1)),
+        (7, (7, 1, 1)),
+        (16, (4, 2, 2)),
+        (12, (3, 2, 2)),
+        (4096, (16, 16, 16)),
+        (1024, (16, 8, 8)),
+    ],
+)
 def test_machines_are_nearly_cubes(nodes: int, shape: tuple[int, int, int]) -> None:
     assert machine_shape(nodes) == shape
 
