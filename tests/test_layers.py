@@ -1,4 +1,4 @@
-"""The house stands as its map says: no module imports one of a higher layer."""
+"""The package is built as its map says: no module imports one of a higher layer."""
 
 import ast
 from pathlib import Path
@@ -44,6 +44,14 @@ MAY_NOT_KNOW = {
 }
 
 
+ROOT = Path(__file__).parents[1]
+
+
+def map_of(text: str) -> list[str]:
+    """The lines of a text that each describe a layer."""
+    return [line for line in text.splitlines() if line.startswith("- `")]
+
+
 def imports_of(path: Path) -> set[str]:
     """The layers of this project that a module imports."""
     found = set()
@@ -67,8 +75,13 @@ def test_every_part_of_the_package_has_a_layer() -> None:
     folder = Path(rewritelog.__file__).parent
     parts = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert parts - {"__init__", "__main__", "__pycache__"} == set(LAYERS)
-    for layer in LAYERS:
-        assert f"`{layer}`" in (rewritelog.__doc__ or ""), f"{layer} is not on the package's map"
+
+
+def test_docstring_and_architecture_page_have_the_same_map() -> None:
+    lines = map_of(rewritelog.__doc__ or "")
+    assert [line.split("`")[1] for line in lines] == LAYERS
+    page = ROOT / "docs" / "architecture.md"
+    assert map_of(page.read_text(encoding="utf-8")) == lines, f"{page} and rewritelog/__init__.py"
 
 
 def test_no_import_runs_up() -> None:
