@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from rewritelog.models.base import EventTimings, Model, ModelText, Timings
 from rewritelog.models.fitted_events import FittedEvents, fit_events
-from rewritelog.models.fitting.building import FitConfig, fit_event, with_formula
 from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event, with_formula
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.options import AutoOptions
 
@@ -21,7 +21,7 @@ class Auto(Model[AutoOptions]):
     def __init__(self, options: AutoOptions, text: ModelText | None = None) -> None:
         super().__init__(options, text)
         self._formulas = None if text is None else parse_formulas(text.text, text.name)
-        self._recipe = FitConfig(options.weights, options.loss, options.exact_match)
+        self._config = FitConfig(options.weights, options.loss, options.exact_match)
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return a fit for each event."""
@@ -41,5 +41,5 @@ class Auto(Model[AutoOptions]):
         if self._formulas is not None:
             formula = self._formulas.for_event(timings.event, timings.params.shape[1])
         if formula is None:
-            return fit_event(timings, self._recipe)
-        return fit_event(timings, with_formula(self._recipe, formula.terms, formula.category))
+            return fit_event(timings, self._config)
+        return fit_event(timings, with_formula(self._config, formula.terms, formula.category))

@@ -34,17 +34,19 @@ def checked_prediction(
     """
     where = f"model {model_name!r}, event {event!r}"
     with named(where):
-        judged: Any = fitted.predict_detailed(event, params)
-    if not isinstance(judged, Prediction):
-        raise ModelError(f"{where}: judge() returned {type(judged).__name__}, not a Prediction")
-    seconds = checked_seconds(judged.seconds, len(params), where)
+        predictions: Any = fitted.predict_detailed(event, params)
+    if not isinstance(predictions, Prediction):
+        raise ModelError(
+            f"{where}: predict_detailed() returned {type(predictions).__name__}, not a Prediction"
+        )
+    seconds = checked_seconds(predictions.seconds, len(params), where)
     exact, outside, remote, negative = (
         _mask(mask, len(params), f"{where}: {what}")
         for what, mask in (
-            ("exact", judged.exact),
-            ("outside", judged.outside),
-            ("remote", _or_nothing(judged.remote, params)),
-            ("negative", seconds < 0 if judged.negative is None else judged.negative),
+            ("exact", predictions.exact),
+            ("outside", predictions.outside),
+            ("remote", _or_nothing(predictions.remote, params)),
+            ("negative", seconds < 0 if predictions.negative is None else predictions.negative),
         )
     )
     return Prediction(seconds, exact, outside, remote, negative)

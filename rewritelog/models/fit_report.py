@@ -56,7 +56,7 @@ def describe(fit: EventFit) -> dict[str, Any]:
             for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
         ],
         **_describe_class(fit.whole),
-        "tried": {name: finite(error) for name, error in fit.tried.items()},
+        "tried": {name: finite(error) for name, error in fit.family_errors.items()},
         "exact_sets": None if fit.exact_matches is None else len(fit.exact_matches.weights),
         "exact_weight": None
         if fit.exact_matches is None
@@ -72,7 +72,7 @@ def describe(fit: EventFit) -> dict[str, Any]:
 
 
 def _describe_class(fit: ClassFit) -> dict[str, Any]:
-    """Return one law's terms and its quality."""
+    """Return one function's terms and its quality."""
     quality = fit.quality
     return {
         "family": fit.family,
@@ -84,7 +84,7 @@ def _describe_class(fit: ClassFit) -> dict[str, Any]:
             }
             for coefficient in fit.coefficients
         ],
-        "calibration": finite(fit.law.calibration),
+        "calibration": finite(fit.function.calibration),
         "dropped": [{"term": drop.term, "reason": drop.reason} for drop in fit.dropped],
         "chi2": finite(quality.chi2),
         "degrees_of_freedom": quality.freedom,
@@ -126,7 +126,7 @@ def summarise(fit: EventFit) -> list[str]:
 
 
 def _quality(fit: ClassFit, samples: int) -> str:
-    """Return how good a law is on its samples."""
+    """Return how good a function is on its samples."""
     quality = fit.quality
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
@@ -136,7 +136,7 @@ def _quality(fit: ClassFit, samples: int) -> str:
 
 
 def _unseen(fit: ClassFit) -> str:
-    """Return how good a law is on samples that it had not seen, or nothing."""
+    """Return how good a function is on samples that it had not seen, or nothing."""
     quality = fit.quality
     if quality.held_out_error is None:
         return ""
@@ -172,9 +172,9 @@ def _of_samples(fit: EventFit) -> Iterable[str]:
         yield f"{fit.samples} samples are too few for {_some(short)}; add timing lines"
     elif fit.whole.quality.freedom == 0 and fit.parameters:
         yield "as many terms as samples, so the fit's error is unknown; add timing lines"
-    elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.law.terms):
+    elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
         yield (
-            f"{fit.samples} samples for {len(fit.whole.law.terms)} coefficients are few; "
+            f"{fit.samples} samples for {len(fit.whole.function.terms)} coefficients are few; "
             "add timing lines"
         )
 

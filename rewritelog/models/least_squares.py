@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from rewritelog.models.base import EventTimings, Model, Timings
 from rewritelog.models.fitted_events import FittedEvents, fit_events
-from rewritelog.models.fitting.building import Account, FitConfig, fit_event
-from rewritelog.models.fitting.choosing import calibrate
+from rewritelog.models.fitting.cross_validation import calibrate
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.pipeline import Account, FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss
 from rewritelog.models.options import LeastSquaresOptions
@@ -29,21 +29,23 @@ class LeastSquares(Model[LeastSquaresOptions]):
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
         options = self.options
-        recipe = FitConfig(
+        config = FitConfig(
             options.weights, options.loss, options.exact_match,
             families={f"{options.basis} basis": self._law}, account=self._account,
         )  # fmt: skip
-        return fit_event(timings, recipe)
+        return fit_event(timings, config)
 
     def _law(self, few: SelectionSamples) -> FittedFunction:
-        return regress(few.samples, self.options.basis, few.loss).law
+        return regress(few.samples, self.options.basis, few.loss).function
 
     def _account(self, samples: Samples, loss: Loss) -> Account:
         """Fit all samples, in place of those few that a fit is tried out with."""
         found = regress(samples, self.options.basis, loss)
-        law = calibrate(found.law, samples)
+        function = calibrate(found.function, samples)
         return Account(
-            law, tuple(_times(one, law.calibration) for one in found.coefficients), found.dropped
+            function,
+            tuple(_times(one, function.calibration) for one in found.coefficients),
+            found.dropped,
         )
 
 

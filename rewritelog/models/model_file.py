@@ -172,9 +172,9 @@ def _event_json(fit: EventFit) -> dict[str, Any]:
         "lowest": fit.lowest.tolist(),
         "highest": fit.highest.tolist(),
         "category": None if fit.category is None else str(fit.category),
-        "tried": {name: odd(error) for name, error in fit.tried.items()},
+        "tried": {name: odd(error) for name, error in fit.family_errors.items()},
         "classes": [_class_json(one) for one in fit.classes],
-        "exact": None if fit.exact_matches is None else _twins_json(fit.exact_matches),
+        "exact": None if fit.exact_matches is None else _exact_matches_json(fit.exact_matches),
     }
 
 
@@ -183,7 +183,7 @@ def _class_json(fit: ClassFit) -> dict[str, Any]:
         "value": fit.value,
         "samples": fit.samples,
         "family": fit.family,
-        "law": {"bounds": None, **fit.law.to_json()},
+        "law": {"bounds": None, **fit.function.to_json()},
         "coefficients": [
             {"term": one.term, "value": odd(one.value), "standard_error": odd(one.standard_error)}
             for one in fit.coefficients
@@ -198,7 +198,7 @@ def _class_json(fit: ClassFit) -> dict[str, Any]:
     }
 
 
-def _twins_json(exact_matches: ExactMatches) -> dict[str, Any]:
+def _exact_matches_json(exact_matches: ExactMatches) -> dict[str, Any]:
     return {
         "seconds": exact_matches.times.seconds.tolist(),
         "samples": [int(count) for count in exact_matches.times.counts],
@@ -245,8 +245,8 @@ def _read_event(node: Node) -> EventFit:
         highest=parts["highest"].numbers(many),
         classes=_read_classes(parts["classes"], many),
         category=parts["category"].maybe(lambda one: _read_expression(one, many)),
-        tried={name: one.odd_number() for name, one in parts["tried"].entries().items()},
-        exact_matches=parts["exact"].maybe(lambda one: _read_twins(one, many)),
+        family_errors={name: one.odd_number() for name, one in parts["tried"].entries().items()},
+        exact_matches=parts["exact"].maybe(lambda one: _read_exact_matches(one, many)),
     )
 
 
@@ -254,7 +254,7 @@ def _read_classes(node: Node, many: int) -> tuple[ClassFit, ...]:
     """Return the laws: the one of all samples first, then one for each value."""
     nodes = node.items()
     if not nodes:
-        raise node.error("is empty: the law of all samples is missing")
+        raise node.error("is empty: the function of all samples is missing")
     classes = [_read_class(one, many) for one in nodes]
     for place, (one, found) in enumerate(zip(nodes, classes, strict=True)):
         if (found.value is None) != (place == 0):
@@ -269,18 +269,18 @@ def _read_class(node: Node, many: int) -> ClassFit:
         "value", "samples", "family", "law", "coefficients", "dropped", "quality", "leverage_root",
         "ratios",
     )  # fmt: skip
-    law = _read_law(parts["law"], many)
+    function = _read_function(parts["law"], many)
     ratios = parts["ratios"].numbers()
     if (np.diff(ratios) < 0).any():
         raise parts["ratios"].error("do not rise")
-    root = parts["leverage_root"].odd_table(len(law.terms))
-    if len(root) > len(law.terms):
-        raise parts["leverage_root"].error(f"has more than {len(law.terms)} rows")
+    root = parts["leverage_root"].odd_table(len(function.terms))
+    if len(root) > len(function.terms):
+        raise parts["leverage_root"].error(f"has more than {len(function.terms)} rows")
     return ClassFit(
         value=parts["value"].maybe(Node.number),
         samples=parts["samples"].count(),
         family=parts["family"].text(),
-        law=law,
+        function=function,
         coefficients=tuple(_read_coefficient(one) for one in parts["coefficients"].items()),
         dropped=tuple(_read_dropped(one) for one in parts["dropped"].items()),
         quality=_read_quality(parts["quality"]),
@@ -289,7 +289,7 @@ def _read_class(node: Node, many: int) -> ClassFit:
     )
 
 
-def _read_law(node: Node, many: int) -> FittedFunction:
+def _read_function(node: Node, many: int) -> FittedFunction:
     """Return what `Law.to_json` wrote."""
     parts = node.fields("bounds", "terms", "calibration")
     terms: list[Expression] = []
@@ -302,11 +302,11 @@ def _read_law(node: Node, many: int) -> FittedFunction:
         tuple(terms),
         np.array(coefficients, dtype=np.float64),
         parts["calibration"].number(),
-        parts["bounds"].maybe(lambda one: _read_guard(one, many)),
+        parts["bounds"].maybe(lambda one: _read_bounds(one, many)),
     )
 
 
-def _read_guard(node: Node, many: int) -> PredictionBounds:
+def _read_bounds(node: Node, many: int) -> PredictionBounds:
     parts = node.fields("least_s", "most_s", "lowest", "highest")
     return PredictionBounds(
         parts["lowest"].numbers(many),
@@ -351,7 +351,7 @@ def _read_quality(node: Node) -> Quality:
     return Quality(**values)
 
 
-def _read_twins(node: Node, many: int) -> ExactMatches:
+def _read_exact_matches(node: Node, many: int) -> ExactMatches:
     parts = node.fields("seconds", "samples", "weights", "params")
     rows = parts["params"].table(many)
     seconds = parts["seconds"].numbers(len(rows))

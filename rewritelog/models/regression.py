@@ -40,7 +40,7 @@ BLOCK_BYTES = 8 << 20
 class Regression:
     """The fit of one event's times over a basis."""
 
-    law: FittedFunction
+    function: FittedFunction
     """Over scaled parameters, in which it is well conditioned."""
     coefficients: tuple[Coefficient, ...]
     """In the parameters as given."""
@@ -58,14 +58,16 @@ def regress(samples: Samples, basis: str, loss: Loss) -> Regression:
         triangle = _triangle(candidates, samples, level, scaling, weights)
         choice = _choose(triangle[:, :-1], candidates, scaling, len(samples))
         solution = _solve(choice, triangle[:, -1], level, len(samples))
-        law = FittedFunction(
+        function = FittedFunction(
             tuple(choice.scaling.expression(term) for term in choice.terms), solution.scaled
         )
         if not last:
-            weights = samples.weights * robust_weights(law, samples)
+            weights = samples.weights * robust_weights(function, samples)
     dropped = sorted((*constant, *choice.dropped), key=lambda one: one[0])
     return Regression(
-        law, solution.coefficients, tuple(Dropped(str(term), reason) for term, reason in dropped)
+        function,
+        solution.coefficients,
+        tuple(Dropped(str(term), reason) for term, reason in dropped),
     )
 
 

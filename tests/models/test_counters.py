@@ -25,7 +25,7 @@ def test_the_cost_of_each_counter_comes_back(event):
     instructions, misses, branches = counted(rng, 200)
     seconds = 2e-6 + 3e-10 * instructions + 1e-7 * misses
     fitted = by_counters(event(instructions, misses, branches, seconds=seconds))
-    law = fitted.fits["kernel", 3].whole.law
+    law = fitted.fits["kernel", 3].whole.function
     costs = dict(zip(map(str, law.terms), law.coefficients * law.calibration, strict=True))
     assert costs["p1"] == pytest.approx(3e-10, rel=1e-3)
     assert costs["p2"] == pytest.approx(1e-7, rel=1e-3)
@@ -37,7 +37,7 @@ def test_no_counter_has_a_negative_cost(event):
     instructions, misses, branches = counted(rng, 60)
     seconds = 3e-10 * instructions * np.exp(rng.normal(0, 0.1, 60))
     fitted = by_counters(event(instructions, misses, branches, seconds=seconds))
-    assert (fitted.fits["kernel", 3].whole.law.coefficients >= 0).all()
+    assert (fitted.fits["kernel", 3].whole.function.coefficients >= 0).all()
     assert (fitted.predict("kernel", np.zeros((1, 3))) >= 0).all()
 
 

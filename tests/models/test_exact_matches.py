@@ -8,7 +8,7 @@ from models.laws import auto, relative_errors
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import exact_matches_of
-from rewritelog.models.fitting.building import HeldOutTimes
+from rewritelog.models.fitting.pipeline import HeldOutTimes
 
 
 def rough(noise, seed=1, sets=30, copies=4, roughness=0.5):

@@ -52,7 +52,7 @@ def test_the_terms_of_a_formula_and_no_others_are_fitted(event):
     fitted = by_formula(text, event(p, np.sqrt(p), seconds=1e-6 * (5 + 2 * p**2)))
     (described,) = fitted.describe()["events"]
     assert "p1^2" in "".join(fitted.summary())
-    law = fitted.fits["kernel", 2].whole.law
+    law = fitted.fits["kernel", 2].whole.function
     assert [str(term) for term in law.terms] == ["1", "p1^2"]
     assert law.coefficients == pytest.approx([5e-6, 2e-6], rel=1e-6)
     assert described["event"] == "kernel"

@@ -220,7 +220,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "lowest"), [1.0], r"lowest: must have 2 numbers, not 1"),
     (("events", 1, "lowest"), [1.0, "1"], r'lowest\[1\]: must be a number, not "1"'),
     (("events", 1, "highest"), [1.0, True], "must be a number, not true"),
-    (("events", 1, "classes"), [], "the law of all samples is missing"),
+    (("events", 1, "classes"), [], "the function of all samples is missing"),
     (("events", 1, "classes", 0, "value"), 1.0, "first class has the value null"),
     (("events", 1, "category"), "p1 +", r"\$\.events\[1\]\.category, column 5"),
     ((*LAW, "terms", 0, "term"), "p3", r"terms\[0\]\.term, column 1: there is no parameter"),

@@ -71,19 +71,19 @@ class Quality:
     first_call: float | None
     """Measured over predicted time of the event's first call."""
     negative: int
-    """Samples for which the law without its bounds gives a time below zero."""
+    """Samples for which the function without its bounds gives a time below zero."""
 
 
 def diagnose(
-    law: FittedFunction, samples: Samples, held_out: tuple[Samples, Floats] | None
+    function: FittedFunction, samples: Samples, held_out: tuple[Samples, Floats] | None
 ) -> tuple[Quality, Floats, Floats]:
     """Return the fit's quality, the root of its leverages, and its held-out ratios, rising.
 
     `held_out` are samples with what was predicted for them without them.
     """
-    sums = _Sums(len(law.terms))
+    sums = _Sums(len(function.terms))
     for block in samples.blocks():
-        sums.add(law, block)
+        sums.add(function, block)
     lengths = lengths_of(sums.triangle)
     units = sums.triangle / np.where(lengths > 0, lengths, 1.0)
     sizes = np.linalg.svd(units, compute_uv=False)
@@ -100,10 +100,10 @@ def diagnose(
         coverage=seen.coverage,
         chi2=sums.chi2 if samples.relative else sums.chi2_s2,
         relative=samples.relative,
-        freedom=max(0, len(samples) - len(law.terms)),
+        freedom=max(0, len(samples) - len(function.terms)),
         rank=rank,
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
-        largest_leverage=float(np.nanmax(leverages(law, root, some.params), initial=0.0)),
+        largest_leverage=float(np.nanmax(leverages(function, root, some.params), initial=0.0)),
         even_samples=sums.total_s**2 / sums.squares_s2 if sums.squares_s2 > 0 else 1.0,
         far_off=sums.far_off,
         first_call=sums.first_call,
@@ -122,9 +122,9 @@ class _Sums:
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
-    def add(self, law: FittedFunction, block: Samples) -> None:
+    def add(self, function: FittedFunction, block: Samples) -> None:
         """Add some samples."""
-        predicted, raw = law.predict(block.params), law.raw(block.params)
+        predicted, raw = function.predict(block.params), function.raw(block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
             self.chi2 += float(np.nansum((residual / block.scale_s) ** 2))
@@ -136,7 +136,7 @@ class _Sums:
         if block.first.any():
             first = float(ratio[block.first][0])
             self.first_call = first if math.isfinite(first) else None
-        rows = columns_of(law.terms, block.params) / block.scale_s[:, None]
+        rows = columns_of(function.terms, block.params) / block.scale_s[:, None]
         rows[~np.isfinite(rows).all(axis=1)] = 0.0
         self.triangle = np.asarray(np.linalg.qr(np.vstack((self.triangle, rows)), mode="r"))
         self.total_s += float(block.seconds.sum())

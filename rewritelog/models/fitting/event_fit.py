@@ -1,4 +1,4 @@
-"""The fit of one event: its law, or a law for each class of it, and what there is to say of it."""
+"""The fit of one event: its function, or one for each class of it, with their diagnostics."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LEVEL = 0.9
 
 @dataclass(frozen=True)
 class ClassFit:
-    """The law of one class of an event's calls, or of all of them."""
+    """The function of one class of an event's calls, or of all of them."""
 
     value: float | None
-    """The value of the category expression; None for the law of all samples."""
+    """The value of the category expression; None for the function of all samples."""
     samples: int
     family: str
-    law: FittedFunction
+    function: FittedFunction
     coefficients: tuple[Coefficient, ...]
     dropped: tuple[Dropped, ...]
     quality: Quality
@@ -49,10 +49,10 @@ class EventFit:
     highest: Floats
     """The range of each parameter over the samples, shape (parameters,)."""
     classes: tuple[ClassFit, ...]
-    """The law of all samples first, and then one for each class that has samples enough."""
+    """The function of all samples first, and then one for each class that has samples enough."""
     category: Expression | None
-    """What tells the classes; None where there is one law for all."""
-    tried: Mapping[str, float]
+    """What tells the classes; None where there is one function for all."""
+    family_errors: Mapping[str, float]
     """Mean error of each family on samples that it had not seen, by name."""
     exact_matches: ExactMatches | None
     """Measured times that count beside the fit's."""
@@ -64,14 +64,14 @@ class EventFit:
 
     @property
     def whole(self) -> ClassFit:
-        """Return the law of all samples."""
+        """Return the function of all samples."""
         return self.classes[0]
 
     def predict(self, params: Floats) -> Floats:
         """Return the fit's seconds for each row, maybe below zero; NaN where not finite."""
         seconds = np.empty(len(params))
         for which, rows in self._by_class(params):
-            seconds[rows] = which.law.predict(params[rows])
+            seconds[rows] = which.function.predict(params[rows])
         return seconds
 
     def predict_detailed(self, params: Floats) -> Prediction:
@@ -93,7 +93,7 @@ class EventFit:
         """Return which rows the terms reach further for than for any sample (by leverage)."""
         flags = np.zeros(len(params), dtype=np.bool_)
         for which, rows in self._by_class(params):
-            size = leverages(which.law, which.leverage_root, params[rows])
+            size = leverages(which.function, which.leverage_root, params[rows])
             flags[rows] = ~(size <= which.quality.largest_leverage * (1 + 1e-9))
         return flags
 
@@ -126,15 +126,15 @@ class EventFit:
         return factors
 
     def _negative(self, params: Floats, seconds: Floats) -> Flags:
-        """Return which rows their law gives less than zero, but for its bounds."""
+        """Return which rows their function gives less than zero, but for its bounds."""
         flags = np.zeros(len(params), dtype=np.bool_)
         for which, rows in self._by_class(params):
-            doubtful = rows & ((seconds <= 0) | (which.law.guard is not None))
-            flags[doubtful] = which.law.raw(params[doubtful]) < 0
+            doubtful = rows & ((seconds <= 0) | (which.function.bounds is not None))
+            flags[doubtful] = which.function.raw(params[doubtful]) < 0
         return flags
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
-        """Return each law with the rows that it is for."""
+        """Return each function with the rows that it is for."""
         rest = np.ones(len(params), dtype=np.bool_)
         if self.category is None or len(self.classes) == 1:
             return [(self.whole, rest)]

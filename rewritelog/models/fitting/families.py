@@ -1,4 +1,4 @@
-"""The kinds of law that a fit is chosen from, each a function from samples to a law.
+"""The kinds of function that a fit is chosen from, each a function from samples to a function.
 
 All of them but one have no negative coefficients: they predict no time below zero, and grow
 outside of their samples' range no faster than their terms do. The one with signs has a guard.
@@ -23,9 +23,9 @@ from rewritelog.models.fitting.candidates import (
     products_of,
 )
 from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
+from rewritelog.models.fitting.product_shape import product_factors
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.selection import MOST_TERMS, most_terms, select
-from rewritelog.models.fitting.shape import product_factors
 from rewritelog.models.fitting.solving import Loss, robust_weights, solve
 
 MOST_FACTORS = 6
@@ -128,7 +128,7 @@ def proportional(few: SelectionSamples) -> FittedFunction:
     return _summed(few, few.parameters.linear(), non_negative=True)
 
 
-def guard_of(samples: Samples, coefficients: Floats) -> PredictionBounds:
+def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
     """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
     lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
     if (coefficients >= 0).all():
@@ -154,8 +154,8 @@ def _solved(
     few: SelectionSamples, terms: Sequence[Expression], *, non_negative: bool
 ) -> FittedFunction:
     solved = solve(terms, few.samples, few.loss, non_negative=non_negative)
-    guard = guard_of(few.samples, solved.coefficients)
-    return FittedFunction(tuple(terms), solved.coefficients, guard=guard)
+    bounds = prediction_bounds(few.samples, solved.coefficients)
+    return FittedFunction(tuple(terms), solved.coefficients, bounds=bounds)
 
 
 def _chosen(
@@ -180,8 +180,8 @@ def _chosen(
         )  # fmt: skip
         taken = tuple(terms[place] for place in places) or (ONE,)
         if few.loss == "huber" and len(samples) > len(taken) + 2:
-            law = _solved(few, taken, non_negative=non_negative)
-            weights = robust_weights(law, samples)
+            function = _solved(few, taken, non_negative=non_negative)
+            weights = robust_weights(function, samples)
     return taken
 
 

@@ -1,4 +1,4 @@
-"""A law: seconds as a sum of terms over an event's parameters."""
+"""A function: seconds as a sum of terms over an event's parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewritelog.models.expressions import Expression
 
 @dataclass(frozen=True)
 class PredictionBounds:
-    """Bounds for a law, which may go anywhere beyond its samples where coefficients are negative.
+    """Bounds for a function, which needs them beyond its samples where coefficients are negative.
 
     Without negative coefficients it cannot fall below 0 but for parameters below 0, and 0 is all
     the bound that it has. With them, within the samples' range a time lies between half the least
@@ -29,7 +29,7 @@ class PredictionBounds:
     most_s: float | None
     """None for no upper bound."""
 
-    def bounds(self, params: Floats) -> tuple[Floats, Floats]:
+    def limits(self, params: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most seconds that each row may have."""
         with np.errstate(all="ignore"):
             above = np.where(
@@ -56,7 +56,7 @@ class FittedFunction:
     """Seconds for each unit of its term."""
     calibration: float = 1.0
     """What the sum of the predictions is multiplied by to be that of the samples' times."""
-    guard: PredictionBounds | None = None
+    bounds: PredictionBounds | None = None
 
     def raw(self, params: Floats) -> Floats:
         """Return each row's seconds without bounds; row by row the same in any company."""
@@ -72,24 +72,24 @@ class FittedFunction:
     def predict(self, params: Floats) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
         seconds = self.raw(params)
-        if self.guard is None:
+        if self.bounds is None:
             return seconds
-        lower, upper = self.guard.bounds(params)
+        lower, upper = self.bounds.limits(params)
         bounded: Floats = np.minimum(np.maximum(seconds, lower), upper)
         return bounded
 
     def to_json(self) -> dict[str, Any]:
-        """Return the law in types that JSON has."""
+        """Return the function in types that JSON has."""
         terms = [
             {"term": str(term), "coefficient": float(coefficient)}
             for term, coefficient in zip(self.terms, self.coefficients, strict=True)
         ]
-        law: dict[str, Any] = {"terms": terms, "calibration": self.calibration}
-        if self.guard is not None:
-            law["bounds"] = {
-                "least_s": self.guard.least_s,
-                "most_s": self.guard.most_s,
-                "lowest": self.guard.lowest.tolist(),
-                "highest": self.guard.highest.tolist(),
+        function: dict[str, Any] = {"terms": terms, "calibration": self.calibration}
+        if self.bounds is not None:
+            function["bounds"] = {
+                "least_s": self.bounds.least_s,
+                "most_s": self.bounds.most_s,
+                "lowest": self.bounds.lowest.tolist(),
+                "highest": self.bounds.highest.tolist(),
             }
-        return law
+        return function

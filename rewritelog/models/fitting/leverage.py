@@ -1,4 +1,4 @@
-"""How far a row of parameters reaches beyond the samples, seen by a law's terms."""
+"""How far a row of parameters reaches beyond the samples, seen by a function's terms."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(law: FittedFunction, root: Floats, params: Floats) -> Floats:
-    """Return each row's leverage, its weight being that of the time that the law predicts."""
+def leverages(function: FittedFunction, root: Floats, params: Floats) -> Floats:
+    """Return each row's leverage, its weight being that of the time that the function predicts."""
     with np.errstate(all="ignore"):
-        columns = columns_of(law.terms, params) / np.abs(law.predict(params))[:, None]
+        columns = columns_of(function.terms, params) / np.abs(function.predict(params))[:, None]
         sizes: Floats = (columns @ root.T) ** 2 @ np.ones(root.shape[0])
     return sizes

@@ -16,7 +16,7 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models.fitting.samples import Samples
 
 FEWEST = 8
-"""With fewer samples nobody can tell a stray from a law."""
+"""With fewer samples nobody can tell a stray from a function."""
 
 MOST_ROUGH = 4096
 """The rough law is fitted to at most so many samples."""

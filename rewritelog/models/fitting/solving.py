@@ -66,9 +66,9 @@ def solve(
     return Solved(coefficients, spread)
 
 
-def robust_weights(law: FittedFunction, samples: Samples) -> Floats:
-    """Return what to multiply each sample's weight by: 1, or less where the law is far off."""
-    errors = np.abs(law.predict(samples.params) - samples.seconds) / samples.scale_s
+def robust_weights(function: FittedFunction, samples: Samples) -> Floats:
+    """Return what to multiply each sample's weight by: 1, or less where the function is far off."""
+    errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s
     corner = HUBER * (1.4826 * float(np.median(errors)) + _LEAST_SPREAD)
     weights: Floats = np.sqrt(np.minimum(1.0, corner / np.maximum(errors, 1e-300)))
     return weights

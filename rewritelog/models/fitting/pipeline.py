@@ -1,4 +1,4 @@
-"""From an event's timings to its fit: the choice of a law, its diagnosis, its classes."""
+"""From an event's timings to its fit: the choice of a function, its diagnosis, its classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import Parameters
-from rewritelog.models.fitting.choosing import Choice, choose, law_of_all
+from rewritelog.models.fitting.cross_validation import Choice, choose, fit_all_samples
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality, diagnose
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
 from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, proportional
@@ -27,14 +27,14 @@ FEWEST_TO_CHOOSE = 4
 NOT_DETERMINED = "is constant or a combination of the other terms in all samples"
 
 FEWEST_IN_A_CLASS = 8
-"""A class with fewer samples is predicted by the law of all samples."""
+"""A class with fewer samples is predicted by the function of all samples."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """A law of all samples, with what a person reads of it."""
+    """A function of all samples, with what a person reads of it."""
 
-    law: FittedFunction
+    function: FittedFunction
     coefficients: tuple[Coefficient, ...]
     dropped: tuple[Dropped, ...]
 
@@ -57,28 +57,28 @@ class FitConfig:
 
 
 def with_formula(
-    recipe: FitConfig, terms: tuple[Expression, ...], category: Expression | None
+    config: FitConfig, terms: tuple[Expression, ...], category: Expression | None
 ) -> FitConfig:
-    """Return the recipe for the terms, and maybe the classes, of a formula."""
+    """Return the config for the terms, and maybe the classes, of a formula."""
     families = {"formula": fixed_terms(terms)}
-    return replace(recipe, families=families, terms=terms, category=category)
+    return replace(config, families=families, terms=terms, category=category)
 
 
-def fit_event(timings: EventTimings, recipe: FitConfig) -> EventFit:
+def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; at least one sample must be finite in all its numbers."""
     with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
-        return _fit_event(timings, recipe)
+        return _fit_event(timings, config)
 
 
-def _fit_event(timings: EventTimings, recipe: FitConfig) -> EventFit:
+def _fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     usable = usable_part(timings)
-    whole, choice = _fit_class(usable, recipe, None)
+    whole, choice = _fit_class(usable, config, None)
     fits, choices = [whole], [choice]
-    if recipe.category is not None:
-        values = recipe.category.evaluate(usable.params)
+    if config.category is not None:
+        values = config.category.evaluate(usable.params)
         for value, rows in _classes(values):
             part = EventTimings(timings.event, usable.params[rows], usable.seconds[rows])
-            fit, its_choice = _fit_class(part, recipe, value)
+            fit, its_choice = _fit_class(part, config, value)
             fits.append(fit)
             choices.append(its_choice)
     return EventFit(
@@ -88,10 +88,10 @@ def _fit_event(timings: EventTimings, recipe: FitConfig) -> EventFit:
         lowest=usable.params.min(axis=0),
         highest=usable.params.max(axis=0),
         classes=tuple(fits),
-        category=recipe.category,
-        tried={name: one.mean_error for name, one in choice.tried.items()},
+        category=config.category,
+        family_errors={name: one.mean_error for name, one in choice.tried.items()},
         exact_matches=exact_matches_of(
-            usable, recipe.exact_match, _together(choices[1:] or choices)
+            usable, config.exact_match, _together(choices[1:] or choices)
         ),
     )
 
@@ -119,29 +119,29 @@ def _together(parts: Sequence[Choice]) -> HeldOutTimes:
 
 
 def _fit_class(
-    usable: EventTimings, recipe: FitConfig, value: float | None
+    usable: EventTimings, config: FitConfig, value: float | None
 ) -> tuple[ClassFit, Choice]:
     """Fit the samples of a class, or all; return the fit and the choice that it comes from."""
-    samples = Samples.weighted(usable.params, usable.seconds, recipe.weights)
-    if recipe.loss == "huber":
+    samples = Samples.weighted(usable.params, usable.seconds, config.weights)
+    if config.loss == "huber":
         samples = without_short_scales(samples)
-    families = _families(samples, recipe)
-    choice = choose(families, samples, recipe.loss, try_out=len(samples) >= FEWEST_TO_CHOOSE)
+    families = _families(samples, config)
+    choice = choose(families, samples, config.loss, try_out=len(samples) >= FEWEST_TO_CHOOSE)
     held_out = choice.held_out
     seen = None if held_out is None else (choice.tried_with, held_out.predicted_s)
-    told = None if recipe.account is None else recipe.account(samples, recipe.loss)
+    told = None if config.account is None else config.account(samples, config.loss)
     if told is None:
-        law = law_of_all(families[choice.family], choice.tried_with, samples, recipe.loss)
+        function = fit_all_samples(families[choice.family], choice.tried_with, samples, config.loss)
     else:
-        law = told.law
-    quality, root, ratios = diagnose(law, samples, seen)
+        function = told.function
+    quality, root, ratios = diagnose(function, samples, seen)
     fit = ClassFit(
         value=value,
         samples=len(samples),
         family=choice.family,
-        law=law,
-        coefficients=told.coefficients if told else _coefficients(law, samples, quality, root),
-        dropped=told.dropped if told else _dropped(law, samples, recipe),
+        function=function,
+        coefficients=told.coefficients if told else _coefficients(function, samples, quality, root),
+        dropped=told.dropped if told else _dropped(function, samples, config),
         quality=quality,
         leverage_root=root,
         ratios=ratios,
@@ -149,15 +149,15 @@ def _fit_class(
     return fit, choice
 
 
-def _families(samples: Samples, recipe: FitConfig) -> Mapping[str, Family]:
+def _families(samples: Samples, config: FitConfig) -> Mapping[str, Family]:
     """Return the families to choose from, the simplest alone where nothing can be tried."""
-    if recipe.families is not None:
-        return recipe.families
+    if config.families is not None:
+        return config.families
     return FAMILIES if len(samples) >= FEWEST_TO_CHOOSE else {"proportional": proportional}
 
 
 def _coefficients(
-    law: FittedFunction, samples: Samples, quality: Quality, root: Floats
+    function: FittedFunction, samples: Samples, quality: Quality, root: Floats
 ) -> tuple[Coefficient, ...]:
     """Return the terms with their calibrated coefficients and standard errors.
 
@@ -170,19 +170,21 @@ def _coefficients(
     return tuple(
         Coefficient(
             str(term),
-            float(coefficient) * law.calibration,
+            float(coefficient) * function.calibration,
             None if errors is None else float(errors[place]),
         )
-        for place, (term, coefficient) in enumerate(zip(law.terms, law.coefficients, strict=True))
+        for place, (term, coefficient) in enumerate(
+            zip(function.terms, function.coefficients, strict=True)
+        )
     )
 
 
-def _dropped(law: FittedFunction, samples: Samples, recipe: FitConfig) -> tuple[Dropped, ...]:
+def _dropped(function: FittedFunction, samples: Samples, config: FitConfig) -> tuple[Dropped, ...]:
     """Return the parameters that no term could be made of, or the given terms left out."""
-    if recipe.families is None:
+    if config.families is None:
         ignored = Parameters.of_samples(samples.params).ignored
         return tuple(
             Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}") for one in ignored
         )
-    left = (term for term in recipe.terms if term not in law.terms)
+    left = (term for term in config.terms if term not in function.terms)
     return tuple(Dropped(str(term), NOT_DETERMINED) for term in left)

@@ -92,45 +92,45 @@ def try_family(family: Family, samples: Samples, folds: Ints, loss: Loss) -> Tri
     """Return what the family predicts of each part of the samples when fitted to the others."""
     predicted = np.empty(len(samples))
     for part in range(int(folds.max()) + 1):
-        law = fit_family(family, samples.part(folds != part), loss)
-        predicted[folds == part] = law.predict(samples.params[folds == part])
+        function = fit_family(family, samples.part(folds != part), loss)
+        predicted[folds == part] = function.predict(samples.params[folds == part])
     with np.errstate(all="ignore"):
         errors = np.abs(predicted - samples.seconds) / samples.scale_s
     return Tried(predicted, np.where(np.isfinite(errors), np.minimum(errors, WORST), WORST))
 
 
 def fit_family(family: Family, samples: Samples, loss: Loss) -> FittedFunction:
-    """Return the family's law of the samples, with its sum set right."""
-    law = family(SelectionSamples(samples, Parameters.of_samples(samples.params), loss))
-    return calibrate(law, samples, _spread(law, samples, loss))
+    """Return the family's function of the samples, with its sum set right."""
+    function = family(SelectionSamples(samples, Parameters.of_samples(samples.params), loss))
+    return calibrate(function, samples, _spread(function, samples, loss))
 
 
-def _spread(law: FittedFunction, samples: Samples, loss: Loss) -> float:
+def _spread(function: FittedFunction, samples: Samples, loss: Loss) -> float:
     """Return the spread beyond which a robust fit's residuals are outliers."""
     if loss != "huber":
         return np.inf
-    return residual_spread(law.terms, law.coefficients, samples)
+    return residual_spread(function.terms, function.coefficients, samples)
 
 
-def law_of_all(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> FittedFunction:
-    """Return the family's law of those samples drawn, its coefficients fitted to all of them."""
-    law = fit_family(family, drawn, loss)
+def fit_all_samples(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> FittedFunction:
+    """Return the family's function of the samples drawn, its coefficients fitted to all."""
+    function = fit_family(family, drawn, loss)
     if drawn is samples:
-        return law
-    non_negative = bool((law.coefficients >= 0).all())
-    solved = solve(law.terms, samples, loss, non_negative=non_negative)
-    law = replace(law, coefficients=solved.coefficients)
-    return calibrate(law, samples, solved.spread if loss == "huber" else np.inf)
+        return function
+    non_negative = bool((function.coefficients >= 0).all())
+    solved = solve(function.terms, samples, loss, non_negative=non_negative)
+    function = replace(function, coefficients=solved.coefficients)
+    return calibrate(function, samples, solved.spread if loss == "huber" else np.inf)
 
 
-def calibrate(law: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
-    """Return the law with the one factor that gives its predictions the sum of the times.
+def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
+    """Return the function with the one factor that gives its predictions the sum of the times.
 
     Relative weights bias that sum a little. The event's first call stays out of both sums, and so
     do samples off by more than two times, or by more than `OUTLIER` times the spread of a robust
     fit: one of them can shift the sum by per cents.
     """
-    plain = replace(law, calibration=1.0)
+    plain = replace(function, calibration=1.0)
     if not samples.relative:
         return plain
     measured = predicted = 0.0
@@ -141,4 +141,4 @@ def calibrate(law: FittedFunction, samples: Samples, spread: float = np.inf) -> 
             fair &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
         measured += float(block.seconds[fair].sum())
         predicted += float(seconds[fair].sum())
-    return replace(law, calibration=measured / predicted if predicted > 0 else 1.0)
+    return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)
