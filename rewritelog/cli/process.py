@@ -47,16 +47,25 @@ def main() -> NoReturn:
     for name in _LINEAR_ALGEBRA_THREADS:
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
-    _make_streams_safe()
+    make_streams_safe()
+    _leave(exit_code())
+
+
+def exit_code() -> int:
+    """Run the command line; return its exit code."""
     try:
         run()
-        code = 0
     except SystemExit as left:
-        code = left.code if isinstance(left.code, int) else int(left.code is not None)
-    _leave(code)
+        return code_of(left)
+    return 0
 
 
-def _make_streams_safe() -> None:
+def code_of(left: SystemExit) -> int:
+    """Return the exit code of a process that is left like this."""
+    return left.code if isinstance(left.code, int) else int(left.code is not None)
+
+
+def make_streams_safe() -> None:
     """Spell what the terminal's encoding lacks as an escape, and messages without control codes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

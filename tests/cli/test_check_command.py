@@ -2,25 +2,14 @@
 
 import json
 import struct
-import subprocess
-import sysconfig
+from functools import partial
 from pathlib import Path
 
+import commands
 import pytest
 from logbuilder import message, seb, write_logs
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
-
-
-def run(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "check", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+run = partial(commands.rewritelog, "check")
 
 
 @pytest.fixture
@@ -139,8 +128,6 @@ def test_a_rewrite_names_the_version_that_fits(sample_logs: Path, tmp_path: Path
     summary = bytearray((tmp_path / "bgTrace").read_bytes())
     summary[52:56] = struct.pack("<i", 5)
     (tmp_path / "bgTrace").write_bytes(summary)
-    done = subprocess.run(
-        [COMMAND, "rewrite", tmp_path, "--dry-run"], capture_output=True, text=True, check=False
-    )
+    done = commands.rewritelog("rewrite", tmp_path, "--dry-run")
     assert done.returncode == 1
     assert "the summary says log version 5, but the timelines fit version 3" in done.stderr

@@ -1,4 +1,4 @@
-"""The installed command as a user runs it: what it prints, and its exit codes."""
+"""The command as a user runs it: what it prints, and its exit codes."""
 
 import fcntl
 import json
@@ -14,22 +14,14 @@ import textwrap
 import time
 from pathlib import Path
 
+import commands
 import pytest
+from commands import Done
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
-
-def run(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        **options,
-    )
+run = commands.rewritelog
 
 
 @pytest.fixture
@@ -46,7 +38,7 @@ def timings(tmp_path: Path) -> Path:
     return write_timings(tmp_path / "timings.txt", *[("k", 2.0 * n, float(n)) for n in range(1, 9)])
 
 
-def failed(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+def failed(done: Done, code: int, *words: str) -> None:
     assert done.returncode == code, done.stderr
     for word in words:
         assert word in done.stderr
@@ -60,6 +52,19 @@ def test_help_is_quick_and_whole() -> None:
     for command in ("rewrite", "fit", "predict", "verify", "compare", "info", "dump", "synth"):
         assert command in done.stdout
         assert run(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["info", "LOGS"], ["info", "nowhere"], ["info"], ["--version"]], ids=str
+)
+def test_the_installed_command_is_the_one_that_these_tests_call(
+    words: list[str], logs: Path
+) -> None:
+    told = [str(logs) if word == "LOGS" else word for word in words]
+    done = subprocess.run([COMMAND, *told], capture_output=True, text=True, check=False)
+    called = run(*told)
+    assert (done.returncode, done.stdout) == (called.returncode, called.stdout)
+    assert done.stderr == called.stderr
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
+from commands import rewritelog as run
 from logbuilder import seb, write_logs
-
-COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
-
-
-def run(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, args)], capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 @pytest.fixture

@@ -9,13 +9,11 @@ import re
 import subprocess
 import sysconfig
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
+import commands
 import pytest
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
-
-from rewritelog.cli.app import run
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
@@ -51,22 +49,14 @@ Printed = Callable[[list[str]], tuple[str, str]]
 
 
 @pytest.fixture
-def printed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Printed:
-    """What a command prints; in a process of its own where messages of others are printed."""
+def printed(folder: Path) -> Printed:
+    """What a command prints."""
     logs = str(next(path for path in folder.iterdir() if path.name.startswith("in")))
-    monkeypatch.chdir(folder)
 
     def printed(words: list[str]) -> tuple[str, str]:
         words = [logs if word == "LOGS" else word for word in words]
-        if words[0].startswith(("--debug", "none")) or words[-1].startswith("extra"):
-            done = subprocess.run([SCRIPT, *words], capture_output=True, check=False)
-            return done.stdout.decode(), done.stderr.decode()
-        monkeypatch.setattr("sys.argv", ["rewritelog", *words])
-        with suppress(SystemExit):
-            run()
-        return capsys.readouterr()
+        done = commands.rewritelog(*words, cwd=folder)
+        return done.stdout, done.stderr
 
     return printed
 

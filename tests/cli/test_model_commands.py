@@ -1,23 +1,10 @@
 """`rewritelog fit`, `predict`, `verify`, `compare` and `rewrite --fitted` as a user runs them."""
 
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
-
-COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
-
-
-def run(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+from commands import rewritelog as run
 
 
 @pytest.fixture

@@ -1,21 +1,12 @@
 """`rewritelog sample` as a user runs it."""
 
 import json
-import subprocess
-import sysconfig
+from functools import partial
 from pathlib import Path
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
+import commands
 
-
-def run(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, "sample", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+run = partial(commands.rewritelog, "sample")
 
 
 def test_a_list_and_its_report(sample_logs: Path, tmp_path: Path) -> None:

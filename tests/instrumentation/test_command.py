@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import random
 import re
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+import commands
 import pytest
-from building import PROGRAMS, environment, run, sound, tool, tracebigsim_command
+from building import PROGRAMS, run, sound, tool, tracebigsim_command
 
 import tracebigsim
 from tracebigsim import TraceFileError, format_line, merge, stats
@@ -23,8 +23,8 @@ def test_where_the_header_is(tmp_path: Path) -> None:
         ("--cmake-dir", tracebigsim.cmake_dir(), "tracebigsim-config.cmake"),
         ("--pkg-config-dir", tracebigsim.pkg_config_dir(), "tracebigsim.pc"),
     ]:
-        printed = run(tracebigsim_command(option), cwd=tmp_path)
-        assert printed.out.decode() == folder + "\n"
+        printed = commands.tracebigsim(option, cwd=tmp_path)
+        assert printed.stdout == folder + "\n"
         assert (Path(folder) / file).is_file()
 
 
@@ -50,7 +50,7 @@ def test_the_guide_names_what_is_there() -> None:
     assert {"TRACEBIGSIM_CHOSEN", "CMK_BIGSIM_CHARM", "flushTraceBigSim"} <= names
     assert [name for name in sorted(names) if name not in header] == []
     for option in re.findall(r"tracebigsim (--[a-z-]+)", guide):
-        run(tracebigsim_command(option))
+        assert commands.tracebigsim(option).returncode == 0
     for file in re.findall(r"`(tracebigsim[_a-z]*\.[a-z0-9]+)`", guide):
         assert (Path(tracebigsim.include_dir()) / file).is_file()
     for name in re.findall(r"tracebigsim\.([a-z_]+)\(", guide):
@@ -105,7 +105,7 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
     lines += [format_line("k", (2,), time_cycles=10), format_line("m", seb=0)]
     path = tmp_path / "out"
     path.write_text("".join(lines) + "TRACEBIGSIM: event:{ k\n")
-    assert run(tracebigsim_command("stats", path)).out.decode() == (
+    assert commands.tracebigsim("stats", path).stdout == (
         "k(p1): 1 line, 10 cycles in all, 10 cycles on average\n"
         "  range: p1 2 to 2\n"
         "k(p1, p2): 4 lines, 16 s in all, 4 s on average\n"
@@ -214,13 +214,7 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
         (["stats", tmp_path / "empty"], 0, ""),
         (["merge", tmp_path / "empty"], 0, "timing lines: 0"),
     ]:
-        ran = subprocess.run(
-            tracebigsim_command(*words),
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment(),
-        )
+        ran = commands.tracebigsim(*words)
         assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
         assert "Traceback" not in ran.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]

@@ -6,12 +6,12 @@ import json
 import math
 import os
 import pickle
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import rewritelog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,9 +138,7 @@ def test_the_model_needs_its_file_and_others_take_none():
         load_model("constant", {}, text)
 
 
-def rewrite(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rewritelog", "rewrite", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+rewrite = partial(rewritelog, "rewrite")
 
 
 def test_the_command_line_reads_the_file(sample_logs, tmp_path):

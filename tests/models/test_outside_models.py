@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import rewritelog
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import ModelText
@@ -220,7 +221,5 @@ def _sum_of_first_params(logs: Path) -> float:
 
 
 def test_the_help_says_that_a_module_s_code_is_run():
-    command = [sys.executable, "-m", "rewritelog", "rewrite", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    text = " ".join(done.stdout.split()).replace("- ", "-")
+    text = " ".join(rewritelog("rewrite", "--help").stdout.split()).replace("- ", "-")
     assert "MODULE:CLASS with scikit-learn's fit and predict, which runs that module's code" in text

@@ -1,13 +1,13 @@
 """Durations spread as measured ones are, decided by place alone, and intervals for their sums."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog import open_logs
@@ -151,22 +151,10 @@ def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
 
 
 def test_the_command_line(logs: Path) -> None:
-    command = [
-        "rewrite",
-        str(logs),
-        str(logs.parent / "out"),
-        "--model",
-        AUTO,
-        "--timings",
-        str(logs.parent / "timings"),
-        "--spread",
-        "residual",
-        "--spread-seed=7",
-    ]
     run(logs, "wanted", spread_seed=7)
-    done = subprocess.run(
-        [sys.executable, "-m", "rewritelog", *command], capture_output=True, text=True, check=False
-    )
+    fit = ("--model", AUTO, "--timings", logs.parent / "timings")
+    spread = ("--spread", "residual", "--spread-seed=7")
+    done = rewritelog("rewrite", logs, logs.parent / "out", *fit, *spread)
     assert done.returncode == 0, done.stderr
     assert contents(logs.parent / "out") == contents(logs.parent / "wanted")
     assert "90 % interval, s" in done.stdout
