@@ -31,7 +31,7 @@ class OutputError(RewriteLogError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where in a log set something is: every part that is known."""
 
     file: Path | None = None
@@ -41,7 +41,7 @@ class Place:
     field: str | None = None
 
     def __str__(self) -> str:
-        """Spell the place as an error message names it, as in `bgTrace0, byte 20, PE 3, SEB 7`."""
+        """Spell the location as a message does, as in `bgTrace0, byte 20, PE 3, SEB 7`."""
         named = (
             (str(self.file) if self.file is not None else None),
             (f"byte {self.offset_bytes}" if self.offset_bytes is not None else None),
@@ -53,13 +53,13 @@ class Place:
 
 
 class DamagedLogError(RewriteLogError):
-    """A log breaks its own format; `place` says where."""
+    """A log breaks its own format; `location` says where."""
 
-    def __init__(self, place: Place, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
-        self.place = place
+    def __init__(self, location: Location, problem: str) -> None:
+        super().__init__(f"{location}: {problem}")
+        self.location = location
         self.problem = problem
 
-    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Place, str]]:
+    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Location, str]]:
         """Pickle by what it was made of, so that it crosses process borders whole."""
-        return (type(self), (self.place, self.problem))
+        return (type(self), (self.location, self.problem))

@@ -107,18 +107,18 @@ def _hide_times(buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints) -> N
         at = pieces.starts[piece]
         for _ in range(pieces.counts[piece]):
             events, _, following = seb_parts(buf, at, pieces.ends[piece], lay, fault)
-            store_f8(buf, at + lay.seb_exec, 0.0, lay.swap)
-            store_f8(buf, at + lay.seb_end, 0.0, lay.swap)
-            for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
-                store_f8(buf, place + lay.message_send, 0.0, lay.swap)
-                store_f8(buf, place + lay.message_recv, 0.0, lay.swap)
+            store_f8(buf, at + lay.seb_exec_time, 0.0, lay.swap)
+            store_f8(buf, at + lay.seb_end_time, 0.0, lay.swap)
+            for place in range(at + lay.seb_bytes + lay.count_bytes, events, lay.message_bytes):
+                store_f8(buf, place + lay.message_send_time, 0.0, lay.swap)
+                store_f8(buf, place + lay.message_recv_time, 0.0, lay.swap)
             place = events + lay.count_bytes
             for _ in range(load_i4(buf, events, lay.swap)):
-                store_f8(buf, place + lay.event_time, 0.0, lay.swap)
-                length = lay.event_index
+                store_f8(buf, place + lay.event_r_time, 0.0, lay.swap)
+                length = lay.index_bytes
                 if buf[place] != 1:
-                    length = lay.count_bytes + load_i4(buf, place + lay.event_head, lay.swap)
-                place += lay.event_head + length
+                    length = lay.count_bytes + load_i4(buf, place + lay.event_bytes, lay.swap)
+                place += lay.event_bytes + length
             at = following
 
 
@@ -135,11 +135,11 @@ def _check_messages(
     keep_recv: bool,
 ) -> int:
     before, moved_before = -np.inf, -np.inf
-    for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
-        sent = load_f8(old, place + lay.message_send, lay.swap)
-        received = load_f8(old, place + lay.message_recv, lay.swap)
-        moved = load_f8(new, place + lay.message_send, lay.swap)
-        arrived = load_f8(new, place + lay.message_recv, lay.swap)
+    for place in range(at + lay.seb_bytes + lay.count_bytes, events, lay.message_bytes):
+        sent = load_f8(old, place + lay.message_send_time, lay.swap)
+        received = load_f8(old, place + lay.message_recv_time, lay.swap)
+        moved = load_f8(new, place + lay.message_send_time, lay.swap)
+        arrived = load_f8(new, place + lay.message_recv_time, lay.swap)
         if not np.isfinite(moved) or (np.isfinite(received) and not np.isfinite(arrived)):
             return 14
         if start <= sent <= end and not start <= moved <= new_end:
@@ -158,18 +158,18 @@ def _check_events(
 ) -> int:
     place = events + lay.count_bytes
     for _ in range(load_i4(old, events, lay.swap)):
-        time = load_f8(old, place + lay.event_time, lay.swap)
-        moved = load_f8(new, place + lay.event_time, lay.swap)
+        time = load_f8(old, place + lay.event_r_time, lay.swap)
+        moved = load_f8(new, place + lay.event_r_time, lay.swap)
         if np.isfinite(time) and not np.isfinite(moved):
             return 14
         if np.isnan(time) and not np.isnan(moved):
             return 14
         if 0.0 <= time <= duration and not 0.0 <= moved <= limit:
             return 13
-        length = lay.event_index
+        length = lay.index_bytes
         if old[place] != 1:
-            length = lay.count_bytes + load_i4(old, place + lay.event_head, lay.swap)
-        place += lay.event_head + length
+            length = lay.count_bytes + load_i4(old, place + lay.event_bytes, lay.swap)
+        place += lay.event_bytes + length
     return 0
 
 
@@ -177,8 +177,8 @@ def _check_events(
 def _check_seb(
     old: Bytes, new: Bytes, at: int, events: int, following: int, lay: KernelLayout, keep_recv: bool
 ) -> int:
-    start = load_f8(old, at + lay.seb_start, lay.swap)
-    end = load_f8(old, at + lay.seb_end, lay.swap)
+    start = load_f8(old, at + lay.seb_start_time, lay.swap)
+    end = load_f8(old, at + lay.seb_end_time, lay.swap)
     same = True
     for k in range(at, following):
         same = same and old[k] == new[k]
@@ -186,8 +186,8 @@ def _check_seb(
         return 0
     if not end > start:
         return 8
-    new_end = load_f8(new, at + lay.seb_end, lay.swap)
-    took = load_f8(new, at + lay.seb_exec, lay.swap)
+    new_end = load_f8(new, at + lay.seb_end_time, lay.swap)
+    took = load_f8(new, at + lay.seb_exec_time, lay.swap)
     if not (np.isfinite(new_end) and np.isfinite(took)):
         return 14
     rounding = 4 * _EPSILON * max(abs(start), abs(new_end))
@@ -216,7 +216,7 @@ def _compare(
     The outcome is `FAULTY` as well where a fault was noted.
     """
     pairs = np.minimum(a.pieces.counts, b.pieces.counts).sum()
-    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_head)
+    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
     seb, event = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
     for k in range(len(records)):
         seb[k], event[k] = records[k].seb, records[k].exact
@@ -421,8 +421,8 @@ def check_block(
         if broken != 0:
             return broken
         return 3 if trace[8] == OK else 0
-    least = totals[:, 0] * lay.message + totals[:, 1] * lay.event_head
-    least += (totals[:, 2] + totals[:, 3]) * lay.dependency + counts * lay.seb_head
+    least = totals[:, 0] * lay.message_bytes + totals[:, 1] * lay.event_bytes
+    least += (totals[:, 2] + totals[:, 3]) * lay.dependency_bytes + counts * lay.seb_bytes
     if (least > ends - starts).any():
         return 2
     for broken in (

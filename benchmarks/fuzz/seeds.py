@@ -76,13 +76,13 @@ def _seed_of(logs: LogSet) -> Seed:
     data = np.frombuffer(file.path.read_bytes(), dtype=np.uint8)[base:].copy()
     sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
     lay = logs.layout
-    counts = [file.borders[:-1] - base, sebs["offset"] - base + lay.kernel.seb_head]
+    counts = [file.borders[:-1] - base, sebs["offset"] - base + lay.kernel.seb_bytes]
     times = [sebs["offset"] - base + lay.seb.fields[name][1] for name in SEB_TIMES]
     at = messages["offset"] - base
     times += [at + lay.message.fields[name][1] for name in ("send_time", "recv_time")]
-    times.append(events["offset"] - base + lay.kernel.event_time)
+    times.append(events["offset"] - base + lay.kernel.event_r_time)
     marks = events["index"] < 0
-    counts.append(events["offset"][marks] - base + lay.kernel.event_head)
+    counts.append(events["offset"][marks] - base + lay.kernel.event_bytes)
     ends = np.append(sebs["offset"][1:], file.size_bytes) - base
     behind = 4 * (sebs["forward"] + 1)
     counts.append(ends - behind - np.isin(ends - 4, file.borders[1:-1] - base) * 4)

@@ -28,7 +28,7 @@ from rewritelog.checking.kernels.violations import (
 from rewritelog.checking.messages import Noted, say
 from rewritelog.checking.params import NO_RECORDS, check_params
 from rewritelog.checking.rules import RULE_OF
-from rewritelog.errors import DamagedLogError, Place, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.format import ByteOrder, Layout, layout
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import (
@@ -155,7 +155,7 @@ def load_parts(task: CheckTask, known: KnownFile, block: Block, checked: Checked
     except RewriteLogError as error:
         checked.whole = False
         path = known.file.path
-        checked.findings.add("unreadable", Place(path), without_path(error, path))
+        checked.findings.add("unreadable", Location(path), without_path(error, path))
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class _Loader:
     @property
     def _smallest(self) -> int:
         """The bytes of a SEB that holds nothing."""
-        return self.layout.kernel.seb_head + 4 * _COUNT_BYTES
+        return self.layout.kernel.seb_bytes + 4 * _COUNT_BYTES
 
     def whole(self, source: InputFile) -> Iterator[Part]:
         """Yield the timelines whose counts can be."""
@@ -248,7 +248,7 @@ class _Loader:
 
     def _check_end(self, end: int, pe: int, total: int) -> None:
         if total >= 0 and end != self.block.end and self.known.closed[self.block.first_timeline]:
-            place = Place(self.known.file.path, end, pe, total, "count")
+            place = Location(self.known.file.path, end, pe, total, "count")
             problem = walk.FAULTS[walk.BYTES_LEFT_OVER].problem.format(self.block.end - end)
             self.checked.findings.add("left-over", place, problem)
 
@@ -257,7 +257,7 @@ class _Loader:
         self.checked.whole &= len(pes) == 0
         found = []
         for k in range(min(SHOWN, len(pes))):
-            place = Place(self.known.file.path, int(offsets[k]), int(pes[k]), field="count")
+            place = Location(self.known.file.path, int(offsets[k]), int(pes[k]), field="count")
             problem = f"{counts[k]} SEBs do not fit into the timeline's {room[k]} bytes"
             if room[k] < 0:
                 problem = f"the timeline has {room[k] + _COUNT_BYTES} bytes, too few for a count"
@@ -312,7 +312,7 @@ def add_fault(fault: Ints, loaded: LoadedBlock, checked: Checked) -> None:
     code = int(fault[walk.FAULT_CODE])
     kind = fault_kind(fault)
     checked.whole &= code == walk.BYTES_LEFT_OVER
-    place = Place(
+    place = Location(
         loaded.file.path, loaded.block.offset + int(fault[walk.FAULT_AT]),
         int(loaded.pes[fault[walk.FAULT_PIECE]]), int(fault[walk.FAULT_SEB]), kind.field,
     )  # fmt: skip
@@ -345,7 +345,7 @@ def _finding(
     message = say(broken, where)
     if broken is Violation.DEPENDENCIES_DISAGREE and shift > 0:
         message += f", or those of one of the {(1 << shift) - 1} SEBs after it"
-    return Finding(Place(loaded.file.path, offset, int(loaded.pes[piece]), seb), message)
+    return Finding(Location(loaded.file.path, offset, int(loaded.pes[piece]), seb), message)
 
 
 def _offset_of(part: Part, piece: int, seb: int) -> int:

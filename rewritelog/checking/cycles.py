@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.kernels.check import find_waits
-from rewritelog.errors import Place
+from rewritelog.errors import Location
 from rewritelog.format import Layout
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock
@@ -33,7 +33,7 @@ def add_cycles(
     for head in firsts[:SHOWN].tolist():
         piece = int(np.searchsorted(bases, head, side="right")) - 1
         members = np.flatnonzero(group == group[head]) - bases[piece]
-        place = Place(loaded.file.path, loaded.block.offset + int(offsets[head]),
+        place = Location(loaded.file.path, loaded.block.offset + int(offsets[head]),
                       int(loaded.pes[chosen[piece]]), head - int(bases[piece]))  # fmt: skip
         named = ", ".join(map(str, members[:SHOWN])) + (", …" if len(members) > SHOWN else "")
         found.append(Finding(place, f"these SEBs wait for one another: {named}"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rewritelog.checking.rules import RULES, Severity
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.text import printable
 
 SHOWN = 5
@@ -18,23 +18,23 @@ SHOWN = 5
 class Finding:
     """A place where a rule is broken."""
 
-    place: Place
+    location: Location
     message: str
 
     def __str__(self) -> str:
         """Return the finding for a terminal; a message of a text file names its line itself."""
-        place = str(self.place)
+        place = str(self.location)
         return printable(f"{place}: {self.message}" if place else self.message)
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding in types of JSON."""
-        file = self.place.file
+        file = self.location.file
         return {
             "file": None if file is None else printable(str(file)),
-            "offset": self.place.offset_bytes,
-            "pe": self.place.pe,
-            "seb": self.place.seb,
-            "field": self.place.field,
+            "offset": self.location.offset_bytes,
+            "pe": self.location.pe,
+            "seb": self.location.seb,
+            "field": self.location.field,
             "message": printable(self.message),
         }
 
@@ -46,13 +46,13 @@ class Findings:
     counts: dict[str, int] = field(default_factory=dict)
     shown: dict[str, list[Finding]] = field(default_factory=dict)
 
-    def add(self, rule: str, place: Place, message: str) -> None:
+    def add(self, rule: str, location: Location, message: str) -> None:
         """Add one finding."""
-        self.add_many(rule, 1, [Finding(place, message)])
+        self.add_many(rule, 1, [Finding(location, message)])
 
     def add_damage(self, rule: str, error: DamagedLogError) -> None:
         """Add what an error says as a finding."""
-        self.add(rule, error.place, error.problem)
+        self.add(rule, error.location, error.problem)
 
     def add_many(self, rule: str, count: int, first: Iterable[Finding]) -> None:
         """Add `count` findings of a rule, of which the first few are given."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.versions import likely_version, version_text
-from rewritelog.errors import DamagedLogError, Place, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.format import ByteOrder
 from rewritelog.format.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
 from rewritelog.logs.files import InputFile
@@ -85,7 +85,7 @@ def _read_summary(path: Path, findings: Findings) -> Summary | None:
         with InputFile(path) as file:
             head = file.read(0, min(file.size_bytes, MACHINE_HEADER_BYTES)).tobytes()
     except RewriteLogError as error:
-        findings.add("unreadable", Place(path), without_path(error, path))
+        findings.add("unreadable", Location(path), without_path(error, path))
         return None
     try:
         byte_order(head, path)
@@ -99,7 +99,7 @@ def _read_summary(path: Path, findings: Findings) -> Summary | None:
         return None
     usable = True
     for fault in summary_faults(summary, path):
-        rule = _SUMMARY_RULES.get(fault.place.field or "", "summary")
+        rule = _SUMMARY_RULES.get(fault.location.field or "", "summary")
         usable &= rule != "summary"
         if rule != "log-version":  # which is told when the timelines have been looked at
             findings.add_damage(rule, fault)
@@ -118,7 +118,7 @@ def _version(
     """Return the version to read the timelines in, or None where it cannot be told."""
     claimed = summary.log_version
     likely = likely_version([(one.file, one.order) for one in files], claimed)
-    place = Place(path, 52, field="log version")
+    place = Location(path, 52, field="log version")
     if likely is not None:
         findings.add("log-version", place, f"version {claimed}, but the timelines are those of "
                      f"version {version_text(likely)}, in which they are checked")  # fmt: skip
@@ -144,7 +144,7 @@ def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[i
     extra = sorted(index for index in present if index >= summary.files)
     findings.add_many(
         "extra-file", len(extra),
-        [Finding(Place(folder / f"{SUMMARY_NAME}{index}"),
+        [Finding(Location(folder / f"{SUMMARY_NAME}{index}"),
                  f"the summary counts {summary.files} timeline files") for index in extra[:SHOWN]],
     )  # fmt: skip
     wanted = sorted(present.difference(extra))
@@ -152,7 +152,7 @@ def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[i
     first = [next(missing) for _ in range(min(SHOWN, summary.files - len(wanted)))]
     findings.add_many(
         "unreadable", summary.files - len(wanted),
-        [Finding(Place(folder / f"{SUMMARY_NAME}{index}"), "there is no such file")
+        [Finding(Location(folder / f"{SUMMARY_NAME}{index}"), "there is no such file")
          for index in first],
     )  # fmt: skip
     return wanted
@@ -181,7 +181,7 @@ class _FileHead:
         except DamagedLogError as error:
             self.findings.add_damage("unreadable", error)
         except RewriteLogError as error:
-            self.findings.add("unreadable", Place(self.path), without_path(error, self.path))
+            self.findings.add("unreadable", Location(self.path), without_path(error, self.path))
         return None
 
     def _order(self, file: InputFile) -> ByteOrder | None:
@@ -195,19 +195,19 @@ class _FileHead:
         told = MACHINE_HEADER_BYTES - (version == 0)
         if order != self.summary.order:
             self.findings.add(
-                "byte-order", Place(self.path, field="integer format"),
+                "byte-order", Location(self.path, field="integer format"),
                 f"{order}-endian, but the summary is {self.summary.order}-endian",
             )  # fmt: skip
         elif head[:told] != self.machine[:told]:
             self.findings.add(
-                "header-differs", Place(self.path, 0),
+                "header-differs", Location(self.path, 0),
                 f"{head.hex(' ')}, but that of the summary is {self.machine.hex(' ')}",
             )  # fmt: skip
         return order
 
     def _offsets(self, file: InputFile, number: np.dtype[np.uint32]) -> NDArray[np.int64] | None:
         """Return the offsets as they stand in the file, or None where they cannot be found."""
-        place = Place(self.path, MACHINE_HEADER_BYTES, field="number of timelines")
+        place = Location(self.path, MACHINE_HEADER_BYTES, field="number of timelines")
         if file.size_bytes < _HEAD_BYTES:
             self.findings.add("cut-off", place, "the file ends within its head")
             return None
@@ -225,7 +225,7 @@ class _FileHead:
         if count == 0:
             if file.size_bytes > _HEAD_BYTES:
                 left = file.size_bytes - _HEAD_BYTES
-                self.findings.add("left-over", Place(self.path, _HEAD_BYTES), _left_text(left))
+                self.findings.add("left-over", Location(self.path, _HEAD_BYTES), _left_text(left))
             return None
         return file.read(_HEAD_BYTES, count * _COUNT_BYTES).view(number).astype(np.int64)
 
@@ -268,7 +268,7 @@ class _FileHead:
         found = np.flatnonzero(short_outliers)
         self.findings.add_many(
             "offset", len(found),
-            [Finding(Place(self.path, _HEAD_BYTES + _COUNT_BYTES * k,
+            [Finding(Location(self.path, _HEAD_BYTES + _COUNT_BYTES * k,
                            int(pes[k]) if pes[k] >= 0 else None, field="offset"),
                      f"{offsets[k]} is no place of a timeline: they stand one after the other "
                      f"from byte {first} to the file's end at {last}")

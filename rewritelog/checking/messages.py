@@ -43,7 +43,9 @@ class Noted:
     def seb_head(self) -> Any:
         """Return the SEB's own fields, given the place of the SEB or of one of its messages."""
         lay = self.layout.kernel
-        before = 0 if self.item < 0 else self.item * lay.message + lay.count_bytes + lay.seb_head
+        before = (
+            0 if self.item < 0 else self.item * lay.message_bytes + lay.count_bytes + lay.seb_bytes
+        )
         return self.record(self.layout.seb, self.at - before)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.kernels.violations import Records
-from rewritelog.errors import Place, RewriteLogError
+from rewritelog.errors import Location, RewriteLogError
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_params
 from rewritelog.text import printable
@@ -42,7 +42,7 @@ def _nowhere(
     pe, seb = int(loaded.pes[piece]), int(params.seb[row])
     event = printable(params.events[params.event[row]])
     problem = f"a record of event {event!r}, but the timeline has {totals[piece]} SEBs"
-    return Finding(Place(source.path(pe), pe=pe, seb=seb), problem)
+    return Finding(Location(source.path(pe), pe=pe, seb=seb), problem)
 
 
 def _read(
@@ -62,13 +62,15 @@ def _read(
                 path = source.path(pe)
                 if loaded.block.cut is None or loaded.block.cut.first_seb == 0:
                     problem = str(error).removeprefix(f"{path}: ")
-                    findings.add("param-file", Place(path, pe=pe), problem)
+                    findings.add("param-file", Location(path, pe=pe), problem)
         return read_params(replace(source, pes=frozenset(readable)), loaded, strict=False)
 
 
 def _add_notes(notes: ParamNotes, findings: Findings) -> None:
-    findings.add_many("param-line", notes.faulty, [Finding(Place(), text) for text in notes.faults])
+    findings.add_many(
+        "param-line", notes.faulty, [Finding(Location(), text) for text in notes.faults]
+    )
     findings.add_many(
         "param-seqno", notes.seqno_differs,
-        [Finding(Place(), text) for text in notes.seqno_examples],
+        [Finding(Location(), text) for text in notes.seqno_examples],
     )  # fmt: skip

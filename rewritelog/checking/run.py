@@ -16,7 +16,7 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.heads import Heads, KnownFile, read_heads
 from rewritelog.checking.kernels.violations import MessageFlags
 from rewritelog.checking.report import CheckReport
-from rewritelog.errors import Place
+from rewritelog.errors import Location
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
 from rewritelog.logs.logset import log_folder
 from rewritelog.logs.params import ParamFolder, list_params
@@ -114,6 +114,6 @@ def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> 
     strange = sorted(pe for pe in source.pes if pe >= summary.total_pes)
     findings.add_many(
         "param-pe", len(strange),
-        [Finding(Place(source.path(pe)), f"the log has PEs 0 to {summary.total_pes - 1}")
+        [Finding(Location(source.path(pe)), f"the log has PEs 0 to {summary.total_pes - 1}")
          for pe in strange[:SHOWN]],
     )  # fmt: skip

@@ -57,7 +57,7 @@ def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError
     if likely is None:
         return error
     hint = f"the summary says log version {claimed}, but the timelines fit version"
-    return DamagedLogError(error.place, f"{error.problem}; {hint} {version_text(likely)}")
+    return DamagedLogError(error.location, f"{error.problem}; {hint} {version_text(likely)}")
 
 
 def version_text(version: int) -> str:

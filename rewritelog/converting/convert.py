@@ -195,7 +195,9 @@ def _convert_block(
     raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
     sebs, messages = int(pieces.counts.sum()), int(totals[:, 0].sum())
     size = loaded.block.size_bytes
-    size += sebs * (plan.sebs.size - lay.seb_head) + messages * (plan.messages.size - lay.message)
+    size += sebs * (plan.sebs.size - lay.seb_bytes) + messages * (
+        plan.messages.size - lay.message_bytes
+    )
     data = buffer.take(size)
     lost = [_no_losses(records) for records in (plan.sebs, plan.messages)]
     sizes: NDArray[np.int64] = kernels.convert(

@@ -114,7 +114,7 @@ def _durations(rows: int, pairs: int) -> kernels.Durations:
 
 def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Found:
     """Return empty findings; a bracket takes two events, or has no event but a SEB of its own."""
-    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_head)
+    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
     return kernels.Found(
         changed=np.zeros(kernels.FIELDS, dtype=np.int64),
         firsts=np.zeros((kernels.FIELDS, 5), dtype=np.int64),

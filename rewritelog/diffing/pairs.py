@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format.declaration import PRIMITIVES
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import (
@@ -238,6 +238,6 @@ class _LongTimeline:
     def _check_end(self, at: int) -> None:
         """Raise where bytes are left over after the last SEB."""
         if self.left == 0 and at != self._block.end:
-            place = Place(self._file.path, at, int(self._pe[0]), self._total, "count")
+            place = Location(self._file.path, at, int(self._pe[0]), self._total, "count")
             problem = walk.FAULTS[walk.BYTES_LEFT_OVER].problem
             raise DamagedLogError(place, problem.format(self._block.end - at))

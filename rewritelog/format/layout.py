@@ -16,32 +16,38 @@ _KINDS = {"b": "i1", "B": "u1", "h": "i2", "H": "u2", "l": "i4", "L": "u4", "d":
 
 
 class KernelLayout(NamedTuple):
-    """Sizes and offsets in bytes of one log version, for the kernels; `swap` is foreign order."""
+    """Offsets and sizes in bytes of one log version, for the kernels.
+
+    An offset is named by its record and the declared name of its field.
+    """
 
     swap: bool
-    seb_head: int
+    """Whether the byte order is not this machine's."""
+    seb_bytes: int
+    """Of the fixed part, up to the number of messages."""
     seb_seqno: int
-    seb_source: int
-    seb_number: int
-    seb_recv: int
-    seb_effective: int
-    seb_start: int
-    seb_exec: int
-    seb_end: int
+    seb_src_pe: int
+    seb_msg_id: int
+    seb_recv_time: int
+    seb_eff_recv_time: int
+    seb_start_time: int
+    seb_exec_time: int
+    seb_end_time: int
     seb_name: int
     name_bytes: int
     count_bytes: int
-    message: int
-    message_number: int
-    message_node: int
-    message_send: int
-    message_recv: int
-    message_worker: int
+    message_bytes: int
+    message_msg_id: int
+    message_dst_node: int
+    message_send_time: int
+    message_recv_time: int
+    message_tid: int
     message_size: int
-    event_head: int
-    event_time: int
-    event_index: int
-    dependency: int
+    event_bytes: int
+    """Of the fixed part, up to the index or the text length."""
+    event_r_time: int
+    index_bytes: int
+    dependency_bytes: int
 
 
 @dataclass(frozen=True)
@@ -92,37 +98,20 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
     message = dtype_of(declaration.message_struct(log_version, order))
     event = dtype_of(c.Struct(*declaration.event_struct(order).subcons[:2]))
     i4 = declaration.PRIMITIVES[order].i4.sizeof()
+    offsets = {
+        f"{record}_{name}": int(offset)
+        for record, dtype in (("seb", seb), ("message", message), ("event", event))
+        for name, (_, offset, *_) in (dtype.fields or {}).items()
+    }
     kernel = KernelLayout(
         swap=not event["r_time"].isnative,
-        seb_head=seb.itemsize,
-        seb_seqno=_offset(seb, "seqno"),
-        seb_source=_offset(seb, "src_pe"),
-        seb_number=_offset(seb, "msg_id"),
-        seb_recv=_offset(seb, "recv_time"),
-        seb_effective=_offset(seb, "eff_recv_time"),
-        seb_start=_offset(seb, "start_time"),
-        seb_exec=_offset(seb, "exec_time"),
-        seb_end=_offset(seb, "end_time"),
-        seb_name=_offset(seb, "name"),
+        seb_bytes=seb.itemsize,
         name_bytes=declaration.NAME_BYTES,
         count_bytes=i4,
-        message=message.itemsize,
-        message_number=_offset(message, "msg_id"),
-        message_node=_offset(message, "dst_node"),
-        message_send=_offset(message, "send_time"),
-        message_recv=_offset(message, "recv_time"),
-        message_worker=_offset(message, "tid"),
-        message_size=_offset(message, "size"),
-        event_head=event.itemsize,
-        event_time=_offset(event, "r_time"),
-        event_index=i4,
-        dependency=i4,
+        message_bytes=message.itemsize,
+        event_bytes=event.itemsize,
+        index_bytes=i4,
+        dependency_bytes=i4,
+        **{name: offset for name, offset in offsets.items() if name in KernelLayout._fields},
     )
     return Layout(log_version, order, seb, message, event, kernel)
-
-
-def _offset(dtype: np.dtype[Any], name: str) -> int:
-    fields = dtype.fields
-    if fields is None:
-        raise TypeError(f"{dtype} has no fields")
-    return int(fields[name][1])

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import construct
 import numpy as np
 
-from rewritelog.errors import DamagedLogError, Place, UsageError
+from rewritelog.errors import DamagedLogError, Location, UsageError
 from rewritelog.format import Layout, layout
 from rewritelog.format.declaration import (
     LOG_VERSIONS,
@@ -235,7 +235,7 @@ class _Reader:
         return self._damage(at, kind.field, kind.problem.format(value))
 
     def _damage(self, at: int, field: str, problem: str) -> DamagedLogError:
-        return DamagedLogError(Place(self._path, at, self._pe, self._seb, field), problem)
+        return DamagedLogError(Location(self._path, at, self._pe, self._seb, field), problem)
 
 
 def _field_of(error: construct.ConstructError) -> str:

@@ -43,8 +43,8 @@ def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return whether the event at `at` is a bracket's start mark, its end mark, or none."""
     if buf[at] == 1:
         return NO_MARK
-    length = load_i4(buf, at + lay.event_head, lay.swap)
-    text = at + lay.event_head + lay.count_bytes
+    length = load_i4(buf, at + lay.event_bytes, lay.swap)
+    text = at + lay.event_bytes + lay.count_bytes
     if begins_with(buf, text, length, START_TEXT):
         return START_MARK
     if begins_with(buf, text, length, END_TEXT):
@@ -56,9 +56,9 @@ def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
 def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return where the event after the one at `at` begins; the walk has checked both."""
     if buf[at] == 1:
-        return at + lay.event_head + lay.event_index
-    text = at + lay.event_head + lay.count_bytes
-    return text + load_i4(buf, at + lay.event_head, lay.swap)
+        return at + lay.event_bytes + lay.index_bytes
+    text = at + lay.event_bytes + lay.count_bytes
+    return text + load_i4(buf, at + lay.event_bytes, lay.swap)
 
 
 @inner
@@ -94,7 +94,7 @@ def find_brackets(
     for _ in range(count):
         mark = mark_at(buf, place, lay)
         if mark != NO_MARK:
-            time = load_f8(buf, place + lay.event_time, lay.swap)
+            time = load_f8(buf, place + lay.event_r_time, lay.swap)
             if not pairs_up(mark, bounds, time, table[OLD, bounds - 1], duration + reach):
                 return IRREGULAR
             table[OLD, bounds] = min(time, duration)

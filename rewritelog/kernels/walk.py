@@ -117,22 +117,22 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
     count = load_i4(buf, at, lay.swap)
     if count < 0:
         return blame(fault, EVENT_COUNT_NEGATIVE, at, count)
-    if count * (lay.event_head + lay.event_index) > end - at - lay.count_bytes:
+    if count * (lay.event_bytes + lay.index_bytes) > end - at - lay.count_bytes:
         return blame(fault, EVENTS_CUT, at, count)
     place = at + lay.count_bytes
     for _ in range(count):
-        if place + lay.event_head + lay.count_bytes > end:
+        if place + lay.event_bytes + lay.count_bytes > end:
             return blame(fault, EVENTS_CUT, at, count)
         kind = int(buf[place])
         if kind == 1:
-            place += lay.event_head + lay.event_index
+            place += lay.event_bytes + lay.index_bytes
         elif kind in (2, 3):
-            length = load_i4(buf, place + lay.event_head, lay.swap)
+            length = load_i4(buf, place + lay.event_bytes, lay.swap)
             if length < 0:
-                return blame(fault, TEXT_NEGATIVE, place + lay.event_head, length)
-            if length > end - place - lay.event_head - lay.count_bytes:
-                return blame(fault, TEXT_CUT, place + lay.event_head, length)
-            place += lay.event_head + lay.count_bytes + length
+                return blame(fault, TEXT_NEGATIVE, place + lay.event_bytes, length)
+            if length > end - place - lay.event_bytes - lay.count_bytes:
+                return blame(fault, TEXT_CUT, place + lay.event_bytes, length)
+            place += lay.event_bytes + lay.count_bytes + length
         else:
             return blame(fault, EVENT_TYPE, place, kind - 256 if kind > 127 else kind)
     return place
@@ -164,9 +164,11 @@ def seb_parts(
 
     The last is −1 where the SEB is damaged or goes on beyond `end`; `fault` says why.
     """
-    if at + lay.seb_head + lay.count_bytes > end:
+    if at + lay.seb_bytes + lay.count_bytes > end:
         return 0, 0, blame(fault, SEB_CUT, at, 0)
-    events = skip_list(buf, at + lay.seb_head, end, lay.message, lay, fault, MESSAGE_COUNT_NEGATIVE)
+    events = skip_list(
+        buf, at + lay.seb_bytes, end, lay.message_bytes, lay, fault, MESSAGE_COUNT_NEGATIVE
+    )
     if events < 0:
         return 0, 0, -1
     if events + lay.count_bytes > end:
@@ -174,13 +176,13 @@ def seb_parts(
     backward = skip_events(buf, events, end, lay, fault)
     if backward < 0:
         return 0, 0, -1
-    forward = skip_list(buf, backward, end, lay.dependency, lay, fault, BACKWARD_NEGATIVE)
+    forward = skip_list(buf, backward, end, lay.dependency_bytes, lay, fault, BACKWARD_NEGATIVE)
     if forward < 0:
         return 0, 0, -1
     return (
         events,
         backward,
-        skip_list(buf, forward, end, lay.dependency, lay, fault, FORWARD_NEGATIVE),
+        skip_list(buf, forward, end, lay.dependency_bytes, lay, fault, FORWARD_NEGATIVE),
     )
 
 
@@ -208,7 +210,7 @@ def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout, fault: I
     Shapes: `starts` and `ends`, (timelines,), where each timeline's count stands and it ends.
     """
     counts = np.zeros(len(starts), dtype=np.int64)
-    smallest = lay.seb_head + 4 * lay.count_bytes
+    smallest = lay.seb_bytes + 4 * lay.count_bytes
     for piece in range(len(starts)):
         fault[FAULT_PIECE] = piece
         room = ends[piece] - starts[piece] - lay.count_bytes
@@ -244,11 +246,11 @@ def tally(
                 fault[FAULT_SEB] = seb
                 return totals
             links = load_i4(buf, backward, lay.swap)
-            totals[piece, 0] += load_i4(buf, at + lay.seb_head, lay.swap)
+            totals[piece, 0] += load_i4(buf, at + lay.seb_bytes, lay.swap)
             totals[piece, 1] += load_i4(buf, events, lay.swap)
             totals[piece, 2] += links
             totals[piece, 3] += load_i4(
-                buf, backward + lay.count_bytes + links * lay.dependency, lay.swap
+                buf, backward + lay.count_bytes + links * lay.dependency_bytes, lay.swap
             )
             at = following
         if at != ends[piece]:
@@ -283,29 +285,31 @@ def locate(
     for seb in range(count):
         events_at, backward_at, following = seb_parts(buf, at, end, lay, fault)
         sebs[seb, 0] = at
-        sebs[seb, 1] = load_i4(buf, at + lay.seb_head, lay.swap)
+        sebs[seb, 1] = load_i4(buf, at + lay.seb_bytes, lay.swap)
         for k in range(sebs[seb, 1]):
             messages[m, 0], messages[m, 1] = seb, k
-            messages[m, 2] = at + lay.seb_head + lay.count_bytes + k * lay.message
+            messages[m, 2] = at + lay.seb_bytes + lay.count_bytes + k * lay.message_bytes
             m += 1
         sebs[seb, 2] = load_i4(buf, events_at, lay.swap)
         place = events_at + lay.count_bytes
         for k in range(sebs[seb, 2]):
             events[e, 0], events[e, 1], events[e, 2] = seb, k, place
             e += 1
-            place += lay.event_head + lay.count_bytes
-            if buf[place - lay.event_head - lay.count_bytes] != 1:
+            place += lay.event_bytes + lay.count_bytes
+            if buf[place - lay.event_bytes - lay.count_bytes] != 1:
                 place += load_i4(buf, place - lay.count_bytes, lay.swap)
         sebs[seb, 3] = load_i4(buf, backward_at, lay.swap)
         place = backward_at + lay.count_bytes
         for k in range(sebs[seb, 3]):
             backward[b, 0] = seb
-            backward[b, 1] = load_i4(buf, place + k * lay.dependency, lay.swap)
+            backward[b, 1] = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
             b += 1
-        place += sebs[seb, 3] * lay.dependency
+        place += sebs[seb, 3] * lay.dependency_bytes
         sebs[seb, 4] = load_i4(buf, place, lay.swap)
         for k in range(sebs[seb, 4]):
             forward[f, 0] = seb
-            forward[f, 1] = load_i4(buf, place + lay.count_bytes + k * lay.dependency, lay.swap)
+            forward[f, 1] = load_i4(
+                buf, place + lay.count_bytes + k * lay.dependency_bytes, lay.swap
+            )
             f += 1
         at = following

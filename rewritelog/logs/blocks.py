@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import Layout
 from rewritelog.format.declaration import PRIMITIVES
 from rewritelog.kernels import walk
@@ -149,7 +149,7 @@ def check_size(source: InputFile, file: TimelineFile) -> None:
     """Raise `DamagedLogError` where a file is not as long any more as when its head was read."""
     if source.size_bytes != file.size_bytes:
         problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
-        raise DamagedLogError(Place(file.path), problem)
+        raise DamagedLogError(Location(file.path), problem)
 
 
 def _load_whole(
@@ -194,7 +194,7 @@ def _load_parts(
         last = seb + sebs == total
         if last and begin + used != whole.end:
             left = whole.end - begin - used
-            place = Place(file.path, begin + used, int(pe[0]), total, "count")
+            place = Location(file.path, begin + used, int(pe[0]), total, "count")
             raise DamagedLogError(place, walk.FAULTS[walk.BYTES_LEFT_OVER].problem.format(left))
         cut = Cut(seb, sebs, last)
         part = Block(file.index, begin, begin + used, whole.first_timeline, 1, cut)
@@ -216,7 +216,7 @@ def oversized(file: TimelineFile, offset: int, pe: int, seb: int) -> DamagedLogE
     """Return the error of a SEB that is larger than any should be."""
     most = bytes_text(MOST_SEB_BYTES)
     problem = f"the SEB goes on for more than {most}, which is taken for damage"
-    return DamagedLogError(Place(file.path, offset, pe, seb), problem)
+    return DamagedLogError(Location(file.path, offset, pe, seb), problem)
 
 
 def fault_kind(fault: NDArray[np.int64]) -> walk.FaultKind:
@@ -241,5 +241,5 @@ def raise_fault(
     kind = fault_kind(fault)
     piece = int(fault[walk.FAULT_PIECE])
     seb = None if firsts is None else int(fault[walk.FAULT_SEB] + firsts[piece])
-    place = Place(file.path, base + int(fault[walk.FAULT_AT]), int(pes[piece]), seb, kind.field)
+    place = Location(file.path, base + int(fault[walk.FAULT_AT]), int(pes[piece]), seb, kind.field)
     raise DamagedLogError(place, kind.problem.format(int(fault[walk.FAULT_VALUE])))

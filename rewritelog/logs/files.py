@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from rewritelog.arrays import Bytes
-from rewritelog.errors import DamagedLogError, Place, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """No pipe without a writer is waited for, and no terminal becomes that of this process."""
@@ -65,7 +65,7 @@ class InputFile(OpenFile):
             except OSError as error:
                 raise RewriteLogError(f"{self.path}: cannot be read: {error.strerror}") from error
             if got == 0:
-                place = Place(self.path, offset + done)
+                place = Location(self.path, offset + done)
                 raise DamagedLogError(place, f"the file ends {len(view) - done} bytes too early")
             done += got
 
@@ -73,7 +73,7 @@ class InputFile(OpenFile):
         """Return `length` bytes from `offset`; raise where the file has not as many."""
         if length > self.size_bytes - offset:
             missing = length - max(0, self.size_bytes - offset)
-            place = Place(self.path, self.size_bytes)
+            place = Location(self.path, self.size_bytes)
             raise DamagedLogError(place, f"the file ends {missing} bytes too early")
         buffer = np.empty(length, dtype=np.uint8)
         self.read_into(buffer, offset)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import construct
 
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import ByteOrder
 from rewritelog.format.declaration import (
     LOG_VERSIONS,
@@ -60,25 +60,25 @@ def byte_order(head: bytes, path: Path) -> tuple[ByteOrder, int]:
     Raise `DamagedLogError` that names the field for a header that nobody has written.
     """
     if len(head) < MACHINE_HEADER_BYTES:
-        raise DamagedLogError(Place(path, len(head)), "the machine header is cut off")
+        raise DamagedLogError(Location(path, len(head)), "the machine header is cut off")
     if head[: len(MAGIC)] != MAGIC:
-        place = Place(path, 0, field="magic")
+        place = Location(path, 0, field="magic")
         raise DamagedLogError(place, f"not a bgTrace file: it begins with {head[:4].hex(' ')}")
     try:
         header = MachineHeader.parse(head[:MACHINE_HEADER_BYTES])
     except construct.ConstructError as error:
-        place = Place(path, len(MAGIC), field="header version")
+        place = Location(path, len(MAGIC), field="header version")
         raise DamagedLogError(place, f"version {head[4]} is unknown, only 0 and 1 are") from error
     sizes = header.sizes
     for name, wanted in _REQUIRED_SIZES.items():
         if sizes[name] != wanted:
-            place = Place(path, field=name.replace("_", " "))
+            place = Location(path, field=name.replace("_", " "))
             raise DamagedLogError(place, f"{sizes[name]} bytes; every known log has {wanted}")
     if sizes.integer_format not in _ORDERS:
-        place = Place(path, field="integer format")
+        place = Location(path, field="integer format")
         raise DamagedLogError(place, f"{sizes.integer_format} is neither 0 (big) nor 1 (little)")
     if sizes.float_format != sizes.integer_format:
-        place = Place(path, field="float format")
+        place = Location(path, field="float format")
         raise DamagedLogError(place, "floats are in another byte order than integers")
     return _ORDERS[sizes.integer_format], header.header_version
 
@@ -103,7 +103,7 @@ def parse_summary(path: Path) -> Summary:
     order, header_version = byte_order(head, path)
     if length not in _LENGTHS:
         raise DamagedLogError(
-            Place(path, min(length, max(_LENGTHS))),
+            Location(path, min(length, max(_LENGTHS))),
             f"a summary has 52, 56 or 60 bytes, and this file has {length}",
         )
     parsed = summary_struct(order).parse(head)
@@ -127,16 +127,16 @@ def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
     for name in ("total_pes", "x", "y", "z", "num_wth", "files"):
         value = getattr(summary, name)
         if value < 1:
-            yield DamagedLogError(Place(path, field=name), f"{value} cannot be")
+            yield DamagedLogError(Location(path, field=name), f"{value} cannot be")
     if summary.total_pes != summary.nodes * summary.num_wth:
         shape = f"{summary.x} × {summary.y} × {summary.z} nodes × {summary.num_wth} worker threads"
         yield DamagedLogError(
-            Place(path, field="total PEs"),
+            Location(path, field="total PEs"),
             f"{summary.total_pes} PEs, but {shape} are {summary.nodes * summary.num_wth}",
         )
     if summary.log_version not in LOG_VERSIONS:
         yield DamagedLogError(
-            Place(path, 52, field="log version"),
+            Location(path, 52, field="log version"),
             f"version {summary.log_version} is unknown; {LOG_VERSIONS[0]} to "
             f"{LOG_VERSIONS[-1]} are known",
         )

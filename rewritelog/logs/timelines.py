@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format.declaration import MACHINE_HEADER_BYTES, PRIMITIVES
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, byte_order
@@ -59,14 +59,14 @@ def read_timeline_file(path: Path, index: int, summary: Summary) -> TimelineFile
         order, _ = byte_order(head, path)
         if order != summary.order:
             raise DamagedLogError(
-                Place(path, field="integer format"),
+                Location(path, field="integer format"),
                 f"{order}-endian, but the summary is {summary.order}-endian",
             )
         number = np.dtype("<u4" if order == "little" else ">u4")
         count = int(file.read(MACHINE_HEADER_BYTES, number.itemsize).view(number)[0])
         if count != pe_count_of_file(summary, index):
             raise DamagedLogError(
-                Place(path, MACHINE_HEADER_BYTES, field="number of timelines"),
+                Location(path, MACHINE_HEADER_BYTES, field="number of timelines"),
                 f"{count} timelines, but the summary puts {pe_count_of_file(summary, index)} PEs "
                 "into this file",
             )
@@ -89,7 +89,7 @@ def true_borders(
     if len(offsets) == 0:
         if size_bytes != first:
             problem = f"{size_bytes - first} bytes after the last timeline"
-            raise DamagedLogError(Place(path, first), problem)
+            raise DamagedLogError(Location(path, first), problem)
         return np.array([first], dtype=np.int64)
     steps = np.diff(offsets) % _WRAP
     borders = np.concatenate([[first], first + np.cumsum(steps), [size_bytes]]).astype(np.int64)
@@ -102,7 +102,7 @@ def true_borders(
         stray = int(np.argmax(wrong))
         at = first - _COUNT_BYTES * (len(offsets) - stray)
         raise DamagedLogError(
-            Place(path, at, int(pes[stray]), field="offset"),
+            Location(path, at, int(pes[stray]), field="offset"),
             f"{offsets[stray]} is no place of a timeline: they stand one after the other from "
             f"byte {first} to the file's end at {size_bytes}",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.errors import DamagedLogError, Place
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_records
@@ -111,7 +111,7 @@ def _seb_counts(logs: LogSet) -> Ints:
             for pe, at in zip(timelines.pes, timelines.borders[:-1].tolist(), strict=True):
                 counts[pe] = file.read(at, number.itemsize).view(number)[0]
                 if counts[pe] < 0:
-                    place = Place(timelines.path, at, pe=int(pe), field="count")
+                    place = Location(timelines.path, at, pe=int(pe), field="count")
                     raise DamagedLogError(place, f"{counts[pe]} SEBs")
     return counts
 

@@ -267,10 +267,10 @@ def _event_places(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
     """Return where the times of a SEB's events stand in its bytes; 0 where it has none."""
     sizes = lay.kernel
     places = [0, 0]
-    at = sizes.seb_head + 2 * sizes.count_bytes + messages * sizes.message
+    at = sizes.seb_bytes + 2 * sizes.count_bytes + messages * sizes.message_bytes
     for k, (_, text) in enumerate(_events(slot)):
-        places[k] = at + sizes.event_time
-        at += sizes.event_head + sizes.count_bytes + len(text)
+        places[k] = at + sizes.event_r_time
+        at += sizes.event_bytes + sizes.count_bytes + len(text)
     return places[0], places[1]
 
 
@@ -312,7 +312,7 @@ def kernel_fields(options: SynthOptions) -> kernels.Fields:
 
     return kernels.Fields(
         swap=lay.kernel.swap, big=options.order == "big",
-        messages=lay.kernel.seb_head + lay.kernel.count_bytes, message=lay.kernel.message,
+        messages=lay.kernel.seb_bytes + lay.kernel.count_bytes, message=lay.kernel.message_bytes,
         seqno=seb("seqno"), src_pe=seb("src_pe"), msg_id=seb("msg_id"), recv=seb("recv_time"),
         effective=seb("eff_recv_time"), start=seb("start_time"), exec=seb("exec_time"),
         end=seb("end_time"), message_id=message("msg_id"), message_node=message("dst_node"),

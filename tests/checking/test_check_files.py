@@ -82,7 +82,7 @@ def test_a_damaged_timeline_is_left_and_the_next_is_checked(
     report = check(logs, block_bytes=block_bytes)
     assert report.findings.counts == {rule: 1, "exec-time": 1}
     assert said in shown(report, rule)
-    found = report.findings.shown[rule][0].place
+    found = report.findings.shown[rule][0].location
     assert (found.offset_bytes, found.pe, found.seb) == (place, 1, 0)
     assert report.sebs == 6
     assert "not-sent" in report.not_checked[0]
@@ -178,7 +178,7 @@ def test_an_offset_that_points_elsewhere(which: int, stray: int, logs: Path) -> 
     overwrite(logs / "bgTrace0", 20 + 4 * which, i4(stray))
     report = check(logs)
     assert report.findings.counts["offset"] == 1
-    found = report.findings.shown["offset"][0].place
+    found = report.findings.shown["offset"][0].location
     assert (found.pe, found.offset_bytes) == (which, 20 + 4 * which)
     assert report.sebs == 6
     assert ("exec-time" in report.findings.counts) == (which != 3)

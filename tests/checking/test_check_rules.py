@@ -139,10 +139,10 @@ def test_a_broken_rule_is_named_with_its_place(
     assert rule in report.findings.counts
     finding = report.findings.shown[rule][0]
     assert said in finding.message
-    assert finding.place.file == folder / "bgTrace0"
-    assert finding.place.pe == 1
+    assert finding.location.file == folder / "bgTrace0"
+    assert finding.location.pe == 1
     if rule != "dependencies-disagree" or block_bytes == BLOCKS[0]:
-        _offset_is_in_the_seb(folder, finding.place.seb, finding.place.offset_bytes)
+        _offset_is_in_the_seb(folder, finding.location.seb, finding.location.offset_bytes)
 
 
 def _two_timelines(changed: dict[str, Any]) -> list[list[dict[str, Any]]]:
@@ -255,7 +255,7 @@ class TestParams:
         (logs / "param.0").mkdir()
         report = check(logs, block_bytes=block_bytes)
         assert report.findings.counts == {"param-file": 1, "param-records": 3}
-        assert report.findings.shown["param-file"][0].place.file == logs / "param.0"
+        assert report.findings.shown["param-file"][0].location.file == logs / "param.0"
         assert report.records == 3
 
     def test_another_folder(self, logs: Path, tmp_path: Path) -> None:
@@ -400,6 +400,6 @@ def test_cycles_of_many_timelines_and_one_whose_end_is_not_known(tmp_path: Path)
     report = check(folder)
     assert report.findings.counts["offset"] == 1
     assert report.findings.counts["dependency-cycle"] == 2
-    places = [finding.place for finding in report.findings.shown["dependency-cycle"]]
+    places = [finding.location for finding in report.findings.shown["dependency-cycle"]]
     assert [(place.pe, place.seb) for place in places] == [(0, 1), (2, 1)]
     assert [place.offset_bytes for place in places] == [begins[0, 1], begins[2, 1]]

@@ -352,7 +352,7 @@ def test_damage_on_either_side_is_named(which: int, block_bytes: int, tmp_path: 
         path.write_bytes(whole[:length])
         with pytest.raises(DamagedLogError) as error:
             compared(*folders, block_bytes=block_bytes)
-        assert error.value.place.file == path
+        assert error.value.location.file == path
 
 
 def test_bytes_after_the_last_seb_are_damage(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def outcome(folder: Path, read: Any) -> tuple[Any, ...] | None:
     try:
         read(open_logs(folder))
     except DamagedLogError as error:
-        return (error.place.file, error.place.pe, error.place.offset_bytes, error.problem)
+        return (error.location.file, error.location.pe, error.location.offset_bytes, error.problem)
     return None
 
 
@@ -304,7 +304,7 @@ def test_damage_is_named_as_the_kernels_name_it(
     path.write_bytes(raw)
     with pytest.raises(DamagedLogError) as caught:
         dumped(open_logs(tmp_path))
-    place = caught.value.place
+    place = caught.value.location
     assert (place.file, place.offset_bytes, place.pe) == (path, place_at, 0)
     assert (place.seb, place.field) == (seb_index, field)
     slow, fast = outcome(tmp_path, dumped), outcome(tmp_path, tabled)
@@ -334,7 +334,7 @@ def test_log_cut_anywhere_is_damaged(tmp_path: Path) -> None:
         path.write_bytes(raw[:length])
         with pytest.raises(DamagedLogError) as caught:
             dumped(open_logs(tmp_path))
-        place = caught.value.place
+        place = caught.value.location
         assert place.pe == 0
         assert place.field
         assert 24 <= (place.offset_bytes or 0) <= length
@@ -351,9 +351,9 @@ def test_field_in_which_a_seb_is_cut_is_named(tmp_path: Path) -> None:
     path.write_bytes(bytes(raw) + bytes(raw[28 : 28 + 60]))
     with pytest.raises(DamagedLogError) as caught:
         dumped(open_logs(tmp_path))
-    assert caught.value.place.seb == 2
-    assert caught.value.place.field == "end_time"
-    assert caught.value.place.offset_bytes == len(raw) + 56
+    assert caught.value.location.seb == 2
+    assert caught.value.location.field == "end_time"
+    assert caught.value.location.offset_bytes == len(raw) + 56
 
 
 def test_any_changed_byte_is_read_or_refused_as_the_kernels_do(tmp_path: Path) -> None:

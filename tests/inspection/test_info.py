@@ -215,7 +215,7 @@ def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
 
 def test_a_damaged_seb_is_named(made: MadeLogs) -> None:
     logs = open_logs(made.folder)
-    at = int(logs.sebs([3])[7]["offset"]) + logs.layout.kernel.seb_head
+    at = int(logs.sebs([3])[7]["offset"]) + logs.layout.kernel.seb_bytes
     made.put_at(3, at, b"\xff\xff\xff\xff")
     with pytest.raises(DamagedLogError, match=f"byte {at}, PE 3, SEB 7, field number of messages"):
         made.survey()

@@ -77,9 +77,9 @@ def test_counts_are_checked_against_the_bytes(
 ) -> None:
     overwrite(logs / "bgTrace0", offset, data)
     error = refused(logs)
-    assert error.place.file == logs / "bgTrace0"
-    assert (error.place.offset_bytes, error.place.pe, error.place.seb) == (offset, 0, 0)
-    assert error.place.field == field
+    assert error.location.file == logs / "bgTrace0"
+    assert (error.location.offset_bytes, error.location.pe, error.location.seb) == (offset, 0, 0)
+    assert error.location.field == field
     assert problem in str(error)
 
 
@@ -87,7 +87,11 @@ def test_counts_are_checked_against_the_bytes(
 def test_a_timeline_that_claims_too_many_sebs(count: int, logs: Path) -> None:
     overwrite(logs / "bgTrace0", HEAD, i4(count))
     error = refused(logs)
-    assert (error.place.offset_bytes, error.place.pe, error.place.field) == (HEAD, 0, "count")
+    assert (error.location.offset_bytes, error.location.pe, error.location.field) == (
+        HEAD,
+        0,
+        "count",
+    )
 
 
 def test_a_timeline_that_ends_before_the_next_begins(logs: Path) -> None:

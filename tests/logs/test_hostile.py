@@ -248,7 +248,7 @@ def test_odd_times(field: str, time: float, tmp_path: Path) -> None:
     if problem is None:
         check_rewritten(folder, out)
     else:
-        assert (problem.place.pe, problem.place.seb) == (0, 1)
+        assert (problem.location.pe, problem.location.seb) == (0, 1)
         assert not out.exists()
 
 

@@ -59,11 +59,11 @@ def check_times(
     buf: Bytes, at: int, lay: KernelLayout, piece: int, seb: int, found: Found
 ) -> tuple[float, float]:
     """Check a SEB's own times; return its start and its end."""
-    start = load_f8(buf, at + lay.seb_start, lay.swap)
-    end = load_f8(buf, at + lay.seb_end, lay.swap)
-    executed = load_f8(buf, at + lay.seb_exec, lay.swap)
-    received = load_f8(buf, at + lay.seb_recv, lay.swap)
-    effective = load_f8(buf, at + lay.seb_effective, lay.swap)
+    start = load_f8(buf, at + lay.seb_start_time, lay.swap)
+    end = load_f8(buf, at + lay.seb_end_time, lay.swap)
+    executed = load_f8(buf, at + lay.seb_exec_time, lay.swap)
+    received = load_f8(buf, at + lay.seb_recv_time, lay.swap)
+    effective = load_f8(buf, at + lay.seb_eff_recv_time, lay.swap)
     if not (
         np.isfinite(start) and np.isfinite(end) and np.isfinite(executed)
         and np.isfinite(received) and np.isfinite(effective)
@@ -82,8 +82,8 @@ def check_cause(
     """Check what a SEB says of itself and of what starts it; note the message that it awaits."""
     if load_i4(buf, at + lay.seb_seqno, lay.swap) != seb:
         note(found, _SEQNO, piece, seb, at, SEB_ITSELF)
-    source = load_i4(buf, at + lay.seb_source, lay.swap)
-    number = load_i4(buf, at + lay.seb_number, lay.swap)
+    source = load_i4(buf, at + lay.seb_src_pe, lay.swap)
+    number = load_i4(buf, at + lay.seb_msg_id, lay.swap)
     if number >= 0:
         if depends:
             note(found, _TWO_CAUSES, piece, seb, at, SEB_ITSELF)
@@ -94,7 +94,7 @@ def check_cause(
     else:
         if number < -1 or source != -1:
             note(found, _STARTING_MESSAGE, piece, seb, at, SEB_ITSELF)
-        if not depends and load_f8(buf, at + lay.seb_recv, lay.swap) == -1.0:
+        if not depends and load_f8(buf, at + lay.seb_recv_time, lay.swap) == -1.0:
             note(found, _FLOATING, piece, seb, at, SEB_ITSELF)
 
 
@@ -117,9 +117,9 @@ def check_messages(
 ) -> None:  # fmt: skip
     """Check the messages counted at `at`; note that they were sent."""
     for k in range(load_i4(buf, at, lay.swap)):
-        place = at + lay.count_bytes + k * lay.message
-        sent = load_f8(buf, place + lay.message_send, lay.swap)
-        received = load_f8(buf, place + lay.message_recv, lay.swap)
+        place = at + lay.count_bytes + k * lay.message_bytes
+        sent = load_f8(buf, place + lay.message_send_time, lay.swap)
+        received = load_f8(buf, place + lay.message_recv_time, lay.swap)
         if not (np.isfinite(sent) and np.isfinite(received)):
             note(found, _NOT_FINITE, piece, seb, place, k)
         if received < sent:
@@ -128,10 +128,10 @@ def check_messages(
             note(found, _SEND_OUTSIDE, piece, seb, place, k)
         if load_i4(buf, place + lay.message_size, lay.swap) < 0:
             note(found, _MESSAGE_SIZE, piece, seb, place, k)
-        node = load_i4(buf, place + lay.message_node, lay.swap)
-        if not exists(node, load_i2(buf, place + lay.message_worker, lay.swap), machine):
+        node = load_i4(buf, place + lay.message_dst_node, lay.swap)
+        if not exists(node, load_i2(buf, place + lay.message_tid, lay.swap), machine):
             note(found, _MESSAGE_TARGET, piece, seb, place, k)
-        number = load_i4(buf, place + lay.message_number, lay.swap)
+        number = load_i4(buf, place + lay.message_msg_id, lay.swap)
         if number <= last[0]:
             note(found, _MESSAGE_NUMBER, piece, seb, place, k)
         last[0] = number
@@ -152,7 +152,7 @@ def check_events(
     bounds, before, regular = 1, 0.0, True
     place = at + lay.count_bytes
     for k in range(load_i4(buf, at, lay.swap)):
-        time = load_f8(buf, place + lay.event_time, lay.swap)
+        time = load_f8(buf, place + lay.event_r_time, lay.swap)
         if not np.isfinite(time):
             note(found, _NOT_FINITE, piece, seb, place, OTHER - k)
         elif time < 0.0 or time > latest:
@@ -178,14 +178,14 @@ def check_backward(
     count = load_i4(buf, at, lay.swap)
     place = at + lay.count_bytes
     for k in range(count):
-        other = load_i4(buf, place + k * lay.dependency, lay.swap)
+        other = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
         if other < 0 or other >= seb:
-            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency, k)
+            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency_bytes, k)
         if 0 <= other < total:
             found.disordered[piece] |= other >= seb
             found.waits[piece] += 1
             trail.links[other >> trail.shift] -= mix(other, seb, trail.key)
-    return place + count * lay.dependency
+    return place + count * lay.dependency_bytes
 
 
 @inner
@@ -197,9 +197,9 @@ def check_forward(
     place = at + lay.count_bytes
     links = np.uint64(0)
     for k in range(load_i4(buf, at, lay.swap)):
-        other = load_i4(buf, place + k * lay.dependency, lay.swap)
+        other = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
         if other <= seb or other >= total:
-            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency, OTHER - k)
+            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency_bytes, OTHER - k)
         if 0 <= other < total:
             links += mix(seb, other, trail.key)
     trail.links[seb >> trail.shift] += links
@@ -216,7 +216,18 @@ def check_seb(
     depends = load_i4(buf, backward, lay.swap) > 0
     check_cause(buf, at, depends, lay, machine, mail, piece, seb, found)
     check_messages(
-        buf, at + lay.seb_head, lay, machine, start, end, pe, mail, trail.number, piece, seb, found
+        buf,
+        at + lay.seb_bytes,
+        lay,
+        machine,
+        start,
+        end,
+        pe,
+        mail,
+        trail.number,
+        piece,
+        seb,
+        found,
     )
     brackets = check_events(buf, events, lay, start, end, piece, seb, found)
     if records >= 0 and brackets not in (IRREGULAR, records):
@@ -300,8 +311,8 @@ def find_not_sent(
             _, _, following = seb_parts(buf, at, lines.pieces.ends[piece], lay, fault)
             if following < 0:
                 break
-            source = load_i4(buf, at + lay.seb_source, lay.swap)
-            number = load_i4(buf, at + lay.seb_number, lay.swap)
+            source = load_i4(buf, at + lay.seb_src_pe, lay.swap)
+            number = load_i4(buf, at + lay.seb_msg_id, lay.swap)
             if (
                 number >= 0
                 and 0 <= source < machine.pes
@@ -328,7 +339,7 @@ def find_waits(
             _, backward, following = seb_parts(buf, at, pieces.ends[piece], lay, fault)
             offsets[base + seb] = at
             for k in range(load_i4(buf, backward, lay.swap)):
-                place = backward + lay.count_bytes + k * lay.dependency
+                place = backward + lay.count_bytes + k * lay.dependency_bytes
                 other = load_i4(buf, place, lay.swap)
                 if 0 <= other < count and rows < len(waits):
                     waits[rows, 0], waits[rows, 1] = base + seb, base + other

@@ -128,10 +128,15 @@ def move_events(
     end = move(source, at, target, to, lay.count_bytes, width4)
     place = at + lay.count_bytes
     for _ in range(load_i4(source, at, lay.swap)):
-        after = place + lay.event_head
-        end = move(source, place, target, end, lay.event_time, 1)
+        after = place + lay.event_bytes
+        end = move(source, place, target, end, lay.event_r_time, 1)
         end = move(
-            source, place + lay.event_time, target, end, lay.event_head - lay.event_time, width8
+            source,
+            place + lay.event_r_time,
+            target,
+            end,
+            lay.event_bytes - lay.event_r_time,
+            width8,
         )
         end = move(source, after, target, end, lay.count_bytes, width4)
         length = 0 if source[place] == 1 else load_i4(source, after, lay.swap)
@@ -161,7 +166,7 @@ def move_seb(
     """
     width4, width8 = (4, 8) if reverse else (1, 1)
     end = move(source, at, target, to, lay.count_bytes, width4)
-    for place in range(at + lay.count_bytes, events, lay.message):
+    for place in range(at + lay.count_bytes, events, lay.message_bytes):
         move_record(source, place, target, end, message_moves, message_template)
         end += message_size
     if not reverse:
@@ -203,14 +208,14 @@ def convert(
                 piece, seb,
             )  # fmt: skip
             if len(messages.rules) > 0:
-                for place in range(at + lay.seb_head + lay.count_bytes, events, lay.message):
+                for place in range(at + lay.seb_bytes + lay.count_bytes, events, lay.message_bytes):
                     count_losses(
                         source, place, messages.rules, messages.defaults, message_losses.counts,
                         message_losses.firsts, piece, seb,
                     )  # fmt: skip
             move_record(source, at, target, to, sebs.moves, sebs.template)
             to = move_seb(
-                source, at + lay.seb_head, events, following, target, to + sebs.size, lay, reverse,
+                source, at + lay.seb_bytes, events, following, target, to + sebs.size, lay, reverse,
                 messages.size, messages.moves, messages.template,
             )  # fmt: skip
             at = following

@@ -122,15 +122,15 @@ def count_side(
     lay = side.lay
     links = load_i4(side.buf, backward, lay.swap)
     found.figures[which, _SEBS] += 1
-    found.figures[which, _MESSAGES] += load_i4(side.buf, at + lay.seb_head, lay.swap)
+    found.figures[which, _MESSAGES] += load_i4(side.buf, at + lay.seb_bytes, lay.swap)
     found.figures[which, _EVENTS] += load_i4(side.buf, events, lay.swap)
     found.figures[which, _BACKWARD] += links
     found.figures[which, _FORWARD] += load_i4(
-        side.buf, backward + lay.count_bytes + links * lay.dependency, lay.swap
+        side.buf, backward + lay.count_bytes + links * lay.dependency_bytes, lay.swap
     )
     found.by_name.counts[name, which] += 1
-    start = load_f8(side.buf, at + lay.seb_start, lay.swap)
-    end = load_f8(side.buf, at + lay.seb_end, lay.swap)
+    start = load_f8(side.buf, at + lay.seb_start_time, lay.swap)
+    end = load_f8(side.buf, at + lay.seb_end_time, lay.swap)
     closed = np.isfinite(start) and np.isfinite(end) and end >= start
     if closed:
         add_to(found.by_name.seconds, name, 2 * which, end - start)

@@ -141,8 +141,8 @@ def compare_list(
     same = count == load_i4(b, bt, right.swap)
     k = 0
     while same and k < count:
-        here = load_i4(a, at + left.count_bytes + k * left.dependency, left.swap)
-        there = load_i4(b, bt + right.count_bytes + k * right.dependency, right.swap)
+        here = load_i4(a, at + left.count_bytes + k * left.dependency_bytes, left.swap)
+        there = load_i4(b, bt + right.count_bytes + k * right.dependency_bytes, right.swap)
         same = here == there
         k += 1
     if not same:
@@ -155,15 +155,15 @@ def note_shift(
     start_b: float, found: Found,
 ) -> None:  # fmt: skip
     """Count whether a message moved within its SEB, and whether it is under way for longer."""
-    sent_a = load_f8(a, at + left.message_send, left.swap)
-    sent_b = load_f8(b, bt + right.message_send, right.swap)
+    sent_a = load_f8(a, at + left.message_send_time, left.swap)
+    sent_b = load_f8(b, bt + right.message_send_time, right.swap)
     shift = (sent_b - start_b) - (sent_a - start_a)
     if shift < 0.0 or shift > 0.0:
         found.common[_MOVED] += 1
         found.shifts[LOWEST] = min(found.shifts[LOWEST], shift)
         found.shifts[HIGHEST] = max(found.shifts[HIGHEST], shift)
-    came_a = load_f8(a, at + left.message_recv, left.swap)
-    came_b = load_f8(b, bt + right.message_recv, right.swap)
+    came_a = load_f8(a, at + left.message_recv_time, left.swap)
+    came_b = load_f8(b, bt + right.message_recv_time, right.swap)
     largest = max(abs(sent_a), abs(sent_b), abs(came_a), abs(came_b))
     if abs((came_b - sent_b) - (came_a - sent_a)) > _ROUNDING * largest:
         found.common[_UNDER_WAY] += 1
@@ -180,10 +180,10 @@ def compare_messages(
         note(found, _F_MESSAGES, piece, seb, -1, at, bt)
     still = how.alike and start_a == start_b
     for k in range(min(count_a, count_b)):
-        here = at + left.count_bytes + k * left.message
-        there = bt + right.count_bytes + k * right.message
+        here = at + left.count_bytes + k * left.message_bytes
+        there = bt + right.count_bytes + k * right.message_bytes
         found.common[_MESSAGES] += 1
-        if still and same_bytes(a, here, b, there, left.message):
+        if still and same_bytes(a, here, b, there, left.message_bytes):
             continue
         compare_record(a, here, b, there, how, how.messages, found, piece, seb, k)
         note_shift(a, here, b, there, left, right, start_a, start_b, found)
@@ -212,14 +212,14 @@ def compare_events(
     here, there = at + left.count_bytes, bt + right.count_bytes
     for k in range(min(count_a, count_b)):
         found.common[_EVENTS] += 1
-        time_a, time_b = here + left.event_time, there + right.event_time
+        time_a, time_b = here + left.event_r_time, there + right.event_r_time
         if not same_number(a, time_a, b, time_b, 8, reverse):
             note(found, _F_EVENT_TIME, piece, seb, k, time_a, time_b)
-        after_a, after_b = here + left.event_head, there + right.event_head
+        after_a, after_b = here + left.event_bytes, there + right.event_bytes
         if a[here] != b[there]:
             note(found, _F_EVENT_TYPE, piece, seb, k, here, there)
         elif a[here] == 1:
-            if not same_number(a, after_a, b, after_b, left.event_index, reverse):
+            if not same_number(a, after_a, b, after_b, left.index_bytes, reverse):
                 note(found, _F_EVENT_INDEX, piece, seb, k, after_a, after_b)
         elif not compare_texts(a, after_a, b, after_b, left, right):
             note(found, _F_EVENT_TEXT, piece, seb, k, after_a, after_b)
@@ -234,14 +234,14 @@ def compare_seb(
 ) -> None:  # fmt: skip
     """Compare all that a SEB holds."""
     left, right = a.lay, b.lay
-    if not (how.alike and same_bytes(a.buf, at, b.buf, bt, left.seb_head)):
+    if not (how.alike and same_bytes(a.buf, at, b.buf, bt, left.seb_bytes)):
         compare_record(a.buf, at, b.buf, bt, how, how.sebs, found, piece, seb, -1)
         compare_names(
             a.buf, at + left.seb_name, b.buf, bt + right.seb_name, left.name_bytes, found, piece,
             seb,
         )  # fmt: skip
     compare_messages(
-        a.buf, at + left.seb_head, b.buf, bt + right.seb_head, left, right, how, start_a, start_b,
+        a.buf, at + left.seb_bytes, b.buf, bt + right.seb_bytes, left, right, how, start_a, start_b,
         found, piece, seb,
     )  # fmt: skip
     compare_events(
@@ -251,7 +251,7 @@ def compare_seb(
     links_a = load_i4(a.buf, parts_a[1], left.swap)
     links_b = load_i4(b.buf, parts_b[1], right.swap)
     compare_list(
-        a.buf, parts_a[1] + left.count_bytes + links_a * left.dependency,
-        b.buf, parts_b[1] + right.count_bytes + links_b * right.dependency,
+        a.buf, parts_a[1] + left.count_bytes + links_a * left.dependency_bytes,
+        b.buf, parts_b[1] + right.count_bytes + links_b * right.dependency_bytes,
         left, right, found, _F_FORWARD, piece, seb,
     )  # fmt: skip

@@ -126,9 +126,9 @@ def add_counts(
 ) -> None:
     """Add the numbers of what a SEB holds."""
     links = load_i4(buf, backward, lay.swap)
-    forward = backward + lay.count_bytes + links * lay.dependency
+    forward = backward + lay.count_bytes + links * lay.dependency_bytes
     figures[_SEBS] += 1
-    figures[_MESSAGES] += load_i4(buf, at + lay.seb_head, lay.swap)
+    figures[_MESSAGES] += load_i4(buf, at + lay.seb_bytes, lay.swap)
     figures[_EVENTS] += load_i4(buf, events, lay.swap)
     figures[_BACKWARD] += links
     figures[_FORWARD] += load_i4(buf, forward, lay.swap)
@@ -154,8 +154,8 @@ def survey_piece(
         )
         if name < 0:
             return NAMES_FULL
-        start = load_f8(buf, at + lay.seb_start, lay.swap)
-        end = load_f8(buf, at + lay.seb_end, lay.swap)
+        start = load_f8(buf, at + lay.seb_start_time, lay.swap)
+        end = load_f8(buf, at + lay.seb_end_time, lay.swap)
         found.counts[name] += 1
         add_counts(buf, at, events, backward, lay, found.figures)
         add_times(start, end, name, found.figures, found.span, found.seconds)

@@ -166,29 +166,29 @@ def patch_messages(
     A time of arrival that was none before may stay what it was.
     """
     for k in range(load_i4(buf, at, lay.swap)):
-        place = at + lay.count_bytes + k * lay.message
-        sent = load_f8(buf, place + lay.message_send, lay.swap)
+        place = at + lay.count_bytes + k * lay.message_bytes
+        sent = load_f8(buf, place + lay.message_send_time, lay.swap)
         if not np.isfinite(sent):
-            blame(fault, SEND_NOT_FINITE, place + lay.message_send, 0)
+            blame(fault, SEND_NOT_FINITE, place + lay.message_send_time, 0)
             return False
         if sent < start or sent > end:
             figures[_OUTSIDE] += 1
         moved = map_moment(sent, start, end, new_end, table, count, factor)
         if not np.isfinite(moved):
-            blame(fault, SEND_OVERFLOW, place + lay.message_send, 0)
+            blame(fault, SEND_OVERFLOW, place + lay.message_send_time, 0)
             return False
-        store_f8(buf, place + lay.message_send, moved, lay.swap)
-        received = load_f8(buf, place + lay.message_recv, lay.swap)
+        store_f8(buf, place + lay.message_send_time, moved, lay.swap)
+        received = load_f8(buf, place + lay.message_recv_time, lay.swap)
         if not keep_recv:
             if moved != sent:
                 arrived = moved + (received - sent)
                 if np.isfinite(received) and not np.isfinite(arrived):
-                    blame(fault, RECV_OVERFLOW, place + lay.message_recv, 0)
+                    blame(fault, RECV_OVERFLOW, place + lay.message_recv_time, 0)
                     return False
-                store_f8(buf, place + lay.message_recv, arrived, lay.swap)
+                store_f8(buf, place + lay.message_recv_time, arrived, lay.swap)
         elif received < moved:
             figures[_RAISED] += 1
-            store_f8(buf, place + lay.message_recv, moved, lay.swap)
+            store_f8(buf, place + lay.message_recv_time, moved, lay.swap)
     return True
 
 
@@ -213,7 +213,7 @@ def patch_events(
     bound = 0
     place = at + lay.count_bytes
     for _ in range(load_i4(buf, at, lay.swap)):
-        time = load_f8(buf, place + lay.event_time, lay.swap)
+        time = load_f8(buf, place + lay.event_r_time, lay.swap)
         if count > 1 and mark_at(buf, place, lay) != NO_MARK:
             bound += 1
             moved = min(table[NEW, bound], limit)
@@ -222,9 +222,9 @@ def patch_events(
         else:
             moved = min(map_time(min(time, table[OLD, count]), table, count, factor), limit)
         if np.isfinite(time) and not np.isfinite(moved):
-            blame(fault, EVENT_OVERFLOW, place + lay.event_time, 0)
+            blame(fault, EVENT_OVERFLOW, place + lay.event_r_time, 0)
             return False
-        store_f8(buf, place + lay.event_time, moved, lay.swap)
+        store_f8(buf, place + lay.event_r_time, moved, lay.swap)
         place = after_event(buf, place, lay)
     return True
 
@@ -252,16 +252,16 @@ def patch_seb(
         return False
     new_end = start + table[NEW, count]
     if not np.isfinite(new_end):
-        blame(fault, DURATION_OVERFLOW, at + lay.seb_end, 0)
+        blame(fault, DURATION_OVERFLOW, at + lay.seb_end_time, 0)
         return False
-    store_f8(buf, at + lay.seb_exec, table[NEW, count], lay.swap)
-    store_f8(buf, at + lay.seb_end, new_end, lay.swap)
+    store_f8(buf, at + lay.seb_exec_time, table[NEW, count], lay.swap)
+    store_f8(buf, at + lay.seb_end_time, new_end, lay.swap)
     if not patch_events(
         buf, events, lay, slack(start, end), new_end - start, table, count, factor, fault
     ):
         return False
     return patch_messages(
-        buf, at + lay.seb_head, lay, keep_recv, start, end, new_end, table, count, factor,
+        buf, at + lay.seb_bytes, lay, keep_recv, start, end, new_end, table, count, factor,
         figures, fault,
     )  # fmt: skip
 
@@ -366,11 +366,11 @@ def patch_piece(
         while last < no_more and records[last].seb == seb:
             last += 1
         figures[_SEBS] += 1
-        figures[_MESSAGES] += load_i4(buf, at + lay.seb_head, lay.swap)
-        start = load_f8(buf, at + lay.seb_start, lay.swap)
-        end = load_f8(buf, at + lay.seb_end, lay.swap)
+        figures[_MESSAGES] += load_i4(buf, at + lay.seb_bytes, lay.swap)
+        start = load_f8(buf, at + lay.seb_start_time, lay.swap)
+        end = load_f8(buf, at + lay.seb_end_time, lay.swap)
         if not (np.isfinite(start) and np.isfinite(end)):
-            return seb, at, last, blame(fault, TIME_NOT_FINITE, at + lay.seb_start, 0)
+            return seb, at, last, blame(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0)
         if not leave_alone(start, end, records, first, last, figures):
             factor = base_factor
             if len(factors) > 0:
