@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kinds import MakeTimings
 
 from rewritelog.models.base import EventTimings
 
@@ -50,7 +51,7 @@ def sample_timings() -> list[EventTimings]:
 
 
 @pytest.fixture
-def event() -> Callable[..., EventTimings]:
+def event() -> MakeTimings:
     """Return a maker of the samples of `kernel`: columns of parameters, then seconds."""
 
     def make(*columns: object, seconds: object, name: str = "kernel") -> EventTimings:

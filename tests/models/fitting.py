@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.least_squares import LeastSquares
 from rewritelog.models.options import LeastSquaresOptions
 
 
-def fit(*timings, **options):
+def fit(*timings: EventTimings, **options: Any) -> Any:
     """Fit by least squares; the fit alone, unless other `exact_match` is asked for."""
     given = {"exact_match": "never", **options}
     return LeastSquares(LeastSquaresOptions(**given)).fit(timings)
 
 
-def only(fitted):
+def only(fitted: FittedModel) -> Any:
     """Return the description of the one event, checked to be strict JSON."""
     (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
     return described
 
 
-def coefficients(fitted):
+def coefficients(fitted: FittedModel) -> Any:
     return {term["term"]: term["coefficient"] for term in only(fitted)["terms"]}
 
 
-def dropped(fitted):
+def dropped(fitted: FittedModel) -> Any:
     return {term["term"]: term["reason"] for term in only(fitted)["dropped"]}

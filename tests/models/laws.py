@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.options import AutoOptions
 
 
@@ -19,17 +21,17 @@ class Known:
     ranges: tuple[tuple[float, float], ...]
     law: Callable[..., object]
 
-    def params(self, count, rng):
+    def params(self, count: int, rng: np.random.Generator) -> Any:
         low, high = np.log(np.array(self.ranges)).T
         return np.round(np.exp(rng.uniform(low, high, (count, len(self.ranges)))))
 
-    def timings(self, count, seed, noise=0.0, event="kernel"):
+    def timings(self, count: int, seed: int, noise: float = 0.0, event: str = "kernel") -> Any:
         rng = np.random.default_rng(seed)
         params = self.params(count, rng)
         seconds = self.seconds(params) * np.exp(rng.normal(0, 1, count) * noise)
         return EventTimings(event, params, seconds)
 
-    def seconds(self, params):
+    def seconds(self, params: Floats) -> Any:
         return np.broadcast_to(self.law(*params.T), len(params)) * 1e-7
 
 
@@ -50,15 +52,15 @@ LAWS = {
 }
 
 
-def auto(*timings, **options):
+def auto(*timings: EventTimings, **options: Any) -> Any:
     return Auto(AutoOptions(**options)).fit(timings)
 
 
-def relative_errors(predicted, seconds):
+def relative_errors(predicted: Floats, seconds: Floats) -> Any:
     return np.abs(predicted - seconds) / seconds
 
 
-def errors_elsewhere(fitted, law, count=400):
+def errors_elsewhere(fitted: FittedModel, law: Any, count: int = 400) -> Any:
     """Errors at other parameters of the same ranges, against the law itself, without noise."""
     params = law.params(count, np.random.default_rng(99))
     return relative_errors(fitted.predict("kernel", params), law.seconds(params))

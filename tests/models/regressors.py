@@ -4,30 +4,33 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
+
+from rewritelog.arrays import Floats
 
 
 class Plane:
     """Least squares over 1, p1, p2, …: right in every way."""
 
-    def __init__(self, scale=1.0, offset=None):
+    def __init__(self, scale: float = 1.0, offset: Any = None) -> None:
         self.scale = scale
         self.offset = offset
 
-    def fit(self, X, y):
+    def fit(self, X: Floats, y: Floats) -> Any:
         columns = np.column_stack([np.ones(len(X)), X])
         self.coefficients = np.linalg.lstsq(columns, y, rcond=None)[0]
         return self
 
-    def predict(self, X):
+    def predict(self, X: Floats) -> Any:
         return self.scale * (self.coefficients[0] + X @ self.coefficients[1:])
 
 
 class Seeded(Plane):
     """Takes a seed, as scikit-learn's do."""
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: Any = None) -> None:
         super().__init__(scale=1.0 + (random_state or 0))
 
 
@@ -36,7 +39,7 @@ class Alone(Plane):
 
     busy = threading.Lock()
 
-    def predict(self, X):
+    def predict(self, X: Floats) -> Any:
         if not self.busy.acquire(blocking=False):
             raise RuntimeError("two at a time")
         try:
@@ -46,32 +49,32 @@ class Alone(Plane):
 
 
 class FailsToFit(Plane):
-    def fit(self, X, y):
+    def fit(self, X: Floats, y: Floats) -> None:
         raise RuntimeError("no luck")
 
 
 class FailsToPredict(Plane):
-    def predict(self, X):
+    def predict(self, X: Floats) -> None:
         raise ZeroDivisionError("no luck")
 
 
 class WrongShape(Plane):
-    def predict(self, X):
+    def predict(self, X: Floats) -> Any:
         return np.zeros((len(X), 1))
 
 
 class Words(Plane):
-    def predict(self, X):
+    def predict(self, X: Floats) -> Any:
         return ["long"] * len(X)
 
 
 class Infinite(Plane):
-    def predict(self, X):
+    def predict(self, X: Floats) -> Any:
         return np.full(len(X), np.inf)
 
 
 class NoPredict:
-    def fit(self, X, y):
+    def fit(self, X: Floats, y: Floats) -> Any:
         return self
 
 
@@ -79,7 +82,7 @@ class Group:
     Plane = Plane
 
 
-def doubled(scale=1.0):
+def doubled(scale: float = 1.0) -> Any:
     """Make one, as a function."""
     return Plane(2 * scale)
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kinds import MakeTimings, ReferenceTimings
 from models.laws import LAWS, Known, auto, errors_elsewhere, relative_errors
 
 from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings
 from rewritelog.models.options import AutoOptions
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_known_law_comes_back_from_exact_times(law: Known):
+def test_a_known_law_comes_back_from_exact_times(law: Known) -> None:
     fitted = auto(law.timings(60, seed=1))
     assert errors_elsewhere(fitted, law).max() < 0.005
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Known):
+def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Known) -> None:
     fitted = auto(law.timings(100, seed=2, noise=0.03))
     errors = errors_elsewhere(fitted, law)
     assert errors.mean() < 0.04
@@ -26,7 +28,7 @@ def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Kno
 
 @pytest.mark.parametrize("name", ["three loop bounds", "repeat count times n log n", "p1·p2² + p3"])
 @pytest.mark.parametrize("seed", [3, 4, 5])
-def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, seed: int):
+def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, seed: int) -> None:
     law = LAWS[name]
     least, most = law.seconds(np.array(law.ranges).T)
     assert most / least > 1e4
@@ -34,14 +36,14 @@ def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, se
     assert errors.mean() < 0.05
 
 
-def test_a_law_is_spelled_as_a_person_would(event):
+def test_a_law_is_spelled_as_a_person_would(event: MakeTimings) -> None:
     p = np.arange(1.0, 41)
     fitted = auto(event(p, seconds=1e-6 * p**2))
     (line, *_rest) = fitted.describe()["events"]
     assert any("p1^2" in text for text in fitted.summary()), line
 
 
-def test_a_parameter_that_says_nothing_is_not_in_the_law(event):
+def test_a_parameter_that_says_nothing_is_not_in_the_law(event: MakeTimings) -> None:
     rng = np.random.default_rng(6)
     work, noise = rng.uniform(1, 100, 80), rng.uniform(1, 100, 80)
     fitted = auto(event(work, noise, seconds=1e-6 * work * rng.normal(1, 0.01, 80)))
@@ -50,7 +52,9 @@ def test_a_parameter_that_says_nothing_is_not_in_the_law(event):
     assert predicted == pytest.approx(np.full(9, 50e-6), rel=0.02)
 
 
-def test_the_sum_of_the_times_is_right_although_errors_count_in_per_cent(event):
+def test_the_sum_of_the_times_is_right_although_errors_count_in_per_cent(
+    event: MakeTimings,
+) -> None:
     rng = np.random.default_rng(7)
     p = rng.uniform(1, 100, 400)
     seconds = 1e-6 * p * np.exp(rng.normal(0, 0.2, 400))
@@ -60,7 +64,7 @@ def test_the_sum_of_the_times_is_right_although_errors_count_in_per_cent(event):
     assert predicted[near].sum() == pytest.approx(seconds[near].sum(), rel=0.01)
 
 
-def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event):
+def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event: MakeTimings) -> None:
     law = LAWS["linear"]
     timings = law.timings(60, seed=8, noise=0.01)
     timings.seconds[0] *= 100
@@ -68,7 +72,7 @@ def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1])
-def test_outliers_of_a_hundred_times_are_left_aside(share: float):
+def test_outliers_of_a_hundred_times_are_left_aside(share: float) -> None:
     law = LAWS["three loop bounds"]
     timings = law.timings(200, seed=9, noise=0.02)
     timings.seconds[:: int(1 / share)] *= 100
@@ -79,7 +83,7 @@ def test_outliers_of_a_hundred_times_are_left_aside(share: float):
 
 @pytest.mark.parametrize("name", ["linear", "three loop bounds", "n/p", "sum and product"])
 @pytest.mark.parametrize("factor", [0.1, 0.01])
-def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: float):
+def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: float) -> None:
     """In units of its own time, one line a hundred times too short outweighs ten thousand."""
     law = LAWS[name]
     timings = law.timings(60, seed=3, noise=0.02)
@@ -87,7 +91,7 @@ def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: floa
     assert errors_elsewhere(auto(timings), law).mean() < 0.03
 
 
-def test_squares_follow_outliers_and_huber_does_not():
+def test_squares_follow_outliers_and_huber_does_not() -> None:
     law = LAWS["linear"]
     timings = law.timings(60, seed=10)
     timings.seconds[1::6] *= 1.9
@@ -96,7 +100,7 @@ def test_squares_follow_outliers_and_huber_does_not():
     assert huber < 0.01 < squares
 
 
-def test_relative_weights_hold_small_times_to_their_own_size():
+def test_relative_weights_hold_small_times_to_their_own_size() -> None:
     law = LAWS["three loop bounds"]
     timings = law.timings(60, seed=11, noise=0.05)
     relative = errors_elsewhere(auto(timings), law).mean()
@@ -105,7 +109,7 @@ def test_relative_weights_hold_small_times_to_their_own_size():
     assert relative <= uniform
 
 
-def test_two_runs_give_the_same_bits_and_other_events_change_none():
+def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:
     one = LAWS["three loop bounds"].timings(80, seed=12, noise=0.05, event="one")
     other = LAWS["linear"].timings(50, seed=13, noise=0.05, event="other")
     model = Auto(AutoOptions())
@@ -115,7 +119,7 @@ def test_two_runs_give_the_same_bits_and_other_events_change_none():
     assert fits[0].describe()["events"][0] == fits[1].describe()["events"][1]
 
 
-def test_many_samples_are_fitted_with_all_of_them_in_bounded_time():
+def test_many_samples_are_fitted_with_all_of_them_in_bounded_time() -> None:
     law = LAWS["repeat count times n log n"]
     timings = law.timings(150_000, seed=14, noise=0.2)
     fitted = auto(timings, exact_match="never")
@@ -123,7 +127,7 @@ def test_many_samples_are_fitted_with_all_of_them_in_bounded_time():
     assert fitted.fits["kernel", 2].samples == 150_000
 
 
-def test_sums_over_real_kernels_hold_on_lines_left_out(sample_timings):
+def test_sums_over_real_kernels_hold_on_lines_left_out(sample_timings: list[EventTimings]) -> None:
     """Ten folds of the project's own kernels: half the lines are within one per cent."""
     for samples in sample_timings:
         fold = np.random.default_rng(15).permutation(len(samples.seconds)) % 10
@@ -134,7 +138,9 @@ def test_sums_over_real_kernels_hold_on_lines_left_out(sample_timings):
         assert errors.mean() < 0.04
 
 
-def test_namd_is_predicted_better_than_by_the_originals_basis(reference_timings):
+def test_namd_is_predicted_better_than_by_the_originals_basis(
+    reference_timings: ReferenceTimings,
+) -> None:
     for samples in reference_timings("namd"):
         if not samples.event.startswith("calc_self"):
             continue

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from kinds import MakeTimings
 from models.laws import LAWS, auto, errors_elsewhere, relative_errors
+from numpy.typing import ArrayLike
 
-from rewritelog.models.base import EventTimings
+from rewritelog.arrays import Floats
+from rewritelog.models.base import EventTimings, FittedModel
 
 
-def predicted(fitted, params):
+def predicted(fitted: FittedModel, params: ArrayLike) -> Any:
     return fitted.predict("kernel", np.array(params, dtype=np.float64))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-def test_a_few_samples_of_a_multiple_give_that_multiple(event, count):
+def test_a_few_samples_of_a_multiple_give_that_multiple(event: MakeTimings, count: int) -> None:
     p = np.array([7.0, 20.0, 3.0, 11.0, 40.0])[:count]
     fitted = auto(event(p, seconds=2e-6 * p))
     assert predicted(fitted, p[:, None]) == pytest.approx(2e-6 * p, rel=1e-3)
     assert 0 < predicted(fitted, [[10.0]])[0] < 1e-4
 
 
-def test_one_sample_says_its_time_for_everything(event):
+def test_one_sample_says_its_time_for_everything(event: MakeTimings) -> None:
     fitted = auto(event([7.0], [3.0], seconds=[5e-6]))
     assert predicted(fitted, [[7, 3], [8, 3], [1000, 0]]) == pytest.approx([5e-6] * 3)
     assert fitted.warnings()
 
 
 @pytest.mark.parametrize("count", range(1, 31))
-def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spread(count):
+def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spread(
+    count: int,
+) -> None:
     law = LAWS["sum and product"]
     timings = law.timings(count, seed=count, noise=0.05)
     fitted = auto(timings)
@@ -42,7 +48,7 @@ def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spr
     assert seconds.max() < 20 * law.seconds(np.array([[100.0, 100.0]]))[0]
 
 
-def test_an_event_without_parameters_is_its_usual_time(event):
+def test_an_event_without_parameters_is_its_usual_time(event: MakeTimings) -> None:
     rng = np.random.default_rng(1)
     seconds = 1e-5 * rng.normal(1, 0.01, 50)
     seconds[0] = 1e-3
@@ -50,7 +56,7 @@ def test_an_event_without_parameters_is_its_usual_time(event):
     assert fitted.predict("kernel", np.zeros((3, 0))) == pytest.approx([1e-5] * 3, rel=0.01)
 
 
-def test_constant_parameters_are_left_out_and_named(event):
+def test_constant_parameters_are_left_out_and_named(event: MakeTimings) -> None:
     p = np.arange(1.0, 31)
     fitted = auto(event(p, np.full(30, -0.0), np.full(30, 3.5), seconds=1e-6 * p))
     assert predicted(fitted, [[10, 0, 3.5]]) == pytest.approx([1e-5], rel=1e-3)
@@ -61,7 +67,7 @@ def test_constant_parameters_are_left_out_and_named(event):
 
 
 @pytest.mark.parametrize("second", [lambda p: p, lambda p: 2 * p + 3, lambda p: 1e6 * p])
-def test_a_copied_parameter_changes_nothing(event, second):
+def test_a_copied_parameter_changes_nothing(event: MakeTimings, second: Any) -> None:
     p = np.arange(1.0, 61)
     seconds = 1e-6 * (3 + p) * np.random.default_rng(2).normal(1, 0.02, 60)
     alone = predicted(auto(event(p, seconds=seconds)), p[:, None])
@@ -69,7 +75,7 @@ def test_a_copied_parameter_changes_nothing(event, second):
     assert both == pytest.approx(alone, rel=0.01)
 
 
-def test_collinear_parameters_give_no_huge_coefficients(event):
+def test_collinear_parameters_give_no_huge_coefficients(event: MakeTimings) -> None:
     rng = np.random.default_rng(3)
     p, q = rng.uniform(1, 100, (2, 80))
     seconds = 1e-6 * (p + 2 * q) * rng.normal(1, 0.02, 80)
@@ -80,7 +86,7 @@ def test_collinear_parameters_give_no_huge_coefficients(event):
     assert json.dumps(described, allow_nan=False)
 
 
-def test_zero_times_do_not_pull_the_others_down(event):
+def test_zero_times_do_not_pull_the_others_down(event: MakeTimings) -> None:
     p = np.arange(1.0, 61)
     seconds = 1e-6 * p
     seconds[10::20] = 0.0
@@ -88,19 +94,19 @@ def test_zero_times_do_not_pull_the_others_down(event):
     assert predicted(fitted, [[30.0]]) == pytest.approx([30e-6], rel=0.02)
 
 
-def test_all_zero_times_are_predicted_as_zero(event):
+def test_all_zero_times_are_predicted_as_zero(event: MakeTimings) -> None:
     p = np.arange(1.0, 21)
     assert predicted(auto(event(p, seconds=np.zeros(20))), [[1.0], [30.0]]) == pytest.approx([0, 0])
 
 
 @pytest.mark.parametrize("count", [2, 5, 40])
-def test_equal_times_are_predicted_as_they_are(event, count):
+def test_equal_times_are_predicted_as_they_are(event: MakeTimings, count: int) -> None:
     p = np.arange(1.0, count + 1)
     fitted = auto(event(p, p[::-1] ** 2, seconds=np.full(count, 4e-6)))
     assert predicted(fitted, [[1.0, 1.0], [2.5, 9.0]]) == pytest.approx([4e-6, 4e-6], rel=0.01)
 
 
-def test_negative_parameters_are_as_good_as_others(event):
+def test_negative_parameters_are_as_good_as_others(event: MakeTimings) -> None:
     p = np.linspace(-50, 50, 101)
     fitted = auto(event(p, seconds=1e-6 * (10 + p**2)))
     assert predicted(fitted, [[-33.5], [0.5]]) == pytest.approx(
@@ -108,7 +114,7 @@ def test_negative_parameters_are_as_good_as_others(event):
     )
 
 
-def test_times_that_fall_towards_zero_stay_above_it(event):
+def test_times_that_fall_towards_zero_stay_above_it(event: MakeTimings) -> None:
     p = np.arange(0.0, 100)
     fitted = auto(event(p, seconds=1e-6 * (100.5 - p)))
     inside = predicted(fitted, p[:, None])
@@ -117,7 +123,9 @@ def test_times_that_fall_towards_zero_stay_above_it(event):
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-9, 1e9, 1e140])
-def test_parameters_and_times_of_any_size_give_the_same_law(event, unit):
+def test_parameters_and_times_of_any_size_give_the_same_law(
+    event: MakeTimings, unit: float
+) -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(1, 100, 60)
     fitted = auto(event(p * unit, seconds=1e-6 * p * rng.normal(1, 0.02, 60)))
@@ -126,7 +134,7 @@ def test_parameters_and_times_of_any_size_give_the_same_law(event, unit):
     assert predicted(fitted, [[50]]) == pytest.approx([50 * unit], rel=0.03)
 
 
-def test_samples_with_numbers_that_are_not_finite_are_left_aside(event):
+def test_samples_with_numbers_that_are_not_finite_are_left_aside(event: MakeTimings) -> None:
     law = LAWS["linear"]
     good = law.timings(40, seed=5, noise=0.01)
     params = np.vstack((good.params, [[np.nan], [np.inf], [5.0], [6.0]]))
@@ -137,13 +145,13 @@ def test_samples_with_numbers_that_are_not_finite_are_left_aside(event):
     assert any("4 samples" in text for text in fitted.warnings()), fitted.warnings()
 
 
-def test_an_event_without_any_finite_sample_is_not_covered(event):
+def test_an_event_without_any_finite_sample_is_not_covered(event: MakeTimings) -> None:
     fitted = auto(event([1.0, np.nan], seconds=[np.nan, 1.0]))
     assert np.isnan(predicted(fitted, [[1.0]])).all()
     assert "not covered" in " ".join(fitted.warnings())
 
 
-def test_rows_with_numbers_that_are_not_finite_do_not_disturb_the_others():
+def test_rows_with_numbers_that_are_not_finite_do_not_disturb_the_others() -> None:
     law = LAWS["three loop bounds"]
     fitted = auto(law.timings(40, seed=6, noise=0.01))
     rows = law.params(3, np.random.default_rng(1))
@@ -152,7 +160,7 @@ def test_rows_with_numbers_that_are_not_finite_do_not_disturb_the_others():
     assert with_odd[:3].tobytes() == alone.tobytes()
 
 
-def test_repeated_rows_are_no_more_than_what_they_are(event):
+def test_repeated_rows_are_no_more_than_what_they_are(event: MakeTimings) -> None:
     p = np.repeat(np.array([1.0, 10.0, 100.0]), 40)
     seconds = 1e-6 * p * np.random.default_rng(7).normal(1, 0.05, 120)
     fitted = auto(event(p, seconds=seconds))
@@ -164,7 +172,9 @@ def test_repeated_rows_are_no_more_than_what_they_are(event):
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize(("count", "factor"), [(5, 30), (12, 10), (60, 4)])
-def test_ten_per_cent_outside_of_the_samples_nothing_explodes(name, count, factor):
+def test_ten_per_cent_outside_of_the_samples_nothing_explodes(
+    name: str, count: int, factor: float
+) -> None:
     law = LAWS[name]
     timings = law.timings(count, seed=8 + count, noise=0.05)
     fitted = auto(timings)
@@ -177,7 +187,7 @@ def test_ten_per_cent_outside_of_the_samples_nothing_explodes(name, count, facto
     assert np.nanmax(seconds) < factor * law.seconds(np.clip(rows, low, high)).max()
 
 
-def test_a_step_in_the_times_does_not_swing_beyond_them(event):
+def test_a_step_in_the_times_does_not_swing_beyond_them(event: MakeTimings) -> None:
     p = np.arange(1.0, 201)
     seconds = np.where(p < 100, 1e-6, 5e-6)
     rows = np.linspace(1, 220, 500)[:, None]
@@ -186,7 +196,7 @@ def test_a_step_in_the_times_does_not_swing_beyond_them(event):
     assert (seconds <= 15e-6).all()
 
 
-def test_pure_noise_is_predicted_by_its_level(event):
+def test_pure_noise_is_predicted_by_its_level(event: MakeTimings) -> None:
     rng = np.random.default_rng(9)
     params = rng.uniform(1, 100, (14, 60))
     seconds = 1e-5 * np.exp(rng.normal(0, 0.3, 60))
@@ -196,7 +206,7 @@ def test_pure_noise_is_predicted_by_its_level(event):
     assert found.max() < 4e-5
 
 
-def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_right():
+def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_right() -> None:
     rng = np.random.default_rng(10)
     params = np.round(10 ** rng.uniform(0, 2, (100_000, 8)), 2)
     p = params.T
@@ -216,7 +226,9 @@ def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_r
     ),
     st.floats(0, 1e3),
 )
-def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(params, level):
+def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(
+    params: Floats, level: float
+) -> None:
     seconds = level * (1 + np.arange(len(params)) % 3)
     fitted = auto(EventTimings("kernel", params, seconds))
     found = predicted(fitted, params)
@@ -226,7 +238,7 @@ def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(params, lev
     json.dumps(fitted.describe(), allow_nan=False)
 
 
-def test_errors_of_a_fit_to_few_lines_are_of_their_noise():
+def test_errors_of_a_fit_to_few_lines_are_of_their_noise() -> None:
     law = LAWS["three loop bounds"]
     errors = [errors_elsewhere(auto(law.timings(8, seed, 0.02)), law).mean() for seed in range(5)]
     assert np.median(errors) < 0.2

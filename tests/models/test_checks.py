@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import FittedModel, Model, Prediction
+from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.options import NoOptions
 
@@ -16,28 +19,28 @@ PARAMS = np.ones((3, 2))
 class Answers(FittedModel):
     """Answers what it was made with, or raises it."""
 
-    def __init__(self, answer):
+    def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    def predict(self, event, params):
+    def predict(self, event: str, params: Floats) -> Any:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
 class Judges(Answers):
-    def predict_detailed(self, event, params):
+    def predict_detailed(self, event: str, params: Floats) -> Any:
         return self.answer
 
 
-def check(fitted):
+def check(fitted: FittedModel) -> Any:
     return checked_prediction(fitted, "mine", "Cell::bonded", PARAMS)
 
 
 @pytest.mark.parametrize(
     "answer", [[1, 2, 3], np.array([1, 2, 3], dtype=np.float32), np.array([1.0, np.nan, -1])]
 )
-def test_numbers_pass_as_float64(answer):
+def test_numbers_pass_as_float64(answer: Any) -> None:
     judged = check(Answers(answer))
     assert judged.seconds.dtype == np.float64
     assert judged.seconds.tolist() == pytest.approx(list(answer), nan_ok=True)
@@ -58,7 +61,7 @@ def test_numbers_pass_as_float64(answer):
         (ZeroDivisionError("oops"), "ZeroDivisionError: oops"),
     ],
 )
-def test_other_answers_are_refused_by_name(answer, problem):
+def test_other_answers_are_refused_by_name(answer: Any, problem: str) -> None:
     with pytest.raises(ModelError, match=problem) as caught:
         check(Answers(answer))
     assert "model 'mine', event 'Cell::bonded'" in str(caught.value)
@@ -82,12 +85,12 @@ def test_other_answers_are_refused_by_name(answer, problem):
         ),
     ],
 )
-def test_judgements_are_checked_too(answer, problem):
+def test_judgements_are_checked_too(answer: Any, problem: str) -> None:
     with pytest.raises(ModelError, match=problem):
         check(Judges(answer))
 
 
-def test_masks_that_a_model_does_not_know_are_made_up():
+def test_masks_that_a_model_does_not_know_are_made_up() -> None:
     judged = check(Answers(np.array([-1.0, np.nan, 1.0])))
     assert judged.negative.tolist() == [True, False, False]
     assert judged.remote.tolist() == [False] * 3
@@ -101,13 +104,13 @@ def test_masks_that_a_model_does_not_know_are_made_up():
 class Fits(Model):
     Options = NoOptions
 
-    def fit(self, timings):
+    def fit(self, timings: EventTimings) -> Any:
         if isinstance(self.options, Exception):
             raise self.options
         return self.options
 
 
-def test_a_fit_is_checked():
+def test_a_fit_is_checked() -> None:
     fitted = Answers(np.ones(3))
     assert checked_fit(Fits(fitted), "mine", []) is fitted
     with pytest.raises(ModelError, match="model 'mine' cannot be fitted: KeyError: 'x'"):
@@ -116,7 +119,7 @@ def test_a_fit_is_checked():
         checked_fit(Fits(3), "mine", [])
 
 
-def test_errors_of_our_own_pass_as_they_are():
+def test_errors_of_our_own_pass_as_they_are() -> None:
     error = UsageError("as it is")
     with pytest.raises(UsageError) as caught:
         checked_fit(Fits(error), "mine", [])

@@ -8,12 +8,14 @@ import os
 import pickle
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from commands import rewritelog
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import ModelText
@@ -31,53 +33,53 @@ only a constant 0.25\r
 """
 
 
-def fitted(text, **options):
+def fitted(text: str, **options: Any) -> Any:
     model = load_model("coefficients", options, {"coefficients": ModelText("c.txt", text)})
     return checked_fit(model, "coefficients", ())
 
 
-def seconds(fit, event, params):
+def seconds(fit: Any, event: str, params: ArrayLike) -> Any:
     rows = np.array(params, dtype=np.float64)
     return checked_prediction(fit, "coefficients", event, rows).seconds.tolist()
 
 
-def test_factors_stand_in_the_parameters_order_and_the_constant_last():
+def test_factors_stand_in_the_parameters_order_and_the_constant_last() -> None:
     fit = fitted(FILE)
     assert seconds(fit, "Cell::pairForces", [[10, 100], [0, 0]]) == pytest.approx([7.01e-6, 5e-6])
     assert seconds(fit, "only a constant", np.empty((2, 0))) == [0.25, 0.25]
 
 
-def test_twice_as_many_factors_are_those_of_each_parameter_and_its_square():
+def test_twice_as_many_factors_are_those_of_each_parameter_and_its_square() -> None:
     fit = fitted("kernel 2 3 5 7 11\n")
     assert seconds(fit, "kernel", [[10, 100]]) == [2 * 10 + 3 * 100 + 5 * 100 + 7 * 10_000 + 11]
     assert seconds(fit, "kernel", [[1, 10, 100, 1000]]) == [2 + 30 + 500 + 7000 + 11]
     assert np.isnan(seconds(fit, "kernel", [[1.0, 2, 3]])).all()
 
 
-def test_an_event_s_name_is_all_before_the_trailing_numbers():
+def test_an_event_s_name_is_all_before_the_trailing_numbers() -> None:
     fit = fitted(FILE)
     assert seconds(fit, "void run(int, char**)", [[10, 100]]) == [231]
     assert seconds(fit, "void run(int, char**)", [[5]]) == [3 * 5 + 2 * 25 + 1]
 
 
-def test_nothing_is_said_of_other_events():
+def test_nothing_is_said_of_other_events() -> None:
     assert np.isnan(seconds(fitted(FILE), "other", [[1, 2]])).all()
 
 
-def test_coefficients_in_cycles_are_told_by_their_unit():
+def test_coefficients_in_cycles_are_told_by_their_unit() -> None:
     fit = fitted("kernel 300 600\n", unit_s="1e-9")
     assert seconds(fit, "kernel", [[2]]) == pytest.approx([1.2e-6])
     with pytest.raises(UsageError, match="unit_s must be a finite number above 0, not 0"):
         fitted(FILE, unit_s=0)
 
 
-def test_what_overflows_is_not_covered():
+def test_what_overflows_is_not_covered() -> None:
     fit = fitted("kernel 1e300 0\n")
     assert np.isnan(seconds(fit, "kernel", [[1e300], [np.nan]])).all()
     assert seconds(fit, "kernel", [[2]]) == [2e300]
 
 
-def test_the_report_says_how_each_line_is_understood():
+def test_the_report_says_how_each_line_is_understood() -> None:
     fit = fitted(FILE + "many " + "1 " * 25 + "\n")
     assert fit.summary() == (
         "Cell::pairForces: linear in 2 parameters, or quadratic in 1 parameter",
@@ -114,13 +116,13 @@ def test_the_report_says_how_each_line_is_understood():
         ("\x1b[31mkernel", r"ends with no number: '\\\\x1b\[31mkernel'"),
     ],
 )
-def test_a_wrong_line_is_named(text, problem):
+def test_a_wrong_line_is_named(text: str, problem: str) -> None:
     with pytest.raises(ModelError, match=problem):
         fitted(text)
 
 
 @given(st.text(alphabet="ab 12.-+eE#\n\t\r:", max_size=60))
-def test_any_text_is_coefficients_or_a_model_error(text):
+def test_any_text_is_coefficients_or_a_model_error(text: str) -> None:
     try:
         events = parse_coefficients(ModelText("c.txt", text))
     except ModelError:
@@ -130,7 +132,7 @@ def test_any_text_is_coefficients_or_a_model_error(text):
         assert all(map(math.isfinite, (*one.factors, one.constant)))
 
 
-def test_the_model_needs_its_file_and_others_take_none():
+def test_the_model_needs_its_file_and_others_take_none() -> None:
     with pytest.raises(UsageError, match="needs a file of coefficients: --coefficients FILE"):
         load_model("coefficients", {})
     text = {"coefficients": ModelText("c.txt", FILE)}
@@ -141,7 +143,7 @@ def test_the_model_needs_its_file_and_others_take_none():
 rewrite = partial(rewritelog, "rewrite")
 
 
-def test_the_command_line_reads_the_file(sample_logs, tmp_path):
+def test_the_command_line_reads_the_file(sample_logs: Path, tmp_path: Path) -> None:
     logs, report = sample_logs / "cells", tmp_path / "report.json"
     (tmp_path / "c.txt").write_text("\ufeffCell::pairForces 1e-9 2e-8 5e-6\n")
     given = ("--model", "coefficients", "--coefficients", tmp_path / "c.txt", "--report", report)
@@ -161,7 +163,7 @@ def _pair_forces(logs: Path) -> tuple[float, int]:
     return sum(1e-9 * float(n) + 2e-8 * float(c) + 5e-6 for n, c, _ in found), len(found)
 
 
-def test_a_file_that_cannot_be_read_is_named(sample_logs, tmp_path):
+def test_a_file_that_cannot_be_read_is_named(sample_logs: Path, tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"kernel 1\xff\n")
     os.mkfifo(tmp_path / "fifo")
     wrong = {

@@ -7,7 +7,7 @@ import numpy as np
 from rewritelog.models.registry import load_model
 
 
-def test_nothing_is_covered_so_that_everything_is_dilated():
+def test_nothing_is_covered_so_that_everything_is_dilated() -> None:
     model = load_model("constant", {})
     assert not model.needs_timings
     judged = model.fit([]).predict_detailed("kernel", np.ones((3, 2)))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from kinds import MakeTimings
 from models.laws import relative_errors
 
+from rewritelog.models.base import EventTimings
 from rewritelog.models.counters import Counters
 from rewritelog.models.options import CountersOptions
 
 
-def by_counters(*timings, **options):
+def by_counters(*timings: EventTimings, **options: Any) -> Any:
     return Counters(CountersOptions(**options)).fit(timings)
 
 
-def counted(rng, count):
+def counted(rng: np.random.Generator, count: int) -> Any:
     """Instructions, misses and branches of calls over two decades."""
     size = 10 ** rng.uniform(4, 6, count)
     return size * rng.uniform(0.9, 1.1, count), size**0.5 * rng.uniform(1, 9, count), size / 7
 
 
-def test_the_cost_of_each_counter_comes_back(event):
+def test_the_cost_of_each_counter_comes_back(event: MakeTimings) -> None:
     rng = np.random.default_rng(1)
     instructions, misses, branches = counted(rng, 200)
     seconds = 2e-6 + 3e-10 * instructions + 1e-7 * misses
@@ -32,7 +36,7 @@ def test_the_cost_of_each_counter_comes_back(event):
     assert costs.get("p3", 0.0) == pytest.approx(0, abs=1e-12)
 
 
-def test_no_counter_has_a_negative_cost(event):
+def test_no_counter_has_a_negative_cost(event: MakeTimings) -> None:
     rng = np.random.default_rng(2)
     instructions, misses, branches = counted(rng, 60)
     seconds = 3e-10 * instructions * np.exp(rng.normal(0, 0.1, 60))
@@ -41,7 +45,7 @@ def test_no_counter_has_a_negative_cost(event):
     assert (fitted.predict("kernel", np.zeros((1, 3))) >= 0).all()
 
 
-def test_errors_count_in_per_cent(event):
+def test_errors_count_in_per_cent(event: MakeTimings) -> None:
     rng = np.random.default_rng(3)
     instructions, misses, branches = counted(rng, 200)
     truth = 3e-10 * instructions + 2e-7 * misses
@@ -51,18 +55,18 @@ def test_errors_count_in_per_cent(event):
     assert relative_errors(fitted.predict("kernel", table), truth).mean() < 0.02
 
 
-def test_its_tables_have_counters_for_columns():
+def test_its_tables_have_counters_for_columns() -> None:
     assert Counters.columns == "counters"
 
 
-def test_identical_counters_are_no_measurement_unless_asked(event):
+def test_identical_counters_are_no_measurement_unless_asked(event: MakeTimings) -> None:
     timings = event([1e6, 1e6, 2e6, 3e6, 4e6], seconds=[1.0, 3.0, 4.0, 6.0, 8.0])
     row = np.array([[1e6]])
     assert not by_counters(timings).predict_detailed("kernel", row).exact.any()
     assert by_counters(timings, exact_match="always").predict("kernel", row)[0] == 2.0
 
 
-def test_lines_with_another_number_of_counters_are_a_fit_of_their_own(event):
+def test_lines_with_another_number_of_counters_are_a_fit_of_their_own(event: MakeTimings) -> None:
     one = event([1e6, 2e6, 3e6], seconds=[1e-3, 2e-3, 3e-3])
     two = event([1e6, 2e6, 3e6], [5.0, 5.0, 5.0], seconds=[2e-3, 4e-3, 6e-3])
     fitted = by_counters(one, two)

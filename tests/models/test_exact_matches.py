@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from kinds import MakeTimings
 from models.laws import auto, relative_errors
 
 from rewritelog.models.base import EventTimings
@@ -11,7 +14,9 @@ from rewritelog.models.exact_matches import exact_matches_of
 from rewritelog.models.fitting.pipeline import HeldOutTimes
 
 
-def rough(noise, seed=1, sets=30, copies=4, roughness=0.5):
+def rough(
+    noise: float, seed: int = 1, sets: int = 30, copies: int = 4, roughness: float = 0.5
+) -> Any:
     """Times that no law of the parameter gives, but that come back when measured again."""
     rng = np.random.default_rng(seed)
     p = np.arange(1.0, sets + 1)
@@ -21,7 +26,7 @@ def rough(noise, seed=1, sets=30, copies=4, roughness=0.5):
     return EventTimings("kernel", params[:, None], seconds), p[:, None], truth
 
 
-def test_always_gives_the_mean_of_the_measured_times(event):
+def test_always_gives_the_mean_of_the_measured_times(event: MakeTimings) -> None:
     timings = event([1.0, 2.0, 2.0, 3.0, 4.0], seconds=[1.0, 2.0, 4.0, 3.0, 4.0])
     judged = auto(timings, exact_match="always").predict_detailed(
         "kernel", np.array([[2.0], [2.5]])
@@ -30,21 +35,21 @@ def test_always_gives_the_mean_of_the_measured_times(event):
     assert judged.exact.tolist() == [True, False]
 
 
-def test_never_gives_the_fit_although_it_was_measured():
+def test_never_gives_the_fit_although_it_was_measured() -> None:
     timings, sets, truth = rough(noise=0.01)
     judged = auto(timings, exact_match="never").predict_detailed("kernel", sets)
     assert not judged.exact.any()
     assert relative_errors(judged.seconds, truth).mean() > 0.1
 
 
-def test_auto_trusts_times_that_come_back_where_the_fit_is_rough():
+def test_auto_trusts_times_that_come_back_where_the_fit_is_rough() -> None:
     timings, sets, truth = rough(noise=0.01)
     judged = auto(timings, exact_match="auto").predict_detailed("kernel", sets)
     assert judged.exact.all()
     assert relative_errors(judged.seconds, truth).mean() < 0.02
 
 
-def test_auto_trusts_the_fit_where_measured_times_are_mere_noise():
+def test_auto_trusts_the_fit_where_measured_times_are_mere_noise() -> None:
     timings, sets, truth = rough(noise=0.2, roughness=0.0, copies=2, sets=60)
     errors = {
         mode: relative_errors(auto(timings, exact_match=mode).predict("kernel", sets), truth).mean()
@@ -54,7 +59,7 @@ def test_auto_trusts_the_fit_where_measured_times_are_mere_noise():
     assert errors["auto"] < 0.06
 
 
-def test_auto_knows_nothing_where_nothing_was_measured_twice(event):
+def test_auto_knows_nothing_where_nothing_was_measured_twice(event: MakeTimings) -> None:
     rng = np.random.default_rng(2)
     p = rng.uniform(1, 100, 50)
     timings = event(p, seconds=1e-6 * p * rng.normal(1, 0.1, 50))
@@ -66,7 +71,7 @@ def test_auto_knows_nothing_where_nothing_was_measured_twice(event):
     )
 
 
-def test_a_mean_of_more_times_has_more_weight():
+def test_a_mean_of_more_times_has_more_weight() -> None:
     timings, sets, _ = rough(noise=0.3)
     more = EventTimings(
         "kernel",
@@ -80,12 +85,12 @@ def test_a_mean_of_more_times_has_more_weight():
     assert ((weights > 0) & (weights < 1)).all()
 
 
-def test_minus_zero_is_the_twin_of_zero(event):
+def test_minus_zero_is_the_twin_of_zero(event: MakeTimings) -> None:
     timings = event([0.0, -0.0, 1.0], seconds=[2.0, 4.0, 5.0])
     assert auto(timings, exact_match="always").predict("kernel", np.array([[-0.0]]))[0] == 3.0
 
 
-def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event):
+def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event: MakeTimings) -> None:
     timings = event(np.arange(1.0, 9), seconds=np.arange(1.0, 9))
     exact_matches = exact_matches_of(
         timings, "always", HeldOutTimes(np.zeros((0, 1)), np.zeros(0), np.zeros(0))
@@ -96,7 +101,9 @@ def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event):
     assert exact.tolist() == [True, False]
 
 
-def test_on_real_kernels_auto_is_no_worse_than_always_and_never(sample_timings):
+def test_on_real_kernels_auto_is_no_worse_than_always_and_never(
+    sample_timings: list[EventTimings],
+) -> None:
     errors = dict.fromkeys(("auto", "always", "never"), 0.0)
     for samples in sample_timings:
         fold = np.random.default_rng(3).permutation(len(samples.seconds)) % 4

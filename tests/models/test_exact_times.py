@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from rewritelog.arrays import Floats
 from rewritelog.models import exact_times as exact
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes
 
 
-def means_by_hand(params, seconds):
+def means_by_hand(params: Floats, seconds: Floats) -> Any:
     groups = {}
     for row, time in zip((params + 0.0).tolist(), seconds.tolist(), strict=True):
         groups.setdefault(tuple(row), []).append(time)
     return {row: np.mean(times) for row, times in groups.items()}
 
 
-def samples(rows=5000, columns=3, values=12, seed=21):
+def samples(rows: int = 5000, columns: int = 3, values: Any = 12, seed: int = 21) -> Any:
     rng = np.random.default_rng(seed)
     params = rng.integers(0, values, (rows, columns)).astype(float)
     return EventTimings("kernel", params, rng.uniform(1, 2, rows))
 
 
 @pytest.mark.parametrize("columns", [0, 1, 2, 3, 20])
-def test_means_are_those_of_the_rows_grouped_by_hand(columns):
+def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
     timings = samples(columns=columns)
     rows = np.random.default_rng(22).integers(0, 14, (3000, columns)).astype(float)
     seconds, found = ExactTimes.from_timings(timings).lookup(rows)
@@ -35,43 +38,43 @@ def test_means_are_those_of_the_rows_grouped_by_hand(columns):
 
 
 @pytest.mark.parametrize("colliding", [lambda keys: keys % 7, np.zeros_like])
-def test_shared_hashes_never_mix_up_rows(monkeypatch, colliding):
+def test_shared_hashes_never_mix_up_rows(monkeypatch: pytest.MonkeyPatch, colliding: int) -> None:
     honest = exact.hash_rows
     monkeypatch.setattr(exact, "hash_rows", lambda rows: colliding(honest(rows)))
     test_means_are_those_of_the_rows_grouped_by_hand(2)
 
 
-def test_minus_zero_is_zero():
+def test_minus_zero_is_zero() -> None:
     timings = EventTimings("kernel", np.array([[0.0], [-0.0], [1.0]]), np.array([1.0, 2, 3]))
     seconds, found = ExactTimes.from_timings(timings).lookup(np.array([[-0.0], [0.0], [-1.0]]))
     assert seconds[:2].tolist() == [1.5, 1.5]
     assert found.tolist() == [True, True, False]
 
 
-def test_equal_times_give_that_time_itself():
+def test_equal_times_give_that_time_itself() -> None:
     timings = EventTimings("kernel", np.ones((3, 1)), np.full(3, 0.1))
     assert ExactTimes.from_timings(timings).lookup(np.ones((1, 1)))[0].tolist() == [0.1]
 
 
-def test_neighbouring_values_and_nan_do_not_match():
+def test_neighbouring_values_and_nan_do_not_match() -> None:
     timings = EventTimings("kernel", np.array([[0.1, 5.0]]), np.array([1.0]))
     rows = np.array([[np.nextafter(0.1, 1), 5.0], [0.1, np.nan], [5.0, 0.1], [0.1, 5.0]])
     assert ExactTimes.from_timings(timings).lookup(rows)[1].tolist() == [False] * 3 + [True]
 
 
-def test_no_samples_and_other_parameter_counts_match_nothing():
+def test_no_samples_and_other_parameter_counts_match_nothing() -> None:
     empty = ExactTimes.from_timings(EventTimings("kernel", np.empty((0, 1)), np.empty(0)))
     assert not empty.lookup(np.ones((2, 1)))[1].any()
     timings = ExactTimes.from_timings(samples())
     assert not timings.lookup(np.zeros((2, 2)))[1].any()
 
 
-def test_the_same_samples_give_the_same_bits():
+def test_the_same_samples_give_the_same_bits() -> None:
     first, second = (ExactTimes.from_timings(samples()) for _ in range(2))
     assert first.seconds.tobytes() == second.seconds.tobytes()
 
 
-def test_mixing_is_splitmix64():
+def test_mixing_is_splitmix64() -> None:
     """The first numbers of splitmix64 from 1234567, as published with many implementations."""
     steps = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     numbers = exact.mix(steps + np.uint64(1234567))

@@ -9,11 +9,13 @@ import pickle
 import tracemalloc
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import ReferenceTimings
 
 import rewritelog.models.expressions as package
 from rewritelog.errors import ModelError, RewriteLogError
@@ -85,11 +87,11 @@ def value(text: str, *params: float) -> float:
         (" 1\t+\r\n1 ", 2),
     ],
 )
-def test_arithmetic_is_what_engineers_write(text, expected):
+def test_arithmetic_is_what_engineers_write(text: str, expected: Any) -> None:
     assert value(text) == expected
 
 
-def test_parameters_are_columns_and_names_stand_for_them():
+def test_parameters_are_columns_and_names_stand_for_them() -> None:
     assert parse("p1*p3 - p2").evaluate(ROWS).tolist() == [7, 6.5, 12]
     named = parse("n*c - half", names={"n": 1, "c": 3, "half": 2})
     assert named == parse("p1*p3 - p2")
@@ -98,20 +100,20 @@ def test_parameters_are_columns_and_names_stand_for_them():
     assert named.spelled({1: "n", 2: "half", 3: "c"}) == "n*c - half"
 
 
-def test_a_constant_has_a_value_for_each_row():
+def test_a_constant_has_a_value_for_each_row() -> None:
     assert parse("2 < 3").evaluate(np.empty((4, 0))).tolist() == [1, 1, 1, 1]
     assert parse("p1").evaluate(np.empty((0, 1))).shape == (0,)
     assert parse("p2").evaluate(ROWS).dtype == np.float64
     assert parse("p1 < p2").evaluate(ROWS).tolist() == [1, 0, 0]
 
 
-def test_evaluation_leaves_the_parameters_alone():
+def test_evaluation_leaves_the_parameters_alone() -> None:
     params = ROWS.copy()
     parse("-p1 + p1*p1^2 - min(p1, p2, p3)").evaluate(params)
     assert (params == ROWS).all()
 
 
-def test_results_are_those_of_ieee_arithmetic_and_raise_no_warning():
+def test_results_are_those_of_ieee_arithmetic_and_raise_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert value("log(p1)", 0) == -math.inf
@@ -136,18 +138,20 @@ def test_results_are_those_of_ieee_arithmetic_and_raise_no_warning():
         ((7, 0, 0), (0, 0, 0), (6, 1, 1), 1),  # places are taken modulo the size
     ],
 )
-def test_torus_distance(first, second, size, distance):
+def test_torus_distance(first: Any, second: Any, size: Any, distance: Any) -> None:
     text = "torus_distance(p1, p2, p3, p4, p5, p6, p7, p8, p9)"
     assert value(text, *first, *second, *size) == distance
     assert value(text, *second, *first, *size) == distance
 
 
 @pytest.mark.parametrize("size", [0, -3, math.nan])
-def test_a_torus_without_a_size_has_no_distances(size):
+def test_a_torus_without_a_size_has_no_distances(size: Any) -> None:
     assert math.isnan(value("torus_distance(0, 0, 0, 1, 0, 0, p1, 1, 1)", size))
 
 
-def test_namd_pairs_fall_into_three_classes_by_torus_distance(reference_timings):
+def test_namd_pairs_fall_into_three_classes_by_torus_distance(
+    reference_timings: ReferenceTimings,
+) -> None:
     (pairs,) = [t for t in reference_timings("namd") if t.event.startswith("calc_pair")]
     expression = parse("torus_distance(p3, p4, p5, p6, p7, p8, 6, 6, 4)")
     distances, counts = np.unique(expression.evaluate(pairs.params), return_counts=True)
@@ -155,7 +159,7 @@ def test_namd_pairs_fall_into_three_classes_by_torus_distance(reference_timings)
     assert counts.sum() == len(pairs.seconds)
 
 
-def test_a_row_has_the_same_bits_whatever_stands_beside_it():
+def test_a_row_has_the_same_bits_whatever_stands_beside_it() -> None:
     params = np.random.default_rng(3).uniform(0.1, 50, (20_001, 4))
     text = "p1^1.5*log1p(p2) + exp(-p3)/sqrt(p4) - p1^p2*log(p3) + log2(p4)^2"
     expression = parse(text)
@@ -166,7 +170,7 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it():
         assert expression.evaluate(params[row : row + 1])[0] == whole[row]
 
 
-def test_a_million_rows_need_few_temporaries():
+def test_a_million_rows_need_few_temporaries() -> None:
     params = np.ones((1_000_000, 3))
     expression = parse("min(p1*p2, p3)*log1p(p1 + p2) + torus_distance(p1,p2,p3,p2,p1,p3,6,6,4)")
     tracemalloc.start()
@@ -176,7 +180,7 @@ def test_a_million_rows_need_few_temporaries():
     assert peak < 1.5 * params.nbytes / 3
 
 
-def test_expressions_can_be_compared_hashed_and_pickled():
+def test_expressions_can_be_compared_hashed_and_pickled() -> None:
     expression = parse("min(p1, 2)*log(p2) <= -1")
     again = pickle.loads(pickle.dumps(expression))  # noqa: S301 - just made
     assert again == expression
@@ -210,7 +214,9 @@ def test_expressions_can_be_compared_hashed_and_pickled():
         ("1e300", "1e+300"),
     ],
 )
-def test_the_canonical_text_says_the_same_with_no_needless_parentheses(text, canonical):
+def test_the_canonical_text_says_the_same_with_no_needless_parentheses(
+    text: str, canonical: str
+) -> None:
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
 
@@ -220,7 +226,7 @@ CALLS = {"min": min, "max": max}
 
 
 @st.composite
-def trees(draw, depth=4):
+def trees(draw: Any, depth: int = 4) -> Any:
     """An expression's text in full parentheses, and its value by Python's own integers."""
     kind = draw(st.sampled_from(["leaf", *INFIX, *CALLS, "negate", "<"])) if depth else "leaf"
     if kind == "leaf":
@@ -238,7 +244,7 @@ def trees(draw, depth=4):
 
 
 @given(trees())
-def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(tree):
+def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(tree: Any) -> None:
     text, expected = tree
     expression = parse(text)
     assert expression.evaluate(ROWS)[0] == expected
@@ -282,7 +288,7 @@ def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(
         ("p1 \x00", 4, "x00' cannot stand"),
     ],
 )
-def test_a_mistake_is_named_with_its_column(text, column, problem):
+def test_a_mistake_is_named_with_its_column(text: str, column: int, problem: str) -> None:
     with pytest.raises(FormulaError, match=problem) as caught:
         parse(text, names={"n": 1})
     assert caught.value.column == column
@@ -290,7 +296,7 @@ def test_a_mistake_is_named_with_its_column(text, column, problem):
     assert isinstance(caught.value, RewriteLogError)
 
 
-def test_an_error_names_file_line_and_column():
+def test_an_error_names_file_line_and_column() -> None:
     with pytest.raises(FormulaError, match=r"^my\.toml:7:15: unknown name 'q'") as caught:
         parse("1 + q", where=Origin("my.toml", 7, 11))
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - just made
@@ -317,23 +323,23 @@ def test_an_error_names_file_line_and_column():
         "+" * 1000 + "1",
     ],
 )
-def test_deep_nesting_is_refused_and_never_overflows_the_stack(text):
+def test_deep_nesting_is_refused_and_never_overflows_the_stack(text: str) -> None:
     with pytest.raises(FormulaError, match=f"nested more than {MAX_DEPTH} deep|at most"):
         parse(text)
 
 
 @pytest.mark.parametrize("text", ["1+" * 3000 + "1", "min(" + "1," * 3000 + "1)"])
-def test_many_steps_are_refused(text):
+def test_many_steps_are_refused(text: str) -> None:
     with pytest.raises(FormulaError, match=f"more than {MAX_STEPS} numbers, names and operations"):
         parse(text)
 
 
-def test_long_text_is_refused():
+def test_long_text_is_refused() -> None:
     with pytest.raises(FormulaError, match="the expression has 1000000 characters; at most"):
         parse("1" * 1_000_000)
 
 
-def test_the_largest_expressions_work_and_their_canonical_text_stays_within_the_limits():
+def test_the_largest_expressions_work_and_their_canonical_text_stays_within_the_limits() -> None:
     deep = parse("(" * MAX_DEPTH + "p1" + ")" * MAX_DEPTH)
     chain = parse("p1" + "-p1*1e-300" * (MAX_STEPS // 4 - 1))
     nested = parse("(-p1^2+" * 33 + "1" + ")" * 33)
@@ -345,13 +351,13 @@ def test_the_largest_expressions_work_and_their_canonical_text_stays_within_the_
         assert isinstance(hash(expression), int)
 
 
-def test_a_missing_parameter_is_an_error_that_names_the_expression():
+def test_a_missing_parameter_is_an_error_that_names_the_expression() -> None:
     with pytest.raises(ModelError, match=r"p1 \+ p4 needs 4 parameters, not an array of \(3, 3\)"):
         parse("p1 + p4").evaluate(ROWS)
 
 
 @given(st.text(alphabet="p1 2.e+-*/^<=>!(),minaxlogq_\n", max_size=60))
-def test_any_text_is_an_expression_or_a_formula_error(text):
+def test_any_text_is_an_expression_or_a_formula_error(text: str) -> None:
     try:
         expression = parse(text)
     except FormulaError:
@@ -361,7 +367,7 @@ def test_any_text_is_an_expression_or_a_formula_error(text):
     assert parse(str(expression)) == expression
 
 
-def test_no_module_of_the_package_hands_text_to_python():
+def test_no_module_of_the_package_hands_text_to_python() -> None:
     for path in Path(package.__file__).parent.glob("*.py"):
         calls = [
             node.func
@@ -372,7 +378,7 @@ def test_no_module_of_the_package_hands_text_to_python():
         assert not named & {"eval", "exec", "compile", "__import__"}, path
 
 
-def test_every_function_is_in_the_docs():
+def test_every_function_is_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text()
     for name in FUNCTIONS:
         assert f"`{name}" in text, name

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from kinds import MakeTimings, ReferenceTimings
 from models.laws import relative_errors
 
 from rewritelog.models.auto import Auto
@@ -23,11 +26,13 @@ SECONDS = {0: 9e-6, 1: 5e-6, 2: 2e-6, 3: 1e-6}
 """Of one unit of work, by the distance on the torus."""
 
 
-def by_formula(text, *timings, **options):
+def by_formula(text: str, *timings: EventTimings, **options: Any) -> Any:
     return Auto(AutoOptions(**options), ModelText("my.toml", text)).fit(timings)
 
 
-def pairs(count=600, seed=1, noise=0.01, distances=(0, 1, 2, 3)):
+def pairs(
+    count: int = 600, seed: int = 1, noise: float = 0.01, distances: Sequence[int] = (0, 1, 2, 3)
+) -> Any:
     """Pairs of neighbouring cells on a torus of 4 × 4 × 4."""
     rng = np.random.default_rng(seed)
     steps = np.array(
@@ -46,7 +51,7 @@ def pairs(count=600, seed=1, noise=0.01, distances=(0, 1, 2, 3)):
     return EventTimings("pair", params, seconds)
 
 
-def test_the_terms_of_a_formula_and_no_others_are_fitted(event):
+def test_the_terms_of_a_formula_and_no_others_are_fitted(event: MakeTimings) -> None:
     p = np.arange(1.0, 41)
     text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1^2"]\n'
     fitted = by_formula(text, event(p, np.sqrt(p), seconds=1e-6 * (5 + 2 * p**2)))
@@ -58,14 +63,14 @@ def test_the_terms_of_a_formula_and_no_others_are_fitted(event):
     assert described["event"] == "kernel"
 
 
-def test_an_event_without_a_formula_is_fitted_automatically(event):
+def test_an_event_without_a_formula_is_fitted_automatically(event: MakeTimings) -> None:
     p = np.arange(1.0, 41)
     text = '[[formula]]\nevent = "another"\nterms = ["1"]\n'
     fitted = by_formula(text, event(p, seconds=1e-6 * p))
     assert fitted.predict("kernel", np.array([[20.5]])) == pytest.approx([20.5e-6], rel=1e-3)
 
 
-def test_a_term_of_either_sign_is_taken_as_the_samples_say(event):
+def test_a_term_of_either_sign_is_taken_as_the_samples_say(event: MakeTimings) -> None:
     p = np.arange(1.0, 41)
     text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\n'
     fitted = by_formula(text, event(p, seconds=1e-6 * (50 - p)))
@@ -73,7 +78,7 @@ def test_a_term_of_either_sign_is_taken_as_the_samples_say(event):
     assert fitted.predict("kernel", np.array([[60.0]]))[0] >= 0
 
 
-def test_classes_by_the_distance_on_a_torus_have_a_fit_each():
+def test_classes_by_the_distance_on_a_torus_have_a_fit_each() -> None:
     timings, others = pairs(seed=1), pairs(seed=2, noise=0.0)
     fitted = by_formula(PAIRS, timings)
     predicted = fitted.predict("pair", others.params)
@@ -84,7 +89,7 @@ def test_classes_by_the_distance_on_a_torus_have_a_fit_each():
     assert relative_errors(one_for_all, others.seconds).mean() > 0.2
 
 
-def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples():
+def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples() -> None:
     timings = pairs(distances=(1, 2))
     fitted = by_formula(PAIRS, timings)
     unseen = pairs(seed=3, distances=(3,)).params
@@ -92,7 +97,7 @@ def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples():
     assert fitted.predict("pair", unseen).tobytes() == whole.predict("pair", unseen).tobytes()
 
 
-def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples():
+def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples() -> None:
     some, few = pairs(distances=(1,)), pairs(count=7, seed=4, distances=(3,))
     timings = EventTimings(
         "pair", np.vstack((some.params, few.params)), np.concatenate((some.seconds, few.seconds))
@@ -101,7 +106,9 @@ def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples():
     assert [which.value for which in fit.classes] == [None, 1]
 
 
-def test_a_category_that_is_no_number_leaves_its_rows_to_the_law_of_all_samples(event):
+def test_a_category_that_is_no_number_leaves_its_rows_to_the_law_of_all_samples(
+    event: MakeTimings,
+) -> None:
     p = np.arange(0.0, 60)
     text = (
         '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\ncategory = "floor(10/p1)*0 + p1/p1"\n'
@@ -111,14 +118,14 @@ def test_a_category_that_is_no_number_leaves_its_rows_to_the_law_of_all_samples(
     assert seconds == pytest.approx([3e-6, 13e-6], rel=1e-3)
 
 
-def test_a_formula_that_does_not_fit_the_parameters_is_said(event):
+def test_a_formula_that_does_not_fit_the_parameters_is_said(event: MakeTimings) -> None:
     text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p3"]\n'
     p = np.arange(1.0, 41)
     fitted = by_formula(text, event(p, seconds=1e-6 * p))
     assert any("kernel" in text and "my.toml" in text for text in fitted.warnings())
 
 
-def test_intervals_and_spread_are_those_of_the_class(event):
+def test_intervals_and_spread_are_those_of_the_class(event: MakeTimings) -> None:
     rng = np.random.default_rng(5)
     kind = np.tile([0.0, 1.0], 200)
     p = rng.uniform(1, 100, 400)
@@ -130,7 +137,9 @@ def test_intervals_and_spread_are_those_of_the_class(event):
     assert high[1] / low[1] > 1.8
 
 
-def test_namds_pairs_fall_into_classes(reference_timings):
+def test_namds_pairs_fall_into_classes(
+    reference_timings: ReferenceTimings,
+) -> None:
     """By the distance of two patches: the fit of all samples alone is twice as far off."""
     (pair,) = (one for one in reference_timings("namd") if one.event.startswith("calc_pair"))
     fold = np.random.default_rng(6).permutation(len(pair.seconds)) % 4

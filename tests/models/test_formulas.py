@@ -5,12 +5,15 @@ from __future__ import annotations
 import pickle
 import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import ReferenceTimings
 
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
@@ -43,7 +46,7 @@ def entry(body: str) -> str:
     return f'[[formula]]\nevent = "kernel"\n{body}\n'
 
 
-def listed(values) -> str:
+def listed(values: Any) -> str:
     return "[" + ", ".join(f"'{value}'" for value in values) + "]"
 
 
@@ -59,7 +62,7 @@ def refused(text: str) -> FormulaError:
     return caught.value
 
 
-def test_an_event_gets_the_first_formula_that_matches_and_fits():
+def test_an_event_gets_the_first_formula_that_matches_and_fits() -> None:
     formulas = parse_formulas(NAMD, "namd.toml")
     pair = formulas.for_event("calc_pair_energy_fullelect", 14)
     assert pair is formulas.entries[0]
@@ -72,7 +75,7 @@ def test_an_event_gets_the_first_formula_that_matches_and_fits():
     assert formulas.for_event("other", 0) is None
 
 
-def test_a_formula_is_not_used_for_another_number_of_parameters():
+def test_a_formula_is_not_used_for_another_number_of_parameters() -> None:
     """Torn lines show as another number: they fall to a later formula, or to none."""
     formulas = parse_formulas(NAMD, "namd.toml")
     assert formulas.for_event("calc_pair_x", 13) is formulas.entries[2]
@@ -85,7 +88,9 @@ def test_a_formula_is_not_used_for_another_number_of_parameters():
     assert formulas.for_event("angles", 20) is formulas.entries[1]  # nothing is named: p2 is enough
 
 
-def test_a_formula_evaluates_on_real_lines(reference_timings):
+def test_a_formula_evaluates_on_real_lines(
+    reference_timings: ReferenceTimings,
+) -> None:
     formulas = parse_formulas(NAMD, "namd.toml")
     classes = {}
     for samples in reference_timings("namd"):
@@ -97,7 +102,7 @@ def test_a_formula_evaluates_on_real_lines(reference_timings):
     assert classes == {"calc_pair_energy_fullelect": {1, 2, 3}}
 
 
-def test_formulas_cross_process_borders():
+def test_formulas_cross_process_borders() -> None:
     formulas = parse_formulas(NAMD, "namd.toml")
     assert pickle.loads(pickle.dumps(formulas)) == formulas  # noqa: S301 - just made
 
@@ -127,7 +132,9 @@ def test_formulas_cross_process_borders():
         ("*x*x", "x", False),
     ],
 )
-def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern, event, expected):
+def test_a_star_stands_for_any_characters_and_nothing_else_is_special(
+    pattern: str, event: str, expected: Any
+) -> None:
     assert matches(pattern, event) is expected
 
 
@@ -142,20 +149,20 @@ def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern, e
     ],
     ids=["dotted keys", "dotted headers", "arrays", "a long string", "many formulas"],
 )
-def test_a_file_takes_little_time_whatever_it_holds(text):
+def test_a_file_takes_little_time_whatever_it_holds(text: str) -> None:
     started = time.perf_counter()
     refused(text)
     assert time.perf_counter() - started < 20
 
 
-def test_matching_takes_linear_time():
+def test_matching_takes_linear_time() -> None:
     started = time.perf_counter()
     assert not matches("*a" * 2000 + "*b", "a" * 100_000)
     assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_kernel_can_be_named(kind):
+def test_every_kind_of_kernel_can_be_named(kind: Any) -> None:
     sizes = len(KINDS[kind].of)
     expected = [str(term) for term in KINDS[kind].expressions()]
     assert terms(f'kind = "{kind}"') == expected
@@ -168,25 +175,25 @@ def test_every_kind_of_kernel_can_be_named(kind):
     assert all(np.isfinite(term.evaluate(zeros)).all() for term in KINDS[kind].expressions())
 
 
-def test_a_kind_is_of_any_expressions():
+def test_a_kind_is_of_any_expressions() -> None:
     assert terms('params = ["r", "m", "k"]\nkind = "n-log-n"\nof = ["m*k"]') == (
         ["1", "p2*p3", "p2*p3*log1p(p2*p3)"]
     )
     assert terms('kind = "stencil-3d"\nof = ["p1 + 2"]') == ["1", "(p1 + 2)^(2/3)", "p1 + 2"]
 
 
-def test_a_kind_may_have_terms_of_its_own_beside_it():
+def test_a_kind_may_have_terms_of_its_own_beside_it() -> None:
     assert terms('kind = "linear"\nterms = ["p2*p3"]') == ["1", "p1", "p2*p3"]
 
 
-def test_a_repeat_count_multiplies_every_term_and_leaves_a_constant():
+def test_a_repeat_count_multiplies_every_term_and_leaves_a_constant() -> None:
     assert terms('kind = "n-log-n"\nof = ["p2"]\ntimes = "p1"') == (
         ["1", "p1", "p1*p2", "p1*(p2*log1p(p2))"]
     )
     assert terms('terms = ["p2", "p3"]\ntimes = "p1 + 1"') == ["1", "(p1 + 1)*p2", "(p1 + 1)*p3"]
 
 
-def test_what_is_composed_is_text_that_parses_again():
+def test_what_is_composed_is_text_that_parses_again() -> None:
     """A model file holds the text; what grows beyond the limits is refused at its place."""
     deep = "(" * 95 + "p1" + "-1)" * 95
     formulas = parse_formulas(entry(f'kind = "fft-3d"\nof = ["{deep}", "p2", "p3"]'), "my.toml")
@@ -235,7 +242,9 @@ def test_what_is_composed_is_text_that_parses_again():
         ('terms = ["1"]\ntimes = ["p1"]', 4, 9, "times takes text in quotes, not a list"),
     ],
 )
-def test_a_mistake_is_named_with_file_line_and_column(body, line, column, problem):
+def test_a_mistake_is_named_with_file_line_and_column(
+    body: str, line: int, column: int, problem: str
+) -> None:
     for newline in ("\n", "\r\n"):
         with pytest.raises(FormulaError, match=problem) as caught:
             parse_formulas(entry(body).replace("\n", newline), "my.toml")
@@ -270,7 +279,7 @@ def test_a_mistake_is_named_with_file_line_and_column(body, line, column, proble
         ("#\n" * 100_001, "my.toml:", "has more than 200000 characters"),
     ],
 )
-def test_a_file_that_is_none_says_so(text, start, problem):
+def test_a_file_that_is_none_says_so(text: str, start: bytes, problem: str) -> None:
     with pytest.raises(FormulaError, match=problem) as caught:
         parse_formulas(text, "my.toml")
     assert str(caught.value).startswith(start.removesuffix(":"))
@@ -304,7 +313,7 @@ name = "first of second"
 '''.replace("\\'", "'")
 
 
-def strings(value, path=()):
+def strings(value: Any, path: tuple[Any, ...] = ()) -> Iterator[Any]:
     """All strings in a document with their paths."""
     if isinstance(value, str):
         yield path, value
@@ -314,7 +323,7 @@ def strings(value, path=()):
             yield from strings(part, (*path, key))
 
 
-def test_every_string_of_a_tricky_file_is_found_where_it_stands():
+def test_every_string_of_a_tricky_file_is_found_where_it_stands() -> None:
     lines = TRICKY.split("\n")
     places = find_places(TRICKY, "tricky.toml")
     found = dict(strings(tomllib.loads(TRICKY)))
@@ -365,7 +374,7 @@ def test_every_string_of_a_tricky_file_is_found_where_it_stands():
         max_size=30,
     )
 )
-def test_any_text_is_formulas_or_a_formula_error(parts):
+def test_any_text_is_formulas_or_a_formula_error(parts: Any) -> None:
     try:
         formulas = parse_formulas("".join(parts), "my.toml")
     except FormulaError:
@@ -374,7 +383,7 @@ def test_any_text_is_formulas_or_a_formula_error(parts):
 
 
 @given(st.text(max_size=12), st.sampled_from(['"', "'", '"""', "'''"]))
-def test_any_string_is_found_where_it_stands(content, quote):
+def test_any_string_is_found_where_it_stands(content: str, quote: str) -> None:
     text = f"a = [0, {quote}{content}{quote}, 'end']"
     try:
         value = tomllib.loads(text)["a"][1]
@@ -389,7 +398,7 @@ def test_any_string_is_found_where_it_stands(content, quote):
     assert (end.line, end.column - 1) == (before.count("\n") + 1, last - before.rfind("\n"))
 
 
-def test_the_docs_show_the_library_as_it_is():
+def test_the_docs_show_the_library_as_it_is() -> None:
     text = DOCS.read_text()
     for name, kind in KINDS.items():
         row = f"| `{name}` | {', '.join(kind.of) or '–'} | "
@@ -397,7 +406,7 @@ def test_the_docs_show_the_library_as_it_is():
         assert row in text, row
 
 
-def test_the_example_of_the_docs_is_a_formulas_file():
+def test_the_example_of_the_docs_is_a_formulas_file() -> None:
     examples = [part.split("```")[0] for part in DOCS.read_text().split("```toml\n")[1:]]
     assert examples
     for example in examples:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from kinds import MakeTimings
 from models.laws import LAWS, auto
 
+from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.event_fit import quantiles
 
 
@@ -18,7 +22,7 @@ from rewritelog.models.fitting.event_fit import quantiles
     ],
     ids=["normal", "uniform", "skewed"],
 )
-def test_nine_in_ten_further_measurements_lie_in_the_interval(draw):
+def test_nine_in_ten_further_measurements_lie_in_the_interval(draw: Any) -> None:
     law = LAWS["sum and product"]
     rng = np.random.default_rng(1)
     timings = law.timings(300, seed=2)
@@ -30,7 +34,9 @@ def test_nine_in_ten_further_measurements_lie_in_the_interval(draw):
     assert 0.86 < ((measured >= low) & (measured <= high)).mean() < 0.94
 
 
-def test_intervals_of_real_kernels_hold_nine_in_ten_lines(sample_timings):
+def test_intervals_of_real_kernels_hold_nine_in_ten_lines(
+    sample_timings: list[EventTimings],
+) -> None:
     inside = count = 0
     for samples in sample_timings:
         fold = np.random.default_rng(3).permutation(len(samples.seconds)) % 2
@@ -42,7 +48,7 @@ def test_intervals_of_real_kernels_hold_nine_in_ten_lines(sample_timings):
     assert 0.85 < inside / count < 0.95
 
 
-def test_the_prediction_lies_within_its_interval():
+def test_the_prediction_lies_within_its_interval() -> None:
     timings = LAWS["three loop bounds"].timings(100, seed=4, noise=0.1)
     fitted = auto(timings)
     low, high = fitted.interval("kernel", timings.params)
@@ -50,14 +56,14 @@ def test_the_prediction_lies_within_its_interval():
     assert ((low < seconds) & (seconds < high)).all()
 
 
-def test_too_few_samples_and_unknown_events_have_no_interval(event):
+def test_too_few_samples_and_unknown_events_have_no_interval(event: MakeTimings) -> None:
     fitted = auto(event([1.0, 2.0], seconds=[1.0, 2.0]))
     for name in ("kernel", "unknown"):
         low, high = fitted.interval(name, np.array([[1.5]]))
         assert np.isnan([low, high]).all()
 
 
-def test_drawn_factors_are_the_held_out_errors_at_their_numbers():
+def test_drawn_factors_are_the_held_out_errors_at_their_numbers() -> None:
     timings = LAWS["linear"].timings(400, seed=5, noise=0.1)
     fitted = auto(timings)
     rows = np.full((10_000, 1), 50.0)
@@ -69,7 +75,7 @@ def test_drawn_factors_are_the_held_out_errors_at_their_numbers():
     assert (np.diff(rising) >= 0).all()
 
 
-def test_a_row_draws_the_same_factor_in_any_company():
+def test_a_row_draws_the_same_factor_in_any_company() -> None:
     fitted = auto(LAWS["linear"].timings(100, seed=7, noise=0.1))
     rows = np.linspace(1, 900, 50)[:, None]
     numbers = np.random.default_rng(8).uniform(0, 1, 50)
@@ -78,14 +84,14 @@ def test_a_row_draws_the_same_factor_in_any_company():
     assert together.tobytes() == np.concatenate(alone).tobytes()
 
 
-def test_an_exact_law_has_an_interval_of_no_width():
+def test_an_exact_law_has_an_interval_of_no_width() -> None:
     fitted = auto(LAWS["linear"].timings(60, seed=9))
     low, high = fitted.interval("kernel", np.array([[100.0]]))
     assert high[0] == pytest.approx(low[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 5, 20, 99, 1000])
-def test_the_bounds_of_an_interval_are_never_too_narrow(count):
+def test_the_bounds_of_an_interval_are_never_too_narrow(count: int) -> None:
     """Of n + 1 values in random order, each place of the last one is as likely as any other."""
     rising = np.arange(count, dtype=np.float64)
     low, high = quantiles(rising, np.array([0.05, 0.95]))
@@ -95,7 +101,7 @@ def test_the_bounds_of_an_interval_are_never_too_narrow(count):
     ) - 1e-9
 
 
-def test_the_spread_of_a_mean_falls_with_the_samples():
+def test_the_spread_of_a_mean_falls_with_the_samples() -> None:
     law = LAWS["linear"]
     few, many = (
         auto(law.timings(n, seed=10, noise=0.1)).total_spread("kernel", 1) for n in (50, 800)

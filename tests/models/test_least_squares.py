@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from kinds import MakeTimings, ReferenceTimings
 from models.fitting import coefficients, fit, only
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models import regression
 from rewritelog.models.basis import CONSTANT, Term, terms_of
 
 
-def exact_ols(params, seconds):
+def exact_ols(params: Floats, seconds: Floats) -> Any:
     """Fit 1, p1, p1², p2, … by the normal equations in rational numbers, without any rounding.
 
     Return the coefficients and the predictions for the samples.
@@ -41,7 +44,7 @@ def exact_ols(params, seconds):
     return [float(value) for value in solution], [float(value) for value in predicted]
 
 
-def test_terms_are_preferred_by_power_and_named_by_parameter():
+def test_terms_are_preferred_by_power_and_named_by_parameter() -> None:
     names = [str(term) for term in terms_of("quadratic", 2)]
     assert names == ["1", "p1", "p2", "p1^2", "p2^2"]
     assert [str(term) for term in sorted(terms_of("quadratic", 2))] == [
@@ -56,7 +59,7 @@ def test_terms_are_preferred_by_power_and_named_by_parameter():
         terms_of("cubic", 1)
 
 
-def test_an_exact_formula_comes_back(event):
+def test_an_exact_formula_comes_back(event: MakeTimings) -> None:
     rng = np.random.default_rng(7)
     p1, p2 = rng.uniform(0, 100, 50), rng.uniform(5, 9, 50)
     fitted = fit(event(p1, p2, seconds=1e-6 + 2e-7 * p1 + 3e-9 * p1**2 + 4e-6 * p2 - 5e-8 * p2**2))
@@ -67,7 +70,7 @@ def test_an_exact_formula_comes_back(event):
     assert fitted.warnings() == ()
 
 
-def test_a_noisy_formula_comes_back_within_its_standard_errors(event):
+def test_a_noisy_formula_comes_back_within_its_standard_errors(event: MakeTimings) -> None:
     rng = np.random.default_rng(8)
     p = rng.uniform(0, 100, 20_000)
     fitted = fit(event(p, seconds=5.0 + 0.3 * p + 0.02 * p**2 + rng.normal(0, 0.5, len(p))))
@@ -79,7 +82,7 @@ def test_a_noisy_formula_comes_back_within_its_standard_errors(event):
     assert described["degrees_of_freedom"] == len(p) - 3
 
 
-def test_statistics_are_the_textbook_ones(event):
+def test_statistics_are_the_textbook_ones(event: MakeTimings) -> None:
     p = np.array([1.0, 2, 3, 4, 5])
     y = np.array([2.0, 3, 5, 4, 6])
     described = only(fit(event(p, seconds=y), basis="linear"))
@@ -96,7 +99,7 @@ def test_statistics_are_the_textbook_ones(event):
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 10), (40, 160), (1e6, 1e6 + 10), (-5, 5), (0, 1e6), (1e9, 2e9)]
 )
-def test_it_is_ordinary_least_squares_to_1e_9(event, low, high):
+def test_it_is_ordinary_least_squares_to_1e_9(event: MakeTimings, low: float, high: float) -> None:
     rng = np.random.default_rng(9)
     p1, p2 = np.round(rng.uniform(low, high, (2, 40)), 1)
     samples = event(p1, p2, seconds=rng.uniform(1e-6, 2e-6, 40))
@@ -106,7 +109,7 @@ def test_it_is_ordinary_least_squares_to_1e_9(event, low, high):
     assert fitted.predict("kernel", samples.params) == pytest.approx(predicted, rel=1e-12)
 
 
-def test_it_agrees_with_numpy_on_scaled_columns(event):
+def test_it_agrees_with_numpy_on_scaled_columns(event: MakeTimings) -> None:
     rng = np.random.default_rng(9)
     p1, p2 = rng.uniform(10, 1e6, (2, 500))
     samples = event(p1, p2, seconds=rng.uniform(1e-6, 2e-6, 500))
@@ -118,7 +121,7 @@ def test_it_agrees_with_numpy_on_scaled_columns(event):
     assert fitted.predict("kernel", samples.params) == pytest.approx(columns @ plain, rel=1e-9)
 
 
-def test_far_from_zero_the_fit_is_that_of_the_shifted_parameter(event):
+def test_far_from_zero_the_fit_is_that_of_the_shifted_parameter(event: MakeTimings) -> None:
     rng = np.random.default_rng(10)
     p = rng.integers(0, 20, 200).astype(float)
     seconds = rng.uniform(1e-6, 2e-6, 200)
@@ -127,7 +130,9 @@ def test_far_from_zero_the_fit_is_that_of_the_shifted_parameter(event):
     assert far.predict("kernel", p[:, None] + 1e6) == pytest.approx(expected, rel=1e-12)
 
 
-def test_blocks_of_rows_give_the_fit_of_all_rows(event, monkeypatch):
+def test_blocks_of_rows_give_the_fit_of_all_rows(
+    event: MakeTimings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(11)
     p1, p2 = rng.uniform(1, 50, (2, 1000))
     samples = event(p1, p2, seconds=rng.uniform(1, 2, 1000))
@@ -137,7 +142,7 @@ def test_blocks_of_rows_give_the_fit_of_all_rows(event, monkeypatch):
     assert only(fit(samples))["chi2"] == pytest.approx(only(whole)["chi2"], rel=1e-12)
 
 
-def test_what_is_not_fitted_is_not_covered(event):
+def test_what_is_not_fitted_is_not_covered(event: MakeTimings) -> None:
     fitted = fit(event([1.0, 2, 3], seconds=[1.0, 2, 3]))
     assert np.isnan(fitted.predict("other", np.ones((2, 1)))).all()
     assert np.isnan(fitted.predict("kernel", np.ones((2, 2)))).all()
@@ -145,7 +150,7 @@ def test_what_is_not_fitted_is_not_covered(event):
     assert judged.seconds.shape == judged.exact.shape == judged.outside.shape == (0,)
 
 
-def test_each_parameter_count_of_an_event_has_its_own_fit(event):
+def test_each_parameter_count_of_an_event_has_its_own_fit(event: MakeTimings) -> None:
     one = event([1.0, 2, 3], seconds=[1.0, 2, 3])
     two = event([1.0, 2, 3, 4], [5.0, 1, 2, 2], seconds=[9.0] * 4)
     fitted = fit(one, two)
@@ -155,7 +160,7 @@ def test_each_parameter_count_of_an_event_has_its_own_fit(event):
         fit(one, one)
 
 
-def test_predictions_are_raw_and_rows_outside_are_flagged(event):
+def test_predictions_are_raw_and_rows_outside_are_flagged(event: MakeTimings) -> None:
     fitted = fit(event([1.0, 2, 3, 4], seconds=[1.0, 2, 3, 4]), basis="linear")
     judged = fitted.predict_detailed(
         "kernel", np.array([[-5.0], [1], [4], [4.001], [1e9], [np.nan]])
@@ -165,7 +170,7 @@ def test_predictions_are_raw_and_rows_outside_are_flagged(event):
     assert np.isnan(judged.seconds[5])
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_it(event):
+def test_a_row_does_not_depend_on_the_rows_beside_it(event: MakeTimings) -> None:
     rng = np.random.default_rng(16)
     p = rng.uniform(0, 9, (3, 70_001))
     fitted = fit(event(*p[:, :100], seconds=rng.uniform(1, 2, 100)))
@@ -174,7 +179,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(event):
     assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
-def test_exact_matches_replace_the_fit(event):
+def test_exact_matches_replace_the_fit(event: MakeTimings) -> None:
     fitted = fit(event([1.0, 2, 2, 3, 3], seconds=[1.0, 2, 4, 3, 3]), exact_match="always")
     judged = fitted.predict_detailed("kernel", np.array([[2.0], [2.5], [1], [3]]))
     assert judged.exact.tolist() == [True, False, True, True]
@@ -183,7 +188,7 @@ def test_exact_matches_replace_the_fit(event):
     assert only(fitted)["exact_sets"] == 3
 
 
-def test_a_fitted_model_survives_pickle(event):
+def test_a_fitted_model_survives_pickle(event: MakeTimings) -> None:
     fitted = fit(event([1.0, 2, 2, 3], seconds=[1.0, 2, 4, 3]), exact_match="always")
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - our own bytes
     assert again.describe() == fitted.describe()
@@ -191,7 +196,7 @@ def test_a_fitted_model_survives_pickle(event):
     assert again.predict("kernel", rows).tobytes() == fitted.predict("kernel", rows).tobytes()
 
 
-def test_the_summary_shows_quality_and_formula(event):
+def test_the_summary_shows_quality_and_formula(event: MakeTimings) -> None:
     p = np.arange(1.0, 9)
     summary = fit(event(p, np.ones(8), seconds=2 * p), basis="linear").summary()
     assert summary[0].startswith("kernel(p1, p2): linear basis, 8 samples, R² 1.0000, χ² ")
@@ -204,7 +209,9 @@ def test_the_summary_shows_quality_and_formula(event):
     )
 
 
-def test_the_cells_kernels_are_fitted_as_plain_least_squares_does(reference_timings):
+def test_the_cells_kernels_are_fitted_as_plain_least_squares_does(
+    reference_timings: ReferenceTimings,
+) -> None:
     timings = reference_timings("cells")
     fitted = fit(*timings)
     assert [(t.event, t.params.shape) for t in timings] == [
@@ -220,7 +227,9 @@ def test_the_cells_kernels_are_fitted_as_plain_least_squares_does(reference_timi
     assert fitted.warnings() == ()
 
 
-def test_the_namd_timings_give_moderate_coefficients(reference_timings):
+def test_the_namd_timings_give_moderate_coefficients(
+    reference_timings: ReferenceTimings,
+) -> None:
     timings = reference_timings("namd")
     fitted = fit(*timings)
     json.dumps(fitted.describe(), allow_nan=False)

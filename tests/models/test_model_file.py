@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kinds import ReferenceTimings
 
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto
@@ -112,7 +113,7 @@ def test_real_fits_predict_to_the_bit(
 
 
 def test_reference_fits_predict_to_the_bit(
-    reference_timings: Callable[[str], list[EventTimings]],
+    reference_timings: ReferenceTimings,
 ) -> None:
     timings = reference_timings("namd")
     file = file_of(timings, "least-squares", exact_match="auto")

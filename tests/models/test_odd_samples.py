@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from kinds import MakeTimings
 from models.fitting import coefficients, dropped, fit, only
 
 from rewritelog.models.base import EventTimings
 
 
-def test_constant_columns_are_dropped_by_name(event):
+def test_constant_columns_are_dropped_by_name(event: MakeTimings) -> None:
     p = np.arange(10.0)
     fitted = fit(event(p, np.full(10, -0.0), np.full(10, 3.5), seconds=1 + p))
     reason = "p2 is constant 0 in all samples"
@@ -22,7 +25,7 @@ def test_constant_columns_are_dropped_by_name(event):
     assert "p2, p3 never varies" in " ".join(fitted.warnings())
 
 
-def test_a_parameter_that_varies_by_rounding_only_counts_as_constant(event):
+def test_a_parameter_that_varies_by_rounding_only_counts_as_constant(event: MakeTimings) -> None:
     p = np.array([0.1, 0.1 + 2e-17, np.nextafter(0.1, 1)])
     fitted = fit(event(p, seconds=[1.0, 2.0, 3.0]))
     assert coefficients(fitted) == pytest.approx({"1": 2.0})
@@ -31,7 +34,9 @@ def test_a_parameter_that_varies_by_rounding_only_counts_as_constant(event):
 @pytest.mark.parametrize(
     "second", [lambda p: p, lambda p: 2 * p + 3, lambda p: -p / 3, lambda p: 1e6 * p]
 )
-def test_a_collinear_parameter_is_dropped_and_changes_nothing(event, second):
+def test_a_collinear_parameter_is_dropped_and_changes_nothing(
+    event: MakeTimings, second: Any
+) -> None:
     p = np.arange(1.0, 30)
     seconds = 1e-6 * (1 + p + 0.1 * p**2) + 1e-8 * np.sin(p)
     alone, both = fit(event(p, seconds=seconds)), fit(event(p, second(p), seconds=seconds))
@@ -44,7 +49,9 @@ def test_a_collinear_parameter_is_dropped_and_changes_nothing(event, second):
     assert "p2 determined by other parameters" in " ".join(both.warnings())
 
 
-def test_a_parameter_copied_with_six_printed_digits_gives_no_huge_coefficients(event):
+def test_a_parameter_copied_with_six_printed_digits_gives_no_huge_coefficients(
+    event: MakeTimings,
+) -> None:
     rng = np.random.default_rng(12)
     p = rng.uniform(0, 100, 100)
     copied = np.round(p / 3, 6)
@@ -53,7 +60,7 @@ def test_a_parameter_copied_with_six_printed_digits_gives_no_huge_coefficients(e
     assert max(map(abs, coefficients(fitted).values())) < 1e-5
 
 
-def test_the_square_of_a_sum_is_kept_where_the_sum_is_dropped(event):
+def test_the_square_of_a_sum_is_kept_where_the_sum_is_dropped(event: MakeTimings) -> None:
     rng = np.random.default_rng(13)
     p1, p2 = rng.uniform(3, 9, (2, 60))
     seconds = 1 + p1 + 2 * p2 + 0.5 * (p1 + p2) ** 2
@@ -65,7 +72,7 @@ def test_the_square_of_a_sum_is_kept_where_the_sum_is_dropped(event):
     assert predicted == pytest.approx(seconds, rel=1e-12)
 
 
-def test_a_binary_parameter_has_no_square(event):
+def test_a_binary_parameter_has_no_square(event: MakeTimings) -> None:
     p = np.array([0.0, 1, 0, 1, 1, 0])
     fitted = fit(event(p, seconds=[1.0, 3, 1, 3, 3, 1]))
     assert dropped(fitted) == {"p1^2": "a linear combination of the other terms (p1)"}
@@ -83,7 +90,9 @@ def test_a_binary_parameter_has_no_square(event):
         (5, ["1", "p1", "p1^2", "p2", "p2^2"]),
     ],
 )
-def test_few_samples_give_few_terms_lower_orders_first(event, count, kept):
+def test_few_samples_give_few_terms_lower_orders_first(
+    event: MakeTimings, count: int, kept: Any
+) -> None:
     p1, p2 = np.array([3.0, 5, 2, 9, 4]), np.array([1.0, 7, 8, 2, 2])
     seconds = np.array([1.0, 2, 5, 3, 4])
     samples = event(p1[:count], p2[:count], seconds=seconds[:count])
@@ -98,13 +107,13 @@ def test_few_samples_give_few_terms_lower_orders_first(event, count, kept):
     assert "no degree of freedom" in fitted.summary()[0]
 
 
-def test_equal_samples_are_one_sample_for_the_fit(event):
+def test_equal_samples_are_one_sample_for_the_fit(event: MakeTimings) -> None:
     fitted = fit(event(np.full(4, 2.0), np.full(4, 3.0), seconds=[1.0, 2, 3, 4]))
     assert coefficients(fitted) == pytest.approx({"1": 2.5})
     assert only(fitted)["degrees_of_freedom"] == 3
 
 
-def test_constant_times_have_no_r2(event):
+def test_constant_times_have_no_r2(event: MakeTimings) -> None:
     fitted = fit(event([1.0, 2, 3, 7, 9], seconds=[0.1] * 5))
     described = only(fitted)
     assert described["r2"] is None
@@ -113,7 +122,7 @@ def test_constant_times_have_no_r2(event):
     assert "R² undefined" in fitted.summary()[0]
 
 
-def test_no_parameters_give_the_mean(event):
+def test_no_parameters_give_the_mean(event: MakeTimings) -> None:
     samples = event(seconds=[1.0, 2, 6])
     fitted = fit(samples, exact_match="always")
     assert coefficients(fitted) == pytest.approx({"1": 3.0})
@@ -124,7 +133,7 @@ def test_no_parameters_give_the_mean(event):
     assert fitted.warnings() == ()
 
 
-def test_twenty_parameters_come_back(event):
+def test_twenty_parameters_come_back(event: MakeTimings) -> None:
     rng = np.random.default_rng(14)
     columns = rng.uniform(0, 50, (20, 300))
     slopes = np.arange(1, 21) * 1e-7
@@ -136,7 +145,7 @@ def test_twenty_parameters_come_back(event):
     assert max(map(len, fitted.summary())) <= 100
 
 
-def test_huge_ranges_stay_accurate(event):
+def test_huge_ranges_stay_accurate(event: MakeTimings) -> None:
     rng = np.random.default_rng(15)
     p1, p2 = 10 ** rng.uniform(0, 6, 400), rng.uniform(0, 1e-6, 400)
     seconds = 1e-3 + 1e-9 * p1 + 2e-15 * p1**2 + 3e2 * p2
@@ -145,7 +154,7 @@ def test_huge_ranges_stay_accurate(event):
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-200, 1e200, 1.7e308])
-def test_absurd_magnitudes_give_reports_and_no_warnings(event, size):
+def test_absurd_magnitudes_give_reports_and_no_warnings(event: MakeTimings, size: Any) -> None:
     samples = event(np.array([-1.0, 0, 1, 0.5]) * size, seconds=[1.0, 2, 3, 2.4])
     fitted = fit(samples)
     only(fitted)
@@ -154,7 +163,7 @@ def test_absurd_magnitudes_give_reports_and_no_warnings(event, size):
     fitted.summary()
 
 
-def test_samples_that_are_not_finite_are_left_aside_and_warned_of(event):
+def test_samples_that_are_not_finite_are_left_aside_and_warned_of(event: MakeTimings) -> None:
     samples = event([1.0, 2, np.nan, 4, 5], seconds=[1.0, 2, 3, 4, np.inf])
     fitted = fit(samples, EventTimings("lost", np.array([[np.nan]]), np.array([1.0])))
     assert only(fitted)["unusable_samples"] == 2
@@ -171,7 +180,9 @@ def test_samples_that_are_not_finite_are_left_aside_and_warned_of(event):
         ([3.5, 1e12, 0.0, 1.0],),  # a parabola through the three near 0 and the one far off
     ],
 )
-def test_terms_that_are_nearly_dependent_give_no_huge_predictions(event, columns):
+def test_terms_that_are_nearly_dependent_give_no_huge_predictions(
+    event: MakeTimings, columns: int
+) -> None:
     """Within the samples' range there is no prediction beyond the times divided by 1e-7."""
     seconds = np.array([1.0, 0, 1, 1])
     samples = event(*columns, seconds=seconds)
@@ -189,7 +200,9 @@ VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.0, 3.5, 1e-9, 1e6, 1e6 + 1, 1e12, -7
 
 @settings(deadline=None)
 @given(st.data(), st.integers(1, 12), st.integers(0, 5))
-def test_whatever_the_samples_the_fit_stays_among_them(data, rows, columns):
+def test_whatever_the_samples_the_fit_stays_among_them(
+    data: st.DataObject, rows: int, columns: int
+) -> None:
     """A least-squares fit is a projection: about the times' middle it is no longer than they."""
     params = data.draw(hnp.arrays(np.float64, (rows, columns), elements=VALUES))
     seconds = data.draw(hnp.arrays(np.float64, rows, elements=st.floats(0, 10)))
@@ -204,7 +217,7 @@ def test_whatever_the_samples_the_fit_stays_among_them(data, rows, columns):
     fitted.warnings()
 
 
-def test_a_fit_that_explains_little_is_warned_of(event):
+def test_a_fit_that_explains_little_is_warned_of(event: MakeTimings) -> None:
     rng = np.random.default_rng(17)
     fitted = fit(event(rng.uniform(0, 1, 500), seconds=rng.uniform(0, 1, 500)))
     assert "explain little of the time" in " ".join(fitted.warnings())

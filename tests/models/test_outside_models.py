@@ -7,15 +7,19 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from commands import rewritelog
+from kinds import MakeTimings
+from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import ModelText
+from rewritelog.models.base import EventTimings, FittedModel, ModelText
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.least_squares import LeastSquares
 from rewritelog.models.registry import load_model
@@ -24,7 +28,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
-def _importable(monkeypatch):
+def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Make `regressors` importable, as PYTHONPATH does for a user's module."""
     monkeypatch.syspath_prepend(HERE)
     yield
@@ -32,21 +36,23 @@ def _importable(monkeypatch):
 
 
 @pytest.fixture
-def plane(event):
+def plane(event: MakeTimings) -> Any:
     """Exact samples of 1 + 2 p1 + 3 p2."""
     p1, p2 = np.random.default_rng(2).uniform(1, 50, (2, 30))
     return event(p1, p2, seconds=1 + 2 * p1 + 3 * p2)
 
 
-def fit(name, *timings, **options):
+def fit(name: str, *timings: EventTimings, **options: Any) -> Any:
     return checked_fit(load_model(f"regressors:{name}", options), f"regressors:{name}", timings)
 
 
-def seconds(fitted, params, event="kernel"):
+def seconds(fitted: FittedModel, params: ArrayLike, event: str = "kernel") -> Any:
     return checked_prediction(fitted, "outside", event, np.array(params, dtype=float)).seconds
 
 
-def test_a_regressor_is_fitted_to_each_event_and_number_of_parameters(plane, event):
+def test_a_regressor_is_fitted_to_each_event_and_number_of_parameters(
+    plane: EventTimings, event: MakeTimings
+) -> None:
     line = event([1, 2, 3], seconds=[5, 7, 9], name="line")
     fewer = event([1, 2, 3], seconds=[10, 20, 30])
     fitted = fit("Plane", plane, line, fewer)
@@ -63,12 +69,12 @@ def test_a_regressor_is_fitted_to_each_event_and_number_of_parameters(plane, eve
     )
 
 
-def test_an_event_without_parameters_gets_its_mean(event):
+def test_an_event_without_parameters_gets_its_mean(event: MakeTimings) -> None:
     fitted = fit("FailsToFit", event(seconds=[1, 2, 6]))
     assert seconds(fitted, np.empty((2, 0))).tolist() == [3, 3]
 
 
-def test_options_are_numbers_and_words_as_they_are_written(plane):
+def test_options_are_numbers_and_words_as_they_are_written(plane: EventTimings) -> None:
     fitted = fit("Plane", plane, scale="2", offset="None")
     assert seconds(fitted, [[10, 20]]) == pytest.approx([162])
     assert fitted.options.arguments == {"scale": 2, "offset": None}
@@ -77,17 +83,19 @@ def test_options_are_numbers_and_words_as_they_are_written(plane):
         load_model("regressors:Plane", given)
 
 
-def test_a_function_may_make_the_regressor(plane):
+def test_a_function_may_make_the_regressor(plane: EventTimings) -> None:
     assert seconds(fit("doubled", plane, scale=3), [[10, 20]]) == pytest.approx([486])
     assert seconds(fit("Group.Plane", plane), [[10, 20]]) == pytest.approx([81])
 
 
-def test_a_run_can_be_repeated_since_a_random_state_is_0_unless_it_is_told(plane):
+def test_a_run_can_be_repeated_since_a_random_state_is_0_unless_it_is_told(
+    plane: EventTimings,
+) -> None:
     assert fit("Seeded", plane).options.arguments == {"random_state": 0}
     assert seconds(fit("Seeded", plane, random_state="1"), [[10, 20]]) == pytest.approx([162])
 
 
-def test_rows_outside_the_samples_range_are_told(plane):
+def test_rows_outside_the_samples_range_are_told(plane: EventTimings) -> None:
     judged = fit("Plane", plane).predict_detailed(
         "kernel", np.array([[10, 20], [10, 1e6], [-1, 20]])
     )
@@ -95,7 +103,9 @@ def test_rows_outside_the_samples_range_are_told(plane):
     assert not judged.exact.any()
 
 
-def test_odd_samples_and_rows_never_reach_the_regressor(plane, event):
+def test_odd_samples_and_rows_never_reach_the_regressor(
+    plane: EventTimings, event: MakeTimings
+) -> None:
     odd = event([1, np.nan, 3, 4], seconds=[5, 7, np.inf, 11], name="odd")
     lost = event([np.nan], seconds=[1], name="lost")
     fitted = fit("Plane", plane, odd, lost)
@@ -107,7 +117,7 @@ def test_odd_samples_and_rows_never_reach_the_regressor(plane, event):
     )
 
 
-def test_a_fit_crosses_process_borders_and_is_described_in_json(plane):
+def test_a_fit_crosses_process_borders_and_is_described_in_json(plane: EventTimings) -> None:
     fitted = fit("Plane", plane, scale=2.5)
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - just made
     assert seconds(again, [[10, 20]]) == seconds(fitted, [[10, 20]])
@@ -119,7 +129,7 @@ def test_a_fit_crosses_process_borders_and_is_described_in_json(plane):
     assert only["lowest"] == plane.params.min(axis=0).tolist()
 
 
-def test_one_thread_at_a_time_asks_a_regressor(plane):
+def test_one_thread_at_a_time_asks_a_regressor(plane: EventTimings) -> None:
     fitted = fit("Alone", plane)
     rows = np.ones((20_000, 2))
     with ThreadPoolExecutor(4) as pool:
@@ -137,7 +147,9 @@ def test_one_thread_at_a_time_asks_a_regressor(plane):
         ("Infinite", "event 'kernel': the duration of row 0 is inf"),
     ],
 )
-def test_what_a_regressor_does_wrong_is_named_with_model_and_event(plane, name, problem):
+def test_what_a_regressor_does_wrong_is_named_with_model_and_event(
+    plane: EventTimings, name: str, problem: str
+) -> None:
     with pytest.raises(ModelError, match=problem) as caught:
         seconds(fit(name, plane), [[1, 2]])
     assert f"model 'regressors:{name}'" in str(caught.value)
@@ -158,7 +170,9 @@ def test_what_a_regressor_does_wrong_is_named_with_model_and_event(plane, name, 
         ("regressors:Plane()", UsageError, "is named module:Class"),
     ],
 )
-def test_a_name_that_gives_no_regressor_is_refused(name, error, problem, tmp_path, monkeypatch):
+def test_a_name_that_gives_no_regressor_is_refused(
+    name: str, error: Any, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "exits_at_once.py").write_text("raise SystemExit(3)\n")
     with pytest.raises(error, match=problem) as caught:
@@ -166,18 +180,18 @@ def test_a_name_that_gives_no_regressor_is_refused(name, error, problem, tmp_pat
     assert repr(name) in str(caught.value)
 
 
-def test_an_outside_model_takes_no_other_files():
+def test_an_outside_model_takes_no_other_files() -> None:
     with pytest.raises(UsageError, match="takes no file of formulas"):
         load_model("regressors:Plane", {}, {"formulas": ModelText("a.toml", "")})
 
 
-def test_a_model_class_that_no_package_declares_can_be_named_too():
+def test_a_model_class_that_no_package_declares_can_be_named_too() -> None:
     model = load_model("rewritelog.models.least_squares:LeastSquares", {"basis": "linear"})
     assert isinstance(model, LeastSquares)
     assert model.options.basis == "linear"
 
 
-def test_real_regressors_of_scikit_learn_agree_with_numpy(plane):
+def test_real_regressors_of_scikit_learn_agree_with_numpy(plane: EventTimings) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     linear = load_model("sklearn.linear_model:LinearRegression", {})
     assert seconds(checked_fit(linear, "linear", [plane]), [[10, 20]]) == pytest.approx([81])
@@ -187,7 +201,7 @@ def test_real_regressors_of_scikit_learn_agree_with_numpy(plane):
     assert (first == second).all()
 
 
-def test_the_command_line_uses_one(sample_logs, tmp_path):
+def test_the_command_line_uses_one(sample_logs: Path, tmp_path: Path) -> None:
     """Each record costs twice p1, as the regressor of this test has it."""
     (tmp_path / "mine.py").write_text(
         "class Mine:\n"
@@ -220,6 +234,6 @@ def _sum_of_first_params(logs: Path) -> float:
     return sum(float(line.split("params:{")[1].split()[0]) for line in lines)
 
 
-def test_the_help_says_that_a_module_s_code_is_run():
+def test_the_help_says_that_a_module_s_code_is_run() -> None:
     text = " ".join(rewritelog("rewrite", "--help").stdout.split()).replace("- ", "-")
     assert "MODULE:CLASS with scikit-learn's fit and predict, which runs that module's code" in text

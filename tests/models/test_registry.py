@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+from kinds import Install, MakeTimings
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model
@@ -33,12 +35,12 @@ DOCS = Path(__file__).parents[2] / "docs" / "writing-a-model.md"
 
 
 @pytest.fixture
-def install(tmp_path, monkeypatch):
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Return an installer of a distribution with models: metadata and modules on sys.path."""
     monkeypatch.syspath_prepend(tmp_path)
     modules: list[str] = []
 
-    def install_distribution(name, entries, *sources):
+    def install_distribution(name: str, entries: dict[str, str], *sources: Path | str) -> None:
         folder = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -55,7 +57,7 @@ def install(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def power_law(install):
+def power_law(install: Install) -> None:
     """Install the plug-in of the docs as its pyproject.toml declares it."""
     project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())
     modules = [PLUGIN / f"{name}.py" for name in project["tool"]["setuptools"]["py-modules"]]
@@ -63,18 +65,18 @@ def power_law(install):
     install(project["project"]["name"], entries, *modules)
 
 
-def test_the_built_in_models_are_known_by_their_entry_points():
+def test_the_built_in_models_are_known_by_their_entry_points() -> None:
     assert {"constant", "least-squares", "sampled"} <= set(known_models())
     assert model_class("least-squares") is LeastSquares
     assert load_model("sampled", {}).options == SampledOptions()
 
 
-def test_an_unknown_model_lists_the_known_ones():
+def test_an_unknown_model_lists_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"'leastsquares'; known models: auto, coefficients, "):
         load_model("leastsquares", {})
 
 
-def test_listing_models_imports_nothing_heavy():
+def test_listing_models_imports_nothing_heavy() -> None:
     code = (
         "import sys; from rewritelog.models import registry; registry.known_models();"
         "print([m for m in ('scipy', 'rewritelog.models.least_squares') if m in sys.modules])"
@@ -84,11 +86,11 @@ def test_listing_models_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "power_law_model.py"])
-def test_the_docs_show_the_plugin_as_it_is_tested(name):
+def test_the_docs_show_the_plugin_as_it_is_tested(name: str) -> None:
     assert (PLUGIN / name).read_text() in DOCS.read_text()
 
 
-def test_an_outside_model_is_used_by_name(power_law, event):
+def test_an_outside_model_is_used_by_name(power_law: None, event: MakeTimings) -> None:
     assert "power-law" in known_models()
     p1, p2 = np.random.default_rng(1).uniform(1, 50, (2, 30))
     samples = event(p1, p2, seconds=1e-6 * (p1 + 0.5) ** 2 * (p2 + 0.5) ** -1)
@@ -102,7 +104,7 @@ def test_an_outside_model_is_used_by_name(power_law, event):
     assert np.isnan(unknown.seconds).all()
 
 
-def test_an_outside_model_has_its_options_checked(power_law):
+def test_an_outside_model_has_its_options_checked(power_law: None) -> None:
     with pytest.raises(UsageError, match="no option 'ofset'; its options: offset, least_samples"):
         load_model("power-law", {"ofset": "1"})
     with pytest.raises(UsageError, match="option 'least_samples': 'few' is not of type int"):
@@ -111,7 +113,7 @@ def test_an_outside_model_has_its_options_checked(power_law):
         load_model("power-law", {"offset": "-1"})
 
 
-def test_a_name_declared_twice_names_both_distributions(power_law, install):
+def test_a_name_declared_twice_names_both_distributions(power_law: None, install: Install) -> None:
     install("rival", {"power-law": "power_law_model:PowerLaw"})
     with pytest.raises(ModelError) as caught:
         load_model("power-law", {})
@@ -130,7 +132,9 @@ def test_a_name_declared_twice_names_both_distributions(power_law, install):
         ("rewritelog.models.base:Model", "Options is not a dataclass"),
     ],
 )
-def test_a_broken_plugin_is_named_with_the_cause(install, target, problem):
+def test_a_broken_plugin_is_named_with_the_cause(
+    install: Install, target: str, problem: str
+) -> None:
     install("broken", {"bad": target})
     assert "bad" in known_models()
     with pytest.raises(ModelError, match=problem) as caught:
@@ -138,7 +142,7 @@ def test_a_broken_plugin_is_named_with_the_cause(install, target, problem):
     assert "model 'bad'" in str(caught.value)
 
 
-def test_a_model_that_cannot_be_made_is_named(install):
+def test_a_model_that_cannot_be_made_is_named(install: Install) -> None:
     """The class is abstract: it has options, but no fit."""
     install("half", {"half": f"{__name__}:HalfModel"})
     with pytest.raises(ModelError, match="model 'half' cannot be made: TypeError"):
@@ -169,7 +173,7 @@ class HalfModel(Model):
         ("linear", Literal["quadratic", "linear"], "linear"),
     ],
 )
-def test_option_values_are_converted_by_type(value, kind, expected):
+def test_option_values_are_converted_by_type(value: Any, kind: Any, expected: Any) -> None:
     converted = convert(value, kind)
     assert converted == expected
     assert type(converted) is type(expected)
@@ -197,12 +201,12 @@ def test_option_values_are_converted_by_type(value, kind, expected):
         (["linear"], Literal["quadratic", "linear"]),
     ],
 )
-def test_wrong_option_values_are_refused(value, kind):
+def test_wrong_option_values_are_refused(value: Any, kind: Any) -> None:
     with pytest.raises(ValueError, match="is n"):
         convert(value, kind)
 
 
-def test_options_are_made_from_text():
+def test_options_are_made_from_text() -> None:
     made = make_options("least-squares", LeastSquares, {"basis": "linear", "exact-match": "always"})
     assert made == LeastSquaresOptions(basis="linear", exact_match="always")
     with pytest.raises(UsageError, match="given twice"):
@@ -213,7 +217,7 @@ def test_options_are_made_from_text():
         load_model("constant", {"x": 1})
 
 
-def test_options_are_described_for_flags():
+def test_options_are_described_for_flags() -> None:
     described = {info.name: info for info in describe_options("sampled", model_class("sampled"))}
     assert list(described) == ["weights", "loss", "exact_match", "fraction", "seed"]
     assert described["fraction"].kind is float
@@ -235,7 +239,7 @@ class OddType:
     ("options", "problem"),
     [(NoDefault, "no default"), (OddType, "unusable type"), (3, "dataclass")],
 )
-def test_options_that_break_the_contract_are_refused(options, problem):
+def test_options_that_break_the_contract_are_refused(options: Any, problem: str) -> None:
     class Odd(HalfModel):
         Options = options
 

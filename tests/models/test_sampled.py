@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
+from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.sampled import Sampled, draw
 
 
-def fit(*timings, **options):
+def fit(*timings: EventTimings, **options: Any) -> Any:
     return Sampled(SampledOptions(**options)).fit(timings)
 
 
-def only(fitted):
+def only(fitted: FittedModel) -> Any:
     (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
     return described
 
 
 @pytest.fixture
-def noisy(event):
+def noisy(event: MakeTimings) -> Any:
     rng = np.random.default_rng(31)
     p = rng.integers(1, 100, 2000).astype(float)
     return event(p, seconds=1e-6 * (3 + p + 0.1 * p**2) * rng.uniform(0.95, 1.05, 2000))
 
 
-def test_the_draw_is_the_same_everywhere():
+def test_the_draw_is_the_same_everywhere() -> None:
     frozen = {
         ("Cell::bonded", 1, 1): [6, 167, 262, 526, 570, 591, 768, 981],
         ("Cell::bonded", 1, 2): [16, 208, 269, 622, 756, 890, 899, 937],
@@ -41,7 +44,7 @@ def test_the_draw_is_the_same_everywhere():
         assert np.flatnonzero(draw(name, parameters, 1000, 8, seed)).tolist() == expected
 
 
-def test_the_draw_is_even_and_of_the_size_asked_for():
+def test_the_draw_is_even_and_of_the_size_asked_for() -> None:
     counts = np.zeros(200)
     for seed in range(400):
         drawn = draw("kernel", 1, 200, 50, seed)
@@ -54,23 +57,23 @@ def test_the_draw_is_even_and_of_the_size_asked_for():
     assert draw("kernel", 1, 0, 9, 1).shape == (0,)
 
 
-def test_more_lines_keep_those_drawn_before():
+def test_more_lines_keep_those_drawn_before() -> None:
     few, many = (draw("kernel", 2, 500, count, 3) for count in (10, 60))
     assert not (few & ~many).any()
 
 
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan"), float("inf")])
-def test_a_fraction_that_cannot_be_meant_is_refused(fraction):
+def test_a_fraction_that_cannot_be_meant_is_refused(fraction: float) -> None:
     with pytest.raises(UsageError, match="fraction"):
         Sampled(SampledOptions(fraction=fraction))
 
 
-def test_each_event_keeps_enough_lines_to_fit(noisy):
+def test_each_event_keeps_enough_lines_to_fit(noisy: EventTimings) -> None:
     assert only(fit(noisy, fraction=0.1))["check"]["drawn"] == 200
     assert only(fit(noisy, fraction=1e-9))["check"]["drawn"] == 8
 
 
-def test_the_whole_is_the_automatic_model(noisy):
+def test_the_whole_is_the_automatic_model(noisy: EventTimings) -> None:
     whole = fit(noisy, fraction=1.0)
     plain = Auto(AutoOptions()).fit([noisy])
     assert whole.predict("kernel", noisy.params).tolist() == (
@@ -81,7 +84,7 @@ def test_the_whole_is_the_automatic_model(noisy):
     assert "none is left out" in whole.summary()[-1]
 
 
-def test_the_error_is_measured_on_the_lines_left_out(noisy):
+def test_the_error_is_measured_on_the_lines_left_out(noisy: EventTimings) -> None:
     fitted = fit(noisy, fraction=0.05, seed=5)
     out = ~draw("kernel", 1, 2000, 100, 5)
     predicted, measured = fitted.predict("kernel", noisy.params[out]), noisy.seconds[out]
@@ -95,14 +98,14 @@ def test_the_error_is_measured_on_the_lines_left_out(noisy):
     assert fitted.warnings() == ()
 
 
-def test_a_large_error_is_warned_of(event):
+def test_a_large_error_is_warned_of(event: MakeTimings) -> None:
     seconds = np.where(draw("kernel", 1, 300, 8, 1), 1.0, 2.0)
     fitted = fit(event(np.arange(300), seconds=seconds), fraction=0.02)
     assert only(fitted)["check"]["sum_error"] == pytest.approx(-0.5)
     assert "off by -50.0%; draw a larger fraction" in " ".join(fitted.warnings())
 
 
-def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event):
+def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event: MakeTimings) -> None:
     p = np.arange(40.0)
     check = only(fit(event(p, seconds=np.zeros(40)), fraction=0.2))["check"]
     assert (check["mean_relative_error"], check["sum_error"]) == (None, None)
@@ -110,7 +113,7 @@ def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event):
     assert only(steep)["check"]["sum_error"] >= -1
 
 
-def test_exact_matches_are_with_the_lines_drawn_only(event):
+def test_exact_matches_are_with_the_lines_drawn_only(event: MakeTimings) -> None:
     p = np.arange(100.0)
     samples = event(p, seconds=1 + np.sin(p))
     drawn = draw("kernel", 1, 100, 10, 4)
@@ -121,7 +124,7 @@ def test_exact_matches_are_with_the_lines_drawn_only(event):
     assert judged.seconds[drawn].tolist() == samples.seconds[drawn].tolist()
 
 
-def test_no_samples_and_pickle(event, noisy):
+def test_no_samples_and_pickle(event: MakeTimings, noisy: EventTimings) -> None:
     assert fit().summary() == ("lines drawn: fraction 0.02, seed 1",)
     empty = fit(event(np.empty(0), seconds=np.empty(0)))
     assert "no usable timing sample" in empty.warnings()[0]
@@ -130,7 +133,9 @@ def test_no_samples_and_pickle(event, noisy):
     assert again.describe() == fitted.describe()
 
 
-def test_the_cells_sample_is_close_to_all_lines(reference_timings):
+def test_the_cells_sample_is_close_to_all_lines(
+    reference_timings: ReferenceTimings,
+) -> None:
     timings = reference_timings("cells")
     fitted = fit(*timings, fraction=0.25)
     for described in fitted.describe()["events"]:

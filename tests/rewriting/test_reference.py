@@ -4,6 +4,7 @@ import csv
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def options_of(case: str, reference: Path) -> tuple[Path, RewriteOptions]:
     return reference / SETS[name], RewriteOptions(dilation=float(dilation), recv=recv, **told)
 
 
-def assert_times(table, rows: list[dict[str, str]], names: dict[str, str]) -> None:
+def assert_times(table: Any, rows: list[dict[str, str]], names: dict[str, str]) -> None:
     assert len(table) == len(rows)
     for column, field in names.items():
         wanted = np.array([float(row[column]) for row in rows])

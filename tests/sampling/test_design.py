@@ -1,22 +1,25 @@
 """Designs that can be worked out: ends before middles, corners before edges, nothing twice."""
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rewritelog.arrays import Floats
 from rewritelog.models.distinct_points import Points, among, draw_numbers
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
 
 
-def terms_over(params):
+def terms_over(params: Floats) -> Any:
     counts = np.ones(len(params), dtype=np.int64)
     return Terms.over(Coordinates.over(params, counts), params, counts)
 
 
-def designed(params, wanted, known=None):
+def designed(params: Floats, wanted: int, known: Any = None) -> Any:
     params = np.array(params, dtype=float)
     terms = terms_over(params)
     measured = np.zeros((0, params.shape[1])) if known is None else np.array(known, dtype=float)
@@ -24,7 +27,7 @@ def designed(params, wanted, known=None):
     return design(terms.values(params), free, terms.values(measured), wanted).tolist()
 
 
-def covered(params, wanted, taken=(), counts=None):
+def covered(params: Floats, wanted: int, taken: Sequence[int] = (), counts: Any = None) -> Any:
     params = np.array(params, dtype=float)
     mask = np.zeros(len(params), dtype=np.bool_)
     mask[list(taken)] = True
@@ -32,7 +35,7 @@ def covered(params, wanted, taken=(), counts=None):
     return cover(params, counts, mask, wanted, draw_numbers("", len(params), 1)).tolist()
 
 
-def column(*values):
+def column(*values: float) -> Any:
     return np.array(values, dtype=float)[:, None]
 
 
@@ -60,7 +63,7 @@ def test_the_information_is_near_the_best_that_any_choice_has() -> None:
     params = np.exp(rng.normal(3, 1, (14, 2)))
     values = terms_over(params).values(params)
 
-    def information(rows):
+    def information(rows: int) -> Any:
         chosen = values[list(rows)]
         return np.linalg.slogdet(np.eye(values.shape[1]) + chosen.T @ chosen / 0.1)[1]
 
@@ -89,7 +92,7 @@ def test_units_change_nothing() -> None:
     ],
     ids=["constant", "copied", "collinear", "zeros", "negative", "wide", "narrow", "two", "none"],
 )
-def test_odd_parameters_are_designed_over_too(params) -> None:
+def test_odd_parameters_are_designed_over_too(params: Floats) -> None:
     with np.errstate(all="raise", under="ignore"):
         chosen = designed(params, 4)
         assert len(set(chosen)) == 4
@@ -129,7 +132,7 @@ def test_coverage_is_denser_where_rows_are_more() -> None:
 
 
 @pytest.mark.parametrize("wanted", [1, 7, 64, 99, 100, 200])
-def test_coverage_gives_as_many_as_are_wanted(wanted) -> None:
+def test_coverage_gives_as_many_as_are_wanted(wanted: int) -> None:
     params = np.random.default_rng(2).normal(size=(100, 3))
     counts = np.random.default_rng(2).integers(1, 1000, 100)
     for taken in ([], [5], list(range(60))):
@@ -139,7 +142,7 @@ def test_coverage_gives_as_many_as_are_wanted(wanted) -> None:
 
 
 def test_shares_are_in_proportion_within_their_bounds() -> None:
-    def shares(total, weights, least, most):
+    def shares(total: int, weights: Any, least: Any, most: Any) -> Any:
         return allocate(total, np.array(weights, float), np.array(least), np.array(most)).tolist()
 
     assert shares(40, [3, 1], [0, 0], [99, 99]) == [30, 10]
@@ -160,7 +163,7 @@ def test_points_are_the_distinct_rows_in_order() -> None:
     assert among(rows, np.array([[0.0, 1], [9, 9]])).tolist() == [False, True, False, True, False]
 
 
-def test_points_that_share_a_hash_stay_apart(monkeypatch) -> None:
+def test_points_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "rewritelog.models.exact_times.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
     )

@@ -1,25 +1,30 @@
 """What is chosen of a run, seen as a user of the choice sees it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from kinds import ReferenceTimings
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.models.expressions import parse
+from rewritelog.models.options import SampleMethod
 from rewritelog.sampling.selection import Plan, Stratum, choose
 
 
-def stratum(params, *, timed=None, **fields):
+def stratum(params: Floats, *, timed: Any = None, **fields: Any) -> Any:
     params = np.array(params, dtype=float)
     known = np.zeros((0, params.shape[1])) if timed is None else np.array(timed, dtype=float)
     return Stratum(fields.pop("label", "kernel"), params, known, **fields)
 
 
-def one(params, plan, **fields):
+def one(params: Floats, plan: Plan, **fields: Any) -> Any:
     (choice,) = choose([stratum(params, **fields)], plan)
     return choice
 
 
-def lognormal(rows, parameters, seed=0):
+def lognormal(rows: int, parameters: int, seed: int = 0) -> Any:
     return np.round(np.exp(np.random.default_rng(seed).normal(4, 1.2, (rows, parameters)))) + 1
 
 
@@ -27,7 +32,7 @@ METHODS = ["design", "coverage", "random"]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_fraction_is_kept_over_all_strata_together(method) -> None:
+def test_the_fraction_is_kept_over_all_strata_together(method: SampleMethod) -> None:
     strata = [stratum(lognormal(rows, 3, rows), label=str(rows)) for rows in (870, 112, 18)]
     choices = choose(strata, Plan(0.05, method))
     chosen = [len(choice.rows) for choice in choices]
@@ -37,14 +42,14 @@ def test_the_fraction_is_kept_over_all_strata_together(method) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_are_rising_and_none_is_there_twice(method) -> None:
+def test_rows_are_rising_and_none_is_there_twice(method: SampleMethod) -> None:
     choice = one(lognormal(500, 2), Plan(0.3, method))
     assert (np.diff(choice.rows) > 0).all()
     assert len(choice.rows) == 150
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_seed_decides_and_nothing_else(method) -> None:
+def test_the_seed_decides_and_nothing_else(method: SampleMethod) -> None:
     params = lognormal(400, 4)
     first, again, other = (one(params, Plan(0.1, method, seed)).rows for seed in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
@@ -57,7 +62,7 @@ def test_each_stratum_has_its_floor() -> None:
 
 
 @pytest.mark.parametrize("method", ["design", "coverage"])
-def test_different_parameters_are_preferred(method) -> None:
+def test_different_parameters_are_preferred(method: SampleMethod) -> None:
     params = np.repeat(np.arange(1.0, 21), 50)[:, None]
     choice = one(params, Plan(0.01, method))
     assert len(set(params[choice.rows, 0])) == len(choice.rows) == 10
@@ -91,7 +96,7 @@ def test_the_ranges_are_those_of_the_chosen_rows() -> None:
     assert choice.extrapolated <= choice.outside + choice.beyond
 
 
-def errors(method, kernel, parameters, fit_terms):
+def errors(method: SampleMethod, kernel: Any, parameters: int, fit_terms: Any) -> Any:
     """Return the mean relative error of fits to 1 % of the rows under 5 % noise, over 20 seeds."""
     found = []
     for seed in range(20):
@@ -125,7 +130,7 @@ def errors(method, kernel, parameters, fit_terms):
     ids=["one parameter", "product", "sum"],
 )
 def test_fits_to_a_design_predict_better_than_fits_to_random_rows(
-    kernel, parameters, fit_terms
+    kernel: Any, parameters: int, fit_terms: Any
 ) -> None:
     assert errors("design", kernel, parameters, fit_terms) < 0.8 * errors(
         "random", kernel, parameters, fit_terms
@@ -179,7 +184,7 @@ def test_a_term_without_a_value_is_passed_over() -> None:
     assert len(choice.rows) == 10
 
 
-def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch) -> None:
+def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rewritelog.sampling.selection.POOL_POINTS", 50)
     params = lognormal(3000, 2)
     choice = one(params, Plan(0.1))
@@ -191,12 +196,12 @@ def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch) -> None:
     "plan",
     [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0}, {"fraction": float("nan")}],
 )
-def test_plans_that_cannot_be_meant(plan) -> None:
+def test_plans_that_cannot_be_meant(plan: Plan) -> None:
     with pytest.raises(UsageError):
         Plan(**plan)
 
 
-def test_real_lines_are_spanned_better_than_by_chance(reference_timings) -> None:
+def test_real_lines_are_spanned_better_than_by_chance(reference_timings: ReferenceTimings) -> None:
     samples = [one for one in reference_timings("namd") if one.event.startswith("calc_")]
     strata = [stratum(one.params, label=one.event) for one in samples]
     shares = {}
