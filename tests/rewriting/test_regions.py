@@ -18,7 +18,7 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.rewriting.kernels.interface import Figure
+from rewritelog.rewriting.kernels.interface import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
@@ -68,7 +68,7 @@ def test_regions_before_inside_and_after_the_bracket(tmp_path: Path) -> None:
     assert case.seb["start_time"] == case.seb["recv_time"] == 10
     assert list(case.sent) == times(10, 12, 14, 16.5, 19, 23, 27)
     assert list(case.events) == times(4, 9)
-    assert case.report.count(Figure.BY_MODEL) == 1
+    assert case.report.count(BlockCount.BY_MODEL) == 1
 
 
 def test_several_brackets_are_each_a_middle_region(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_an_unmarked_seb_with_one_record_is_middle_from_end_to_end(tmp_path: Pat
     case = Case(tmp_path, seb(0, 10, messages=[message(5)]), [("k", 4)])
     assert case.seb["exec_time"] == pytest.approx(4)
     assert list(case.sent) == times(2)
-    assert case.report.count(Figure.UNMARKED_WITH_RECORD) == 1
+    assert case.report.count(BlockCount.UNMARKED_WITH_RECORD) == 1
     assert any("no bracket in the log" in warning for warning in case.report.warnings)
 
 
@@ -153,7 +153,7 @@ def test_sebs_without_a_duration_stay_as_they_are(end: float, tmp_path: Path) ->
     one = seb(10, end, events=bracket(2, 6), messages=[message(12)])
     case = Case(tmp_path, one, [("k", 4)])
     assert case.unchanged()
-    assert case.report.count(Figure.ZERO_LENGTH) + case.report.count(Figure.UNCLOSED) == 1
+    assert case.report.count(BlockCount.ZERO_LENGTH) + case.report.count(BlockCount.UNCLOSED) == 1
     assert any("without a duration" in warning for warning in case.report.warnings)
 
 
@@ -162,7 +162,7 @@ def test_a_seb_whose_regions_keep_their_length_is_not_touched(tmp_path: Path) ->
     one = seb(0.1, 0.7, events=bracket(0.1, 0.3), messages=[message(0.3), message(0.61)])
     case = Case(tmp_path, one, [("unknown", 1)], dilation=1.0)
     assert case.unchanged()
-    assert case.report.count(Figure.UNCHANGED) == 1
+    assert case.report.count(BlockCount.UNCHANGED) == 1
 
 
 def test_a_region_that_keeps_its_place_keeps_its_times_to_the_bit(tmp_path: Path) -> None:
@@ -232,11 +232,11 @@ def test_more_names_than_the_first_table_holds(tmp_path: Path) -> None:
 def test_marks_of_a_rewritten_log_bracket_the_same_regions_again(tmp_path: Path) -> None:
     one = seb(1234.1, 1234.7, events=bracket(0.1, 1234.7 - 1234.1))
     first = Case(tmp_path / "a", one, [("k", 0.3)])
-    assert first.report.count(Figure.BRACKETS) == 1
-    assert first.report.count(Figure.MARKS_IRREGULAR) == 0
+    assert first.report.count(BlockCount.BRACKETS) == 1
+    assert first.report.count(BlockCount.MARKS_IRREGULAR) == 0
     again = rewrite(tmp_path / "a/out", None)
-    assert again.count(Figure.BRACKETS) == 1
-    assert again.count(Figure.MARKS_IRREGULAR) == 0
+    assert again.count(BlockCount.BRACKETS) == 1
+    assert again.count(BlockCount.MARKS_IRREGULAR) == 0
 
 
 def test_a_seb_with_more_brackets_than_the_first_table_of_regions(tmp_path: Path) -> None:
