@@ -1,12 +1,33 @@
-"""Where the tests find real logs: the project's own samples and the reference folder."""
+"""How the tests run, and where they find real logs.
+
+Real logs are the project's own samples and the reference folder. Hypothesis runs few examples, and
+many where the long tests run too.
+"""
 
 from __future__ import annotations
 
 import os
+
+for _library in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_library, "1")  # as the command does, before numpy is imported
+
 from pathlib import Path
 
 import pytest
+from compiling import compile_each_kernel_once
+from hypothesis import HealthCheck, settings
 from oracle import REFERENCE, REFERENCE_SETS, SAMPLE_LOGS, SAMPLE_SETS
+
+settings.register_profile(
+    "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw many examples where long tests are selected."""
+    with_long = "not long" not in config.getoption("markexpr")
+    settings.load_profile("long" if with_long else "quick")
 
 
 @pytest.fixture(scope="session")
@@ -30,14 +51,23 @@ def sample_logs() -> Path:
 )
 def log_set(request: pytest.FixtureRequest) -> Path:
     """Return the folder of each real log set; a sample that is missing fails in the test."""
-    place, name = request.param.split("/", 1)
-    return SAMPLE_LOGS / name if place == "sample_logs" else _present(REFERENCE) / name
+    folder, name = str(request.param).split("/", 1)
+    return SAMPLE_LOGS / name if folder == "sample_logs" else _present(REFERENCE) / name
 
 
 def _present(folder: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no reference data at {folder} (REWRITELOG_REFERENCE names the folder)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiling(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+    """Have the workers of one run compile no kernel twice."""
+    own = tmp_path_factory.getbasetemp()
+    locks = (own if worker_id == "master" else own.parent) / "kernel-locks"
+    locks.mkdir(exist_ok=True)
+    compile_each_kernel_once(locks)
 
 
 @pytest.fixture(scope="session", autouse=True)

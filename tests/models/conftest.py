@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kinds import MakeTimings
+from kinds import MakeTimings, ReferenceTimings
+from oracle import REFERENCE, SAMPLE_LOGS
 
 from rewritelog.models.base import EventTimings
 
-REPOSITORY = Path(__file__).parents[2]
 LINE = re.compile(
     r"event:\{ (?P<event>.*?) \}.* time:\{ (?P<time>\S+) \}.*params:\{(?P<params>.*?)\}"
 )
@@ -30,13 +28,11 @@ def read_timings(path: Path) -> list[EventTimings]:
 
 
 @pytest.fixture
-def reference_timings() -> Callable[[str], list[EventTimings]]:
+def reference_timings() -> ReferenceTimings:
     """Return the timings of a reference set, by its folder's name."""
-    default = REPOSITORY.parent / "shared" / "reference"
-    folder = Path(os.environ.get("REWRITELOG_REFERENCE", default))
 
     def read(name: str) -> list[EventTimings]:
-        path = folder / name / "timings.txt"
+        path = REFERENCE / name / "timings.txt"
         if not path.exists():
             pytest.skip(f"no reference data: {path}")
         return read_timings(path)
@@ -47,7 +43,7 @@ def reference_timings() -> Callable[[str], list[EventTimings]]:
 @pytest.fixture
 def sample_timings() -> list[EventTimings]:
     """Return the timings of the project's own kernels."""
-    return read_timings(REPOSITORY / "sample_logs" / "cells" / "timings.txt")
+    return read_timings(SAMPLE_LOGS / "cells" / "timings.txt")
 
 
 @pytest.fixture
