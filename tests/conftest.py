@@ -24,6 +24,13 @@ settings.register_profile(
 settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes golden files anew."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files of printed texts anew"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Draw many examples where long tests are selected."""
     with_long = "not long" not in config.getoption("markexpr")
