@@ -3,6 +3,7 @@
 - `errors`: one root error, and the place in a log that an error names
 - `text`: names made harmless for a terminal, numbers with units
 - `arrays`: names for kinds of arrays
+- `hashing`: the hash that finds rows and draws numbers
 - `format`: the binary format, declared once with construct, and what is derived from it
 - `kernels`: the compiled loops over bytes that all jobs share: loads, walk, brackets, names, sums
 - `models`: duration models: timings in, seconds out; they know arrays only

@@ -1,12 +1,30 @@
-"""Text for people: names from a log made harmless for a terminal, numbers with their units."""
+"""Text for people: names from a log made harmless for a terminal, numbers with their units, tables.
+
+What a machine reads is JSON here too: strict, and with null for a number that JSON does not have.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 FAULTS_SHOWN = 5
 """How many faulty lines of a text file are shown."""
+
+WIDTH = 80
+"""Columns of a terminal that tables fit into."""
+
+LABEL_WIDTH = 60
+"""Longer names of events are cut where a sentence names them."""
+
+NO_VALUE = "–"
+"""What a table has for a number that is not known."""
+
+_LEAST_NAME = 20
+_INDENT = _GAP = "  "
 
 
 def printable(text: str | bytes) -> str:
@@ -14,6 +32,37 @@ def printable(text: str | bytes) -> str:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a printable text, cut in the middle where it is longer than `width` characters."""
+    if len(text) > width:
+        text = text[: width + 1] + text[-width:]  # printable takes time and room for each character
+    text = printable(text)
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def event_label(event: str, parameters: int, category: float | None = None) -> str:
+    """Return how reports name an event, as in `Cell::pairForces(p1, p2)`."""
+    names = [f"p{number}" for number in range(1, parameters + 1)]
+    listed = ", ".join(names) if parameters <= 4 else f"p1, ..., {names[-1]}"
+    suffix = "" if category is None else f", category {category:g}"
+    return f"{shorten(event, LABEL_WIDTH)}({listed}){suffix}"
+
+
+def json_number(value: float | None) -> float | None:
+    """Return a number as strict JSON can hold it: None for what is not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def exact_number(value: float | None) -> float | str | None:
+    """Return a number in JSON that reads back as it was: a text for what is not finite."""
+    if value is None:
+        return None
+    return float(value) if math.isfinite(value) else str(float(value))
 
 
 def json_text(value: object, indent: int | None = None) -> str:
@@ -34,6 +83,11 @@ def bytes_text(size: float) -> str:
     return f"{size:.1f} TB"
 
 
+def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
+    """Return a share in per cent, as in `1.25 %`; with `sign` "+" positive ones have theirs."""
+    return NO_VALUE if share is None else f"{100 * share:{sign}.{digits}f} %"
+
+
 def count_text(number: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun, as in `1 line` and `2,000 lines`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -42,3 +96,59 @@ def count_text(number: int, one: str, many: str | None = None) -> str:
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     """Return how a faulty line of a text file is reported."""
     return f"{path}:{line}: {problem}: {printable(text)!r}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads: names to the left, numbers to the right, all within `WIDTH` columns.
+
+    The first column holds names, and gives way: long ones are cut in the middle. Where the others
+    do not fit beside it, the table goes on below with the rest of them, the names repeated.
+    """
+
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    left: frozenset[int] = frozenset()
+    """Which other columns are aligned to the left, as texts are."""
+    most_rows: int | None = None
+    """Further rows are counted in a last line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the lines, the heads first."""
+        shown = [self.heads, *self.rows[: self.most_rows]]
+        names = [shorten(row[0], WIDTH) for row in shown]
+        cells = [[shorten(cell, WIDTH) for cell in row[1:]] for row in shown]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines: list[str] = []
+        for part in _parts(widths, max(map(len, names))):
+            lines += self._part_lines(names, cells, widths, part)
+        left_out = len(self.rows) - len(shown) + 1
+        return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
+
+    def _part_lines(
+        self, names: list[str], cells: list[list[str]], widths: list[int], part: range
+    ) -> Iterator[str]:
+        """Yield the lines of a part of the columns."""
+        room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
+        width = max(min(max(map(len, names)), room), min(_LEAST_NAME, max(map(len, names))))
+        for name, row in zip(names, cells, strict=True):
+            aligned = (
+                f"{row[k]:<{widths[k]}}" if k + 1 in self.left else f"{row[k]:>{widths[k]}}"
+                for k in part
+            )
+            yield (_INDENT + _GAP.join((f"{shorten(name, width):<{width}}", *aligned))).rstrip()
+
+
+def _parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:
+    """Yield the columns that fit beside a name, one part of the table after the other."""
+    room = WIDTH - len(_INDENT) - min(longest_name, _LEAST_NAME)
+    begin, used = 0, 0
+    for column, width in enumerate(widths):
+        used += len(_GAP) + width
+        if used > room and column > begin:
+            yield range(begin, column)
+            begin, used = column, len(_GAP) + width
+    yield range(begin, len(widths))

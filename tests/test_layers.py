@@ -10,6 +10,7 @@ LAYERS = [
     "errors",
     "text",
     "arrays",
+    "hashing",
     "format",
     "kernels",
     "models",

@@ -68,12 +68,12 @@ def predict_command(
     Each prediction says what determined it: fit, exact, out of range, or no model.
     """
     from rewritelog.evaluation.predict import predict  # noqa: PLC0415
-    from rewritelog.evaluation.predictions import Faults  # noqa: PLC0415
+    from rewritelog.evaluation.predictions import MalformedLines  # noqa: PLC0415
 
-    faults = Faults()
-    for text in predict(model, files, form, faults, strict=strict):
+    malformed = MalformedLines()
+    for text in predict(model, files, form, malformed, strict=strict):
         typer.echo(text, nl=False)
-    for warning in faults.warnings():
+    for warning in malformed.warnings():
         typer.echo(f"warning: {printable(warning)}", err=True)
 
 

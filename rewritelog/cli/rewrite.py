@@ -22,7 +22,7 @@ from rewritelog.cli.arguments import (
     Strict,
 )
 from rewritelog.cli.model_options import MODEL_HELP, add_pairs, split_pairs, with_model_options
-from rewritelog.errors import OutputError, UsageError
+from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
 from rewritelog.text import json_text
 
@@ -180,19 +180,10 @@ def _dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
 
 def _check_report(report: Path, logs: Path, options: RewriteOptions) -> None:
     """Refuse to write the report over an input."""
-    folders = [
-        logs if logs.is_dir() else logs.parent,
-        *([options.params] if options.params else []),
-    ]
+    from rewritelog.output import check_outputs  # noqa: PLC0415
+
     files = (*options.timings, options.fitted, options.formulas, options.coefficients)
-    inputs = {path.resolve() for path in files if path is not None}
-    taken = report.resolve() in inputs or any(
-        report.resolve().parent == folder.resolve() and report.exists() for folder in folders
-    )
-    if taken:
-        raise OutputError(f"{report}: the report would replace an input")
-    if report.is_dir():
-        raise OutputError(f"{report}: is a folder")
+    check_outputs([report], files, (logs if logs.is_dir() else logs.parent, options.params))
 
 
 def _write_report(report: Path, account: Report) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,11 @@ from rewritelog.diffing.kernels.interface import Common, DiffCount, Field
 from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
 from rewritelog.diffing.values import ABOUT, Kind
 from rewritelog.logs.summary import Summary
-from rewritelog.text import count_text, printable
+from rewritelog.text import NO_VALUE, Table, count_text, json_number, printable
 
 _SHOWN = 20
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
-_TABLE_HEAD = (
-    "         A           B      A seconds      B seconds"
-    "   lowest       5%      50%      95%  highest"
-)
 _OTHERS = "(names beyond the first ones)"
 _NO_RECORD = "(brackets without a record)"
 _COUNTS = {
@@ -134,8 +129,8 @@ class Comparison:
             "messages": {
                 "compared": int(totals.common[Common.MESSAGES]),
                 "moved": int(totals.common[Common.MOVED]),
-                "furthest_earlier_s": _finite(totals.earlier_s),
-                "furthest_later_s": _finite(totals.later_s),
+                "furthest_earlier_s": json_number(totals.earlier_s),
+                "furthest_later_s": json_number(totals.later_s),
                 "other_time_under_way": int(totals.common[Common.UNDER_WAY]),
             },
             "sebs_with_other_brackets": int(totals.common[Common.UNPAIRED]),
@@ -155,7 +150,7 @@ class Comparison:
             chosen = [one for one in self.fields if ABOUT[one.field].kind is kind]
             if chosen or kind is Kind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
-                lines += [_field_line(change) for change in chosen]
+                lines += _field_lines(chosen)
         lines += _row_lines("SEB name", self.totals.by_name)
         lines += _row_lines("event", self.totals.by_event)
         return "\n".join([*lines, *self._message_lines()])
@@ -187,10 +182,6 @@ def _change_line(what: str, changes: tuple[Change, ...]) -> str:
     return f"{what}: {'; '.join(map(str, changes)) or 'the same'}"
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _field_json(change: FieldChange) -> dict[str, Any]:
     about = ABOUT[change.field]
     return {
@@ -207,11 +198,13 @@ def _rows_json(rows: Rows) -> list[dict[str, Any]]:
         {
             "name": name,
             "counts": list(row.sides),
-            "seconds": [_finite(float(row.a_s)), _finite(float(row.b_s))],
+            "seconds": [json_number(float(row.a_s)), json_number(float(row.b_s))],
             "ratios": row.ratios,
-            "lowest": _finite(row.lowest),
-            "quantiles": {key: _finite(row.quantile(share)) for key, share in QUANTILES.items()},
-            "highest": _finite(row.highest),
+            "lowest": json_number(row.lowest),
+            "quantiles": {
+                key: json_number(row.quantile(share)) for key, share in QUANTILES.items()
+            },
+            "highest": json_number(row.highest),
         }
         for name, row in _sorted(rows)
     ]
@@ -225,34 +218,38 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
     )
 
 
-def _field_line(change: FieldChange) -> str:
-    about, first = ABOUT[change.field], change.first
-    item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
-    where = f"PE {first.pe}, SEB {first.seb}{item}: {first.a} → {first.b}"
-    return f"  {about.label:24} {change.count:>12,} of {change.of:,} {about.of}; first {where}"
+def _field_lines(changes: list[FieldChange]) -> list[str]:
+    """Return a table of the fields that differ, with the first place of each."""
+    if not changes:
+        return []
+    rows = []
+    for change in changes:
+        about, first = ABOUT[change.field], change.first
+        item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
+        where = f"PE {first.pe}, SEB {first.seb}{item}: {first.a} → {first.b}"
+        rows.append((about.label, f"{change.count:,}", f"{change.of:,} {about.of}", where))
+    return Table(("field", "changed", "of", "first"), rows, left=frozenset({3})).lines()
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:
     """Return a table of durations; ratios are those of B to A."""
     if not rows:
         return []
-    lines = [
-        f"durations by {what} (ratio of B to A; 5, 50 and 95% within {RATIO_ERROR:.1%}):",
-        _TABLE_HEAD,
-    ]
-    shown = _sorted(rows)
-    for name, row in shown[:_SHOWN]:
+    heads = ("A", "B", "A seconds", "B seconds", "lowest", *QUANTILES, "highest")
+    cells = []
+    for name, row in _sorted(rows):
         ratios = [row.lowest, *(row.quantile(share) for share in QUANTILES.values()), row.highest]
-        cells = "".join(f"{_ratio(ratio if row.ratios else None):>9}" for ratio in ratios)
-        a, b = row.sides
         label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else "''")
-        lines.append(
-            f"{a:10,}  {b:10,} {float(row.a_s):14.9f} {float(row.b_s):14.9f}{cells}  {label}"
+        counts = (f"{side:,}" for side in row.sides)
+        seconds = (f"{float(row.a_s):.6g}", f"{float(row.b_s):.6g}")
+        cells.append(
+            (label, *counts, *seconds, *(_ratio(one if row.ratios else None) for one in ratios))
         )
-    if len(shown) > _SHOWN:
-        lines.append(f"  and {len(shown) - _SHOWN:,} more")
-    return lines
+    return [
+        f"durations by {what} (ratio of B to A; 5, 50 and 95% within {RATIO_ERROR:.1%}):",
+        *Table((what, *heads), cells, most_rows=_SHOWN).lines(),
+    ]
 
 
 def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    return NO_VALUE if value is None else f"{value:.4g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -12,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.metrics import Pairs, Score, percent
-from rewritelog.evaluation.splits import Split, folds, fraction
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings, FittedModel, Model, Timings
 from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
-from rewritelog.text import count_text, json_text, printable
+from rewritelog.models.splits import Split, folds, fraction
+from rewritelog.text import Table, count_text, json_text, percent_text, printable
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_texts
 
@@ -70,7 +71,7 @@ class CompareRequest:
 
 
 @dataclass(frozen=True)
-class Tried:
+class ModelResult:
     """What became of one model."""
 
     model: str
@@ -96,7 +97,7 @@ class CompareReport:
 
     request: CompareRequest
     lines: int
-    tried: tuple[Tried, ...]
+    tried: tuple[ModelResult, ...]
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -120,16 +121,15 @@ class CompareReport:
 
     def text(self) -> str:
         """Return the report for a person."""
-        rows = [("model", HEAD), *((printable(one.model), _cells(one)) for one in self.tried)]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join([
+        rows = [(one.model, *_cells(one)) for one in self.tried]
+        lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
-            *(f"  {name:<{width}}" + "".join(f"{cell:>10}" for cell in cells)
-              for name, cells in rows),
+            *Table(("model", *HEAD), rows).lines(),
             "  (mean and median relative error of lines left out; sum: predicted / measured - 1;",
             "  later: the same without each event's first line; no answer: share of the lines)",
             *(f"warning: {printable(text)}" for text in self.warnings),
-        ])  # fmt: skip
+        ]
+        return "\n".join(lines)
 
 
 def compare(request: CompareRequest) -> CompareReport:
@@ -172,20 +172,20 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
     return models
 
 
-def _try(name: str, model: Model[Any], timings: Timings, request: CompareRequest) -> Tried:
+def _try(name: str, model: Model[Any], timings: Timings, request: CompareRequest) -> ModelResult:
     """Fit the model to each split, and predict what the split leaves out."""
     started = time.perf_counter()
     trial = _Trial(name, model, timings)
     repeats = [trial.repeat(splits) for splits in request.splits(timings)]
     seconds = time.perf_counter() - started
-    whole = [Pairs.joined([part for parts in repeat.values() for part in parts])
-             for repeat in repeats]  # fmt: skip
+    whole = [TimePairs.joined(list(chain(*repeat.values()))) for repeat in repeats]
     names = dict.fromkeys(samples.event for samples in timings)
-    return Tried(
+    return ModelResult(
         model=name,
         overall=_score(whole),
         events=tuple(
-            (event, _score([Pairs.joined(repeat[event]) for repeat in repeats])) for event in names
+            (event, _score([TimePairs.joined(repeat[event]) for repeat in repeats]))
+            for event in names
         ),
         fits=trial.fits,
         failed_fits=len(trial.failures),
@@ -204,9 +204,9 @@ class _Trial:
         self._model = model
         self._timings = timings
 
-    def repeat(self, splits: Sequence[Split]) -> dict[str, list[Pairs]]:
+    def repeat(self, splits: Sequence[Split]) -> dict[str, list[TimePairs]]:
         """Return the measured and predicted times of the lines left out, by event."""
-        found: dict[str, list[Pairs]] = {samples.event: [] for samples in self._timings}
+        found: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
         for split in splits:
             fitted = self._fit(split)
             firsts: set[str] = set()
@@ -227,31 +227,33 @@ class _Trial:
             self.failures.append(str(error))
             return None
 
-    def _predict(self, fitted: FittedModel | None, samples: EventTimings, first: Any) -> Pairs:
+    def _predict(self, fitted: FittedModel | None, samples: EventTimings, first: Any) -> TimePairs:
         nothing = np.zeros(len(first), dtype=np.bool_)
         if fitted is None:
-            return Pairs(samples.seconds, np.full(len(first), np.nan), first, nothing)
-        judged = checked_prediction(fitted, self._name, samples.event, samples.params)
-        seconds = np.where(judged.seconds < 0, 0.0, judged.seconds)
-        negative = nothing if judged.negative is None else judged.negative
-        return Pairs(samples.seconds, seconds, first, negative)
+            return TimePairs(samples.seconds, np.full(len(first), np.nan), first, nothing)
+        found = checked_prediction(fitted, self._name, samples.event, samples.params)
+        seconds = np.where(found.seconds < 0, 0.0, found.seconds)
+        negative = nothing if found.negative is None else found.negative
+        return TimePairs(samples.seconds, seconds, first, negative)
 
 
-def _score(repeats: Sequence[Pairs]) -> Score:
+def _score(repeats: Sequence[TimePairs]) -> Score:
     """Return the score of all repeats, with the mean of the errors of their sums."""
-    whole = Pairs.joined(list(repeats)).score()
+    whole = TimePairs.joined(list(repeats)).score()
     if len(repeats) == 1:
         return whole
     scores = [repeat.score() for repeat in repeats]
-    sums, later = (
-        [abs(value) for value in values if value is not None]
-        for values in (
-            [score.sum_error for score in scores], [score.later_sum_error for score in scores],
-        )
-    )  # fmt: skip
-    means = {"sum_error": fmean(sums) if sums else None,
-             "later_sum_error": fmean(later) if later else None}  # fmt: skip
+    means = {
+        name: _mean_size([getattr(score, name) for score in scores])
+        for name in ("sum_error", "later_sum_error")
+    }
     return Score(**(asdict(whole) | means))
+
+
+def _mean_size(errors: Sequence[float | None]) -> float | None:
+    """Return the mean of the errors without their signs."""
+    known = [abs(error) for error in errors if error is not None]
+    return fmean(known) if known else None
 
 
 def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
@@ -261,7 +263,7 @@ def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
     return ["not all lines have counters: models of counters are tried on those that have them"]
 
 
-def _failures(tried: Sequence[Tried]) -> list[str]:
+def _failures(tried: Sequence[ModelResult]) -> list[str]:
     return [
         f"{one.model}: {one.failed_fits} of {count_text(one.fits, 'fit')} failed: {one.failure}"
         for one in tried
@@ -269,15 +271,15 @@ def _failures(tried: Sequence[Tried]) -> list[str]:
     ]
 
 
-def _cells(one: Tried) -> tuple[str, ...]:
+def _cells(one: ModelResult) -> tuple[str, ...]:
     score = one.overall
     missing = 1 - score.predicted / score.lines if score.lines else None
     return (
-        percent(score.mean_relative_error),
-        percent(score.median_relative_error),
-        percent(score.sum_error, "+"),
-        percent(score.later_sum_error, "+"),
-        percent(missing),
+        percent_text(score.mean_relative_error),
+        percent_text(score.median_relative_error),
+        percent_text(score.sum_error, sign="+"),
+        percent_text(score.later_sum_error, sign="+"),
+        percent_text(missing),
         f"{score.negative}",
         f"{one.seconds:.2f}",
     )

@@ -14,7 +14,7 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.model_file import ModelFile, Source, digest_of, model_text, writable
 from rewritelog.models.registry import load_model
-from rewritelog.output import write_text_file
+from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import bytes_text, count_text, json_text, printable
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
@@ -98,8 +98,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
             f"the model {request.model!r} is not fitted, so there is nothing to write: "
             f"name it where it is used, with --model {request.model}"
         )
-    if out is not None:
-        _refuse_inputs(out, request)
+    check_outputs([out], (*request.timings, request.formulas, request.coefficients))
     read = read_timings(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
@@ -125,12 +124,3 @@ def _write(out: Path, file: ModelFile) -> None:
             f"{bytes_text(MAX_MODEL_BYTES)}): leave out the exact matches, --exact-match never"
         )
     write_text_file(out, text)
-
-
-def _refuse_inputs(out: Path, request: FitRequest) -> None:
-    """Refuse to write over what is read."""
-    if out.is_dir():
-        raise OutputError(f"{out}: is a folder")
-    files = (*request.timings, request.formulas, request.coefficients)
-    if out.resolve() in {path.resolve() for path in files if path is not None}:
-        raise OutputError(f"{out}: the model file would replace an input")

@@ -8,7 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from rewritelog.evaluation.predictions import Faults, How, LinePredictor, PredictedLines
+from rewritelog.evaluation.predictions import (
+    DeterminedBy,
+    LinePredictor,
+    MalformedLines,
+    PredictedLines,
+)
 from rewritelog.text import json_text, printable
 
 HEAD = ("file", "line", "seb", "event", "params", "predicted_s", "determined_by")
@@ -18,18 +23,18 @@ def predict(
     model: Path,
     files: Sequence[Path],
     form: Literal["csv", "jsonl"],
-    faults: Faults,
+    malformed: MalformedLines,
     *,
     strict: bool = False,
 ) -> Iterator[str]:
     """Yield text, whole lines at a time: one line for each record, in the files' order.
 
-    Malformed lines are noted in `faults`. Raise a `RewriteLogError` for what cannot be read.
+    Malformed lines are noted in `malformed`. Raise a `RewriteLogError` for what cannot be read.
     """
-    predict_detailed = LinePredictor.of(model)
+    predictor = LinePredictor.of(model)
     if form == "csv":
         yield ",".join(HEAD) + "\n"
-    for lines in predict_detailed.predict_detailed(files, faults, strict=strict):
+    for lines in predictor.predict_detailed(files, malformed, strict=strict):
         yield _csv(lines) if form == "csv" else _jsonl(lines)
 
 
@@ -39,11 +44,14 @@ def _csv(lines: PredictedLines) -> str:
     for row in _rows(lines):
         params = " ".join(map(_number, row["params"]))
         seb, seconds = row["seb"], row["predicted_s"]
-        writer.writerow((
-            printable(row["file"]), row["line"], "" if seb is None else seb,
-            printable(row["event"]), params, "" if seconds is None else _number(seconds),
-            row["determined_by"],
-        ))  # fmt: skip
+        record = row | {
+            "file": printable(row["file"]),
+            "seb": "" if seb is None else seb,
+            "event": printable(row["event"]),
+            "params": params,
+            "predicted_s": "" if seconds is None else _number(seconds),
+        }
+        writer.writerow([record[name] for name in HEAD])
     return text.getvalue()
 
 
@@ -54,10 +62,17 @@ def _jsonl(lines: PredictedLines) -> str:
 def _rows(lines: PredictedLines) -> Iterator[dict[str, Any]]:
     """Yield each record with its prediction in types that JSON has."""
     table, path = lines.table, str(lines.path)
-    columns = (table.line, table.seb, table.seqno, table.event, lines.predicted_s, lines.how)
+    columns = (
+        table.line,
+        table.seb,
+        table.seqno,
+        table.event,
+        lines.predicted_s,
+        lines.determined_by,
+    )
     listed = zip(*(column.tolist() for column in columns), strict=True)
-    names = [str(how) for how in How]
-    for row, (line, seb, seqno, event, seconds, how) in enumerate(listed):
+    names = [str(one) for one in DeterminedBy]
+    for row, (line, seb, seqno, event, seconds, source) in enumerate(listed):
         index = seb if seb >= 0 else seqno
         yield {
             "file": path,
@@ -65,8 +80,8 @@ def _rows(lines: PredictedLines) -> Iterator[dict[str, Any]]:
             "seb": None if index < 0 else index,
             "event": table.events[event],
             "params": lines.params(row),
-            "predicted_s": None if how == How.NO_MODEL else seconds,
-            "determined_by": names[how],
+            "predicted_s": None if source == DeterminedBy.NO_MODEL else seconds,
+            "determined_by": names[source],
         }
 
 

@@ -22,7 +22,7 @@ from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable
 
 
-class How(IntEnum):
+class DeterminedBy(IntEnum):
     """What determined a prediction."""
 
     FIT = 0
@@ -45,8 +45,8 @@ class PredictedLines:
     table: LineTable
     predicted_s: Floats
     """Never below zero, as a rewrite has them; NaN where there is no prediction."""
-    how: NDArray[np.int8]
-    """A `How`."""
+    determined_by: NDArray[np.int8]
+    """A `DeterminedBy`."""
     negative: Flags
     """Where the fit gives less than zero."""
     low_s: Floats
@@ -61,7 +61,7 @@ class PredictedLines:
 
 
 @dataclass
-class Faults:
+class MalformedLines:
     """Malformed lines, counted."""
 
     count: int = 0
@@ -95,7 +95,7 @@ class LinePredictor:
         return cls(path, read_model_file(path))
 
     def predict_detailed(
-        self, paths: Sequence[Path], faults: Faults, *, strict: bool = False
+        self, paths: Sequence[Path], malformed: MalformedLines, *, strict: bool = False
     ) -> Iterator[PredictedLines]:
         """Yield the lines of files in their order, some at a time.
 
@@ -104,23 +104,27 @@ class LinePredictor:
         for path in paths:
             try:
                 for table in scan_file(path):
-                    faults.note(path, table, strict=strict)
-                    yield self._judge(path, table)
+                    malformed.note(path, table, strict=strict)
+                    yield self._predicted(path, table)
             except TraceFileError as error:
                 raise TimingError(str(error)) from error
 
-    def _judge(self, path: Path, table: LineTable) -> PredictedLines:
+    def _predicted(self, path: Path, table: LineTable) -> PredictedLines:
         rows_in_all = len(table)
         seconds, low, high = (np.full(rows_in_all, np.nan) for _ in range(3))
-        how = np.full(rows_in_all, How.NO_MODEL, dtype=np.int8)
+        determined_by = np.full(rows_in_all, DeterminedBy.NO_MODEL, dtype=np.int8)
         negative = np.zeros(rows_in_all, dtype=np.bool_)
         everything = np.ones(rows_in_all, dtype=np.bool_)
         fitted = self.file.fitted
         for event, rows, params in line_groups(table, self.file.columns, everything):
-            judged = checked_prediction(fitted, str(self.path), event, params)
-            seconds[rows] = np.where(judged.seconds < 0, 0.0, judged.seconds)
-            negative[rows] = judged.negative
-            kinds = [np.isnan(judged.seconds), judged.exact, judged.outside]
-            how[rows] = np.select(kinds, [How.NO_MODEL, How.EXACT, How.OUT_OF_RANGE], How.FIT)
+            found = checked_prediction(fitted, str(self.path), event, params)
+            seconds[rows] = np.where(found.seconds < 0, 0.0, found.seconds)
+            negative[rows] = found.negative
+            sources = {
+                DeterminedBy.NO_MODEL: np.isnan(found.seconds),
+                DeterminedBy.EXACT: found.exact,
+                DeterminedBy.OUT_OF_RANGE: found.outside,
+            }
+            determined_by[rows] = np.select([*sources.values()], [*sources], DeterminedBy.FIT)
             low[rows], high[rows] = fitted.interval(event, params)
-        return PredictedLines(path, table, seconds, how, negative, low, high)
+        return PredictedLines(path, table, seconds, determined_by, negative, low, high)

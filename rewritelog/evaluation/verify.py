@@ -11,9 +11,21 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import TimingError, UsageError
-from rewritelog.evaluation.metrics import Pairs, Score, percent
-from rewritelog.evaluation.predictions import Faults, How, LinePredictor, PredictedLines
-from rewritelog.text import count_text, json_text, printable
+from rewritelog.evaluation.predictions import (
+    DeterminedBy,
+    LinePredictor,
+    MalformedLines,
+    PredictedLines,
+)
+from rewritelog.models.metrics import Score, TimePairs
+from rewritelog.text import (
+    NO_VALUE,
+    Table,
+    count_text,
+    json_text,
+    percent_text,
+    printable,
+)
 from rewritelog.timings.read import seconds_of
 
 HEAD: tuple[str, ...] = (
@@ -84,14 +96,10 @@ class VerifyReport:
 
     def text(self) -> str:
         """Return the report for a person."""
-        rows = [("event", HEAD)]
-        rows += [(printable(event), _cells(one)) for event, one in self.events]
-        rows.append(("all", _cells(self.overall)))
-        width = max(len(name) for name, _ in rows)
+        rows = [(event, *_cells(one)) for event, one in self.events]
+        rows.append(("all", *_cells(self.overall)))
         lines = [f"{printable(str(self.model))} against {self._lines_text()}"]
-        lines += [
-            f"  {name:<{width}}" + "".join(f"{cell:>10}" for cell in cells) for name, cells in rows
-        ]
+        lines += Table(("event", *HEAD), rows).lines()
         lines.append("  (median and mean relative error; sum: predicted / measured - 1; later: the")
         lines.append("  same without each event's first line; in 90 %: share within intervals)")
         if self.worst:
@@ -118,15 +126,13 @@ def verify(
     """
     if worst < 0:
         raise UsageError(f"{worst} worst lines cannot be shown")
-    predict_detailed = LinePredictor.of(model)
-    faults, compared = Faults(), _Compared(worst)
-    for lines in predict_detailed.predict_detailed(timings, faults, strict=strict):
+    predictor = LinePredictor.of(model)
+    malformed, compared = MalformedLines(), _Compared(worst)
+    for lines in predictor.predict_detailed(timings, malformed, strict=strict):
         compared.add(lines, seconds_of(lines.path, lines.table, clock_hz))
     names = ", ".join(str(path) for path in timings)
     if not compared.events:
-        raise TimingError(f"{names}: no timing line found" + "".join(
-            f"; {warning}" for warning in faults.warnings()
-        ))  # fmt: skip
+        raise TimingError("; ".join((f"{names}: no timing line found", *malformed.warnings())))
     verified = [(name, one.verified()) for name, one in compared.events.items()]
     return VerifyReport(
         model=model,
@@ -134,7 +140,7 @@ def verify(
         overall=_Event.of_all(list(compared.events.values())).verified(),
         events=tuple(verified),
         worst=tuple(compared.worst_lines),
-        warnings=(*faults.warnings(), *compared.warnings(), *_uncovered(verified)),
+        warnings=(*malformed.warnings(), *compared.warnings(), *_uncovered(verified)),
     )
 
 
@@ -152,7 +158,7 @@ def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
 class _Event:
     """The lines of one event."""
 
-    pairs: list[Pairs] = field(default_factory=list)
+    pairs: list[TimePairs] = field(default_factory=list)
     bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
 
     @classmethod
@@ -165,7 +171,7 @@ class _Event:
 
     def verified(self) -> Verified:
         """Return the score of all lines."""
-        pairs = Pairs.joined(self.pairs)
+        pairs = TimePairs.joined(self.pairs)
         low, high = (np.concatenate([part[side] for part in self.bounds]) for side in (0, 1))
         known = ~np.isnan(low) & ~np.isnan(high)
         inside = (pairs.measured_s >= low) & (pairs.measured_s <= high)
@@ -194,7 +200,7 @@ class _Compared:
             first[0] = name not in self.events
             event = self.events.setdefault(name, _Event())
             event.pairs.append(
-                Pairs(measured[rows], lines.predicted_s[rows], first, lines.negative[rows])
+                TimePairs(measured[rows], lines.predicted_s[rows], first, lines.negative[rows])
             )
             event.bounds.append((lines.low_s[rows], lines.high_s[rows]))
         self._note_worst(lines, measured)
@@ -207,7 +213,7 @@ class _Compared:
 
     def _note_worst(self, lines: PredictedLines, measured: Floats) -> None:
         nothing = np.zeros(len(measured), dtype=np.bool_)
-        errors = Pairs(measured, lines.predicted_s, nothing, nothing).relative_errors()
+        errors = TimePairs(measured, lines.predicted_s, nothing, nothing).relative_errors()
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
         found = [
             WorstLine(
@@ -217,7 +223,7 @@ class _Compared:
                 float(measured[row]),
                 float(lines.predicted_s[row]),
                 float(errors[row]),
-                str(How(lines.how[row])),
+                str(DeterminedBy(lines.determined_by[row])),
             )
             for row in order.tolist()
             if not np.isnan(errors[row])
@@ -231,12 +237,12 @@ def _cells(one: Verified) -> tuple[str, ...]:
     return (
         f"{score.lines}",
         f"{score.lines - score.predicted}",
-        "-" if score.r2 is None else f"{score.r2:.4f}",
-        percent(score.median_relative_error),
-        percent(score.mean_relative_error),
-        percent(score.sum_error, "+"),
-        percent(score.later_sum_error, "+"),
-        "-" if one.coverage is None else f"{one.coverage:.1%}",
+        NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
+        percent_text(score.median_relative_error),
+        percent_text(score.mean_relative_error),
+        percent_text(score.sum_error, sign="+"),
+        percent_text(score.later_sum_error, sign="+"),
+        percent_text(one.coverage, 1),
         f"{score.negative}",
     )
 
@@ -245,5 +251,5 @@ def _worst_text(line: WorstLine) -> str:
     params = " ".join(f"{value:g}" for value in line.params)
     return printable(
         f"  {line.where}: {line.event} {{ {params} }} measured {line.measured_s:.6g} s, predicted "
-        f"{line.predicted_s:.6g} s ({line.relative_error:.1%}, {line.determined_by})"
+        f"{line.predicted_s:.6g} s ({percent_text(line.relative_error, 1)}, {line.determined_by})"
     )

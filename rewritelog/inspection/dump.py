@@ -6,7 +6,6 @@ No kernel has a part in it, so that it also shows how the kernels' answers can b
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -28,7 +27,7 @@ from rewritelog.format.declaration import (
 from rewritelog.kernels import walk
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
-from rewritelog.text import count_text, json_text, printable
+from rewritelog.text import count_text, exact_number, json_text, printable
 
 DumpKind: TypeAlias = Literal["text", "jsonl"]
 
@@ -286,19 +285,15 @@ def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
     for name in newest.names or ():
         value = record[name] if name in record else MISSING[name]
         if newest[name].kind == "f":
-            fields[f"{name}_s"] = _json_seconds(value)
+            fields[f"{name}_s"] = exact_number(value)
         else:
             fields["size_bytes" if name == "size" else name] = value
     return fields
 
 
-def _json_seconds(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
 def _json_event(event: Record) -> Record:
     data = event["data"]
-    fields: Record = {"type": event["type"], "r_time_s": _json_seconds(event["r_time"])}
+    fields: Record = {"type": event["type"], "r_time_s": exact_number(event["r_time"])}
     fields |= {"index": data, "text": None} if event["type"] == _POINTER else {"index": None}
     if event["type"] != _POINTER:
         fields["text"], plain = _spell(data)

@@ -18,7 +18,7 @@ from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.summary import Summary
-from rewritelog.text import bytes_text, count_text, printable
+from rewritelog.text import Table, bytes_text, count_text, json_number, printable
 
 _FEW_NAMES = 256
 _SHOWN = 20
@@ -137,22 +137,17 @@ class LogInfo:
         return lines
 
     def _name_lines(self) -> list[str]:
-        lines = ["   share          seconds         SEBs  name"]
-        lines += [
-            f"{100 * name.share:7.2f}% {name.seconds:16.9f} {name.sebs:12,}  {name.name}"
-            for name in self.names[:_SHOWN]
+        rows = [
+            (name.name, f"{name.sebs:,}", f"{name.seconds:.9g}", f"{100 * name.share:.2f}%")
+            for name in self.names
         ]
-        if len(self.names) > _SHOWN:
-            lines.append(f"and {len(self.names) - _SHOWN:,} more names")
-        return lines
+        return Table(("SEB name", "SEBs", "seconds", "share"), rows, most_rows=_SHOWN).lines()
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [{name: _json(part) for name, part in vars(item).items()} for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return json_number(value) if isinstance(value, float) else value
 
 
 def _seconds(value: float | None) -> str:

@@ -39,6 +39,10 @@ class EventTimings:
     seconds: Floats
     """The measured times, shape (samples,)."""
 
+    def part(self, rows: Flags) -> EventTimings:
+        """Return the samples that a mask selects, in their order."""
+        return EventTimings(self.event, self.params[rows], self.seconds[rows])
+
 
 Timings: TypeAlias = Sequence[EventTimings]
 """All samples: one entry for each event name and parameter count, in order of appearance."""

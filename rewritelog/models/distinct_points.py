@@ -1,4 +1,4 @@
-"""The distinct parameter points of an event's SEBs, and numbers to draw among rows by.
+"""The distinct parameter points of an event's SEBs.
 
 An event's SEBs often share their parameters: whoever chooses among SEBs, or looks for repeated
 measurements, works on the points that differ.
@@ -6,13 +6,12 @@ measurements, works on the points that differ.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Keys
-from rewritelog.models.exact_times import GOLDEN, grouped, mix
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.exact_times import grouped
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,3 @@ def among(params: Floats, known: Floats) -> Flags:
     has = np.zeros(len(both), dtype=np.bool_)
     has[both.point_of_row[len(params) :]] = True
     return has[both.point_of_row[: len(params)]]
-
-
-def draw_numbers(label: str, count: int, seed: int) -> Keys:
-    """Return a number for each of `count` rows, no two alike, the same on every machine.
-
-    They are the splitmix64 sequence that starts at a digest of seed and label; whoever takes the
-    rows with the smallest numbers draws without replacement.
-    """
-    digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
-    return sequence(count, int.from_bytes(digest.digest(), "little"))
-
-
-def sequence(count: int, start: int = 0) -> Keys:
-    """Return the first numbers of the splitmix64 sequence that starts there; no two are alike."""
-    return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))

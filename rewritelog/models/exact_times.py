@@ -13,24 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Keys
+from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventTimings
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, by which splitmix64 steps."""
-
-
-def mix(keys: Keys) -> Keys:
-    """Return the keys with their bits mixed, one to one: the finaliser of splitmix64.
-
-    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
-    constants of Vigna's splitmix64. Arithmetic is modulo 2^64, the same on every machine.
-    """
-    mixed = keys ^ (keys >> np.uint64(30))
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
 
 
 def hash_rows(rows: Floats) -> Keys:

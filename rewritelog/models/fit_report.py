@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
+from rewritelog.text import event_label, json_number
 
 POOR_R2 = 0.5
 """Below this share of explained variation a fit is warned of."""
@@ -32,18 +32,6 @@ ILL_CONDITIONED = 1e6
 LINE_WIDTH = 100
 
 
-def finite(value: float | None) -> float | None:
-    """Return the value as JSON can hold it: null for what is not a finite number."""
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def label(event: str, parameters: int) -> str:
-    """Return the event with its parameters, as in `Cell::pairForces(p1, p2)`."""
-    if parameters > 4:
-        return f"{event}(p1, ..., p{parameters})"
-    return f"{event}({', '.join(f'p{number}' for number in range(1, parameters + 1))})"
-
-
 def describe(fit: EventFit) -> dict[str, Any]:
     """Return one event's fit in JSON types; times are in seconds."""
     described = {
@@ -56,11 +44,11 @@ def describe(fit: EventFit) -> dict[str, Any]:
             for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
         ],
         **_describe_class(fit.whole),
-        "tried": {name: finite(error) for name, error in fit.family_errors.items()},
+        "tried": {name: json_number(error) for name, error in fit.family_errors.items()},
         "exact_sets": None if fit.exact_matches is None else len(fit.exact_matches.weights),
         "exact_weight": None
         if fit.exact_matches is None
-        else finite(float(fit.exact_matches.weights.mean())),
+        else json_number(float(fit.exact_matches.weights.mean())),
     }
     if fit.category is not None:
         described["category"] = str(fit.category)
@@ -79,29 +67,29 @@ def _describe_class(fit: ClassFit) -> dict[str, Any]:
         "terms": [
             {
                 "term": coefficient.term,
-                "coefficient": finite(coefficient.value),
-                "standard_error": finite(coefficient.standard_error),
+                "coefficient": json_number(coefficient.value),
+                "standard_error": json_number(coefficient.standard_error),
             }
             for coefficient in fit.coefficients
         ],
-        "calibration": finite(fit.function.calibration),
+        "calibration": json_number(fit.function.calibration),
         "dropped": [{"term": drop.term, "reason": drop.reason} for drop in fit.dropped],
-        "chi2": finite(quality.chi2),
+        "chi2": json_number(quality.chi2),
         "degrees_of_freedom": quality.freedom,
-        "chi2_per_degree": finite(quality.chi2 / quality.freedom if quality.freedom else None),
-        "r2": finite(quality.r2),
+        "chi2_per_degree": json_number(quality.chi2 / quality.freedom if quality.freedom else None),
+        "r2": json_number(quality.r2),
         "held_out": {
-            "r2": finite(quality.held_out_r2),
-            "mean_relative_error": finite(quality.held_out_error),
-            "rms_relative_error": finite(quality.held_out_rms),
-            "sum_error": finite(quality.held_out_sum_error),
-            "interval_coverage": finite(quality.coverage),
+            "r2": json_number(quality.held_out_r2),
+            "mean_relative_error": json_number(quality.held_out_error),
+            "rms_relative_error": json_number(quality.held_out_rms),
+            "sum_error": json_number(quality.held_out_sum_error),
+            "interval_coverage": json_number(quality.coverage),
         },
         "rank": quality.rank,
-        "condition": finite(quality.condition),
-        "largest_leverage": finite(quality.largest_leverage),
+        "condition": json_number(quality.condition),
+        "largest_leverage": json_number(quality.largest_leverage),
         "far_off": quality.far_off,
-        "first_call": finite(quality.first_call),
+        "first_call": json_number(quality.first_call),
         "negative_raw": quality.negative,
     }
 
@@ -109,7 +97,7 @@ def _describe_class(fit: ClassFit) -> dict[str, Any]:
 def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
     whole = fit.whole
-    lines = [f"{label(fit.event, fit.parameters)}: {_quality(whole, fit.samples)}"]
+    lines = [f"{event_label(fit.event, fit.parameters)}: {_quality(whole, fit.samples)}"]
     unseen = _unseen(whole)
     lines += [unseen] if unseen else []
     lines += _formula("  seconds = ", whole)
@@ -155,7 +143,7 @@ def _formula(head: str, fit: ClassFit) -> list[str]:
 
 def warn(fit: EventFit) -> list[str]:
     """Return one event's fit's weak points, each a sentence with what to do about it."""
-    name = label(fit.event, fit.parameters)
+    name = event_label(fit.event, fit.parameters)
     found: list[str] = []
     if fit.unusable:
         found.append(f"{fit.unusable} samples hold numbers that are not finite; left aside")

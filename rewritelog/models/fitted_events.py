@@ -14,6 +14,7 @@ from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
+from rewritelog.text import event_label
 
 Key = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
@@ -90,7 +91,7 @@ class FittedEvents(FittedModel):
     def warnings(self) -> tuple[str, ...]:
         """Return what the samples leave open, event by event."""
         nothing = tuple(
-            f"{fit_report.label(event, count)}: no usable timing sample, so it is not covered; "
+            f"{event_label(event, count)}: no usable timing sample, so it is not covered; "
             "add timing lines"
             for event, count in self.unfitted
         )

@@ -214,13 +214,6 @@ def _check_depth(value: Any, name: str) -> None:
     raise ModelError(f"{printable(name)}: is nested more than {MAX_DEPTH} deep")
 
 
-def odd(value: float | None) -> float | str | None:
-    """Return a number as JSON can hold it: a text for what is not finite."""
-    if value is None or math.isfinite(value):
-        return None if value is None else float(value)
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-
-
 def readable(value: Any, indent: str = "") -> str:
     """Return JSON that a person can read: what fits in a line, and lists of numbers, in one line.
 

@@ -23,7 +23,8 @@ from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
-from rewritelog.models.json_document import Node, load_document, odd, readable
+from rewritelog.models.json_document import Node, load_document, readable
+from rewritelog.text import exact_number
 
 FORMAT = "rewritelog model"
 VERSION = 1
@@ -172,7 +173,7 @@ def _event_json(fit: EventFit) -> dict[str, Any]:
         "lowest": fit.lowest.tolist(),
         "highest": fit.highest.tolist(),
         "category": None if fit.category is None else str(fit.category),
-        "tried": {name: odd(error) for name, error in fit.family_errors.items()},
+        "tried": {name: exact_number(error) for name, error in fit.family_errors.items()},
         "classes": [_class_json(one) for one in fit.classes],
         "exact": None if fit.exact_matches is None else _exact_matches_json(fit.exact_matches),
     }
@@ -185,15 +186,21 @@ def _class_json(fit: ClassFit) -> dict[str, Any]:
         "family": fit.family,
         "law": {"bounds": None, **fit.function.to_json()},
         "coefficients": [
-            {"term": one.term, "value": odd(one.value), "standard_error": odd(one.standard_error)}
+            {
+                "term": one.term,
+                "value": exact_number(one.value),
+                "standard_error": exact_number(one.standard_error),
+            }
             for one in fit.coefficients
         ],
         "dropped": [asdict(one) for one in fit.dropped],
         "quality": {
-            name: value if isinstance(value, int) else odd(value)
+            name: value if isinstance(value, int) else exact_number(value)
             for name, value in asdict(fit.quality).items()
         },
-        "leverage_root": [[odd(value) for value in row] for row in fit.leverage_root.tolist()],
+        "leverage_root": [
+            [exact_number(value) for value in row] for row in fit.leverage_root.tolist()
+        ],
         "ratios": fit.ratios.tolist(),
     }
 

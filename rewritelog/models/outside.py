@@ -21,7 +21,7 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction, Timings
 from rewritelog.models.checks import checked_seconds, named
-from rewritelog.text import count_text
+from rewritelog.text import count_text, event_label, exact_number
 
 Key = tuple[str, int]
 """An event's name and its number of parameters; each pair has a regressor of its own."""
@@ -113,14 +113,14 @@ class FittedOutside(FittedModel):
     def summary(self) -> tuple[str, ...]:
         """Return a line for each event."""
         return tuple(
-            f"{_label(event, parameters)}: fitted to {count_text(fitted.samples, 'sample')}"
+            f"{event_label(event, parameters)}: fitted to {count_text(fitted.samples, 'sample')}"
             for (event, parameters), fitted in self.events.items()
         )
 
     def warnings(self) -> tuple[str, ...]:
         """Return which events have no usable samples."""
         return tuple(
-            f"{_label(event, parameters)}: no usable timing sample, so it is not covered; "
+            f"{event_label(event, parameters)}: no usable timing sample, so it is not covered; "
             "add timing lines"
             for event, parameters in self.unfitted
         )
@@ -206,11 +206,6 @@ def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> O
     return Outside(name, OutsideOptions(given), maker)
 
 
-def _label(event: str, parameters: int) -> str:
-    """Return how lines for people name an event's fit."""
-    return f"{event} ({count_text(parameters, 'parameter')})"
-
-
 def _literal(value: object) -> object:
     """Return the number, truth value or None that a text spells; other values as they are."""
     if not isinstance(value, str):
@@ -232,6 +227,6 @@ def _within(params: Floats, fitted: FittedEvent) -> Flags:
 
 def _plain(value: object) -> object:
     """Return a value that JSON has, or its text."""
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return value if isinstance(value, str | int | float | None) else repr(value)
+    if isinstance(value, float):
+        return exact_number(value)
+    return value if isinstance(value, str | int | None) else repr(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, Model, ModelText, Timings
-from rewritelog.models.distinct_points import draw_numbers
-from rewritelog.models.fit_report import finite, label
 from rewritelog.models.fitted_events import FittedEvents, Key
+from rewritelog.models.metrics import mean_relative_error, sum_error
 from rewritelog.models.options import AutoOptions, SampledOptions
+from rewritelog.models.splits import random_ranks
+from rewritelog.text import event_label, json_number
 
 FEWEST_LINES = 8
 """Each event keeps at least so many lines, as far as it has them."""
@@ -25,7 +26,7 @@ LARGE_ERROR = 0.1
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class HeldOutError:
     """The error of one event's fit on the timing lines that it has not seen."""
 
     lines: int
@@ -34,28 +35,14 @@ class LeftOut:
     left_out: int
     """Lines left out that have a prediction."""
     mean_relative_error: float | None
-    """Mean of |predicted − measured| / measured over measured times above 0; None without any."""
     sum_error: float | None
-    """Σ predicted / Σ measured − 1, None where nothing was left out or measured."""
-
-
-def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags:
-    """Return which `count` of the rows are drawn: the same on every machine, numpy and run.
-
-    The rows with the smallest `draw_numbers` of seed, event and number of parameters are drawn.
-    """
-    if count >= rows:
-        return np.ones(rows, dtype=np.bool_)
-    numbers = draw_numbers(f"{parameters} {event}", rows, seed)
-    drawn: Flags = numbers <= np.partition(numbers, count - 1)[count - 1]
-    return drawn
 
 
 @dataclass(frozen=True)
 class FittedSampled(FittedEvents):
     """The fits to the lines drawn, with their errors on the others."""
 
-    left_out: Mapping[Key, LeftOut] = field(default_factory=dict)
+    left_out: Mapping[Key, HeldOutError] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
         """Return the fits in full, each with its error on the lines left out."""
@@ -66,8 +53,8 @@ class FittedSampled(FittedEvents):
                 "lines": error.lines,
                 "drawn": error.drawn,
                 "left_out": error.left_out,
-                "mean_relative_error": finite(error.mean_relative_error),
-                "sum_error": finite(error.sum_error),
+                "mean_relative_error": json_number(error.mean_relative_error),
+                "sum_error": json_number(error.sum_error),
             }
         return described
 
@@ -82,9 +69,10 @@ class FittedSampled(FittedEvents):
     def warnings(self) -> tuple[str, ...]:
         """Return the fits' weak points, and which errors on the lines left out are large."""
         large = (
-            f"{event}: on the {error.left_out} timing lines left out the sum of the predictions is "
-            f"off by {error.sum_error:+.1%}; draw a larger fraction or fit to all lines"
-            for (event, _), error in self.left_out.items()
+            f"{event_label(event, count)}: on the {error.left_out} timing lines left out the sum "
+            f"of the predictions is off by {error.sum_error:+.1%}; draw a larger fraction or fit "
+            "to all lines"
+            for (event, count), error in self.left_out.items()
             if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
         )
         return (*super().warnings(), *large)
@@ -106,49 +94,47 @@ class Sampled(Model[SampledOptions]):
         """Return the fit to the lines drawn, checked on the lines left out."""
         masks = [self._drawn(samples) for samples in timings]
         pairs = list(zip(timings, masks, strict=True))
-        fitted = self._auto.fit([_part(samples, mask) for samples, mask in pairs])
+        fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
         left_out = {
             (samples.event, samples.params.shape[1]): _check(fitted, samples, mask)
             for samples, mask in pairs
         }
         return FittedSampled(
-            "sampled", asdict(self.options), fitted.fits, fitted.unfitted, fitted.notes,
-            fitted.extra, left_out,
-        )  # fmt: skip
+            model="sampled",
+            options=asdict(self.options),
+            fits=fitted.fits,
+            unfitted=fitted.unfitted,
+            notes=fitted.notes,
+            extra=fitted.extra,
+            left_out=left_out,
+        )
 
     def _drawn(self, samples: EventTimings) -> Flags:
         """Draw the event's lines: the share asked for, or what a fit needs at least."""
         rows, parameters = samples.params.shape
         count = max(FEWEST_LINES, round(self.options.fraction * rows))
-        return draw(samples.event, parameters, rows, count, self.options.seed)
+        ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
+        return np.asarray(ranks < count)
 
 
-def _part(samples: EventTimings, mask: Flags) -> EventTimings:
-    """Return the samples that the mask selects, in their order."""
-    return replace(samples, params=samples.params[mask], seconds=samples.seconds[mask])
-
-
-def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> LeftOut:
+def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:
     """Measure the error on the lines left out; predictions below zero count as zero."""
-    others = _part(samples, ~mask)
+    others = samples.part(~mask)
     predicted = np.maximum(fitted.predict(others.event, others.params), 0)
     known = np.isfinite(predicted) & np.isfinite(others.seconds)
     predicted, measured = predicted[known], others.seconds[known]
-    positive = measured > 0
-    errors = np.abs(predicted[positive] - measured[positive]) / measured[positive]
-    total = float(measured.sum())
-    return LeftOut(
+    return HeldOutError(
         lines=len(mask),
         drawn=int(mask.sum()),
         left_out=len(measured),
-        mean_relative_error=float(errors.mean()) if len(errors) else None,
-        sum_error=float(predicted.sum()) / total - 1 if total > 0 else None,
+        mean_relative_error=mean_relative_error(predicted, measured),
+        sum_error=sum_error(predicted, measured),
     )
 
 
-def _spell(event: str, parameters: int, error: LeftOut) -> str:
+def _spell(event: str, parameters: int, error: HeldOutError) -> str:
     """Return the error of one event in a line."""
-    head = f"{label(event, parameters)}: {error.drawn} of {error.lines} lines drawn"
+    head = f"{event_label(event, parameters)}: {error.drawn} of {error.lines} lines drawn"
     if error.mean_relative_error is None or error.sum_error is None:
         return f"{head}; none is left out to measure the error with"
     return (

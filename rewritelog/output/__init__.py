@@ -7,6 +7,7 @@
 
 from rewritelog.output.files import (
     OutputFile,
+    check_outputs,
     copy_file,
     create_file,
     flush_files,
@@ -16,6 +17,7 @@ from rewritelog.output.folders import new_folder
 
 __all__ = [
     "OutputFile",
+    "check_outputs",
     "copy_file",
     "create_file",
     "flush_files",

@@ -46,6 +46,46 @@ def flush_files(paths: Iterable[Path]) -> None:
             os.close(opened)
 
 
+def check_outputs(
+    outputs: Iterable[Path | None],
+    inputs: Iterable[Path | None],
+    folders: Iterable[Path | None] = (),
+) -> None:
+    """Raise `OutputError` where a file to be written is an input, a folder or another output.
+
+    Whatever there is in one of the input folders is an input. None stands for a file or folder
+    that was not named.
+    """
+    files = [path for path in inputs if path is not None]
+    within = [path for path in folders if path is not None]
+    wanted = [path for path in outputs if path is not None]
+    for number, output in enumerate(wanted):
+        if output.is_dir():
+            raise OutputError(f"{output}: is a folder")
+        in_folder = output.exists() and any(
+            _same(Path(os.path.realpath(output)).parent, folder) for folder in within
+        )
+        if in_folder or any(_same(output, path) for path in files):
+            raise OutputError(f"{output}: the output would replace an input")
+        if any(_same(output, other) for other in wanted[:number]):
+            raise OutputError(f"{output}: cannot be two outputs at once")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same file or folder, through links of any kind too."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other) and not _is_stream(one)
+    except OSError:  # what is not there is not the same
+        return False
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe, a terminal or another device, which is not replaced."""
+    return not (path.is_file() or path.is_dir())
+
+
 def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:
     """Make a file of the size that it will have, beginning with `head`."""
     with path.open("xb") as file:

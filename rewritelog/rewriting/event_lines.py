@@ -10,6 +10,7 @@ from typing import Any
 from rewritelog.rewriting.intervals import Expected
 from rewritelog.rewriting.kernels.interface import RecordState
 from rewritelog.rewriting.statistics import EventFigures, Mark
+from rewritelog.text import json_number
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class EventLine:
     def to_json(self) -> dict[str, Any]:
         """Return the row in types that JSON has, null for what is no number there."""
         told = dataclasses.asdict(self) | {
-            "old_s": finite(self.old_s),
-            "new_s": finite(self.new_s),
+            "old_s": json_number(self.old_s),
+            "new_s": json_number(self.new_s),
             "speedup": speedup(self.old_s, self.new_s),
             "extrapolated": self.extrapolated,
         }
@@ -83,15 +84,10 @@ def event_line(name: str, event: EventFigures, expected: Expected) -> EventLine:
 
 def speedup(old_s: float, new_s: float) -> float | None:
     """Return how many times shorter the new duration is; None where that is no number."""
-    return finite(old_s / new_s) if 0 < new_s < math.inf else None
-
-
-def finite(value: float) -> float | None:
-    """Return a number that JSON has; None for a sum too large for one."""
-    return value if math.isfinite(value) else None
+    return json_number(old_s / new_s) if 0 < new_s < math.inf else None
 
 
 def expected_json(expected: Expected) -> dict[str, float | None]:
     """Return an expected sum with its interval in types that JSON has."""
     low_s, high_s = expected.interval_s or (None, None)
-    return {"expected_s": finite(expected.seconds), "low_s": low_s, "high_s": high_s}
+    return {"expected_s": json_number(expected.seconds), "low_s": low_s, "high_s": high_s}

@@ -17,6 +17,7 @@ from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.kernels.interface import Sum
 from rewritelog.rewriting.statistics import BlockFigures, EventFigures, rest_s, together
+from rewritelog.text import json_number
 
 LEVEL = 0.9
 """How often an interval is to hold the true sum."""
@@ -89,5 +90,4 @@ def _together(deviations: list[float | None]) -> float | None:
     known = [one for one in deviations if one is not None]
     if not known or len(known) < len(deviations):
         return None
-    together = math.hypot(*known)
-    return together if math.isfinite(together) else None
+    return json_number(math.hypot(*known))

@@ -12,6 +12,7 @@ from typing import Any
 
 from rewritelog.rewriting.kernels.interface import BlockCount, Sum
 from rewritelog.rewriting.statistics import BlockFigures, rest_s, together
+from rewritelog.text import json_number
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Share:
     def to_json(self) -> dict[str, float | None]:
         """Return both shares, and their seconds, null for what is no number that JSON has."""
         return {
-            "old_s": self.old_s if math.isfinite(self.old_s) else None,
-            "new_s": self.new_s if math.isfinite(self.new_s) else None,
+            "old_s": json_number(self.old_s),
+            "new_s": json_number(self.new_s),
             "old_share": self.old,
             "new_share": self.new,
         }
@@ -95,4 +96,4 @@ def overheads_of(figures: BlockFigures) -> Overheads:
 def _part(seconds: float, all_s: float) -> float | None:
     """Return a share; None where there is no time, or more than a number can say."""
     share = seconds / all_s if 0 < all_s < math.inf else math.nan
-    return share if math.isfinite(share) else None
+    return json_number(share)

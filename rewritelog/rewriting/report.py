@@ -16,14 +16,22 @@ import rewritelog
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, finite, speedup
+from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
 from rewritelog.rewriting.kernels.interface import BlockCount, Sum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.statistics import BlockFigures
-from rewritelog.text import bytes_text, count_text, printable
+from rewritelog.text import (
+    NO_VALUE,
+    Table,
+    bytes_text,
+    count_text,
+    json_number,
+    percent_text,
+    printable,
+)
 from rewritelog.timings.read import TimingsRead
 
 
@@ -90,7 +98,7 @@ class Report:
             },
             "counts": {figure.name.lower(): self.count(figure) for figure in BlockCount},
             "durations_s": {
-                which.name.lower(): finite(self.figures.seconds(which)) for which in Sum
+                which.name.lower(): json_number(self.figures.seconds(which)) for which in Sum
             },
             "speedup": speedup(self.figures.seconds(Sum.OLD), self.figures.seconds(Sum.NEW)),
             "interval_level": LEVEL,
@@ -180,43 +188,36 @@ def _sebs(report: Report) -> str:
         ("left alone: never closed", BlockCount.UNCLOSED),
     )
     sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
-    lines = [f"SEBs: {sebs:,}, messages: {messages:,}"]
-    lines += [
-        f"  {name:<31} {report.count(figure):>14,}" for name, figure in rows if report.count(figure)
-    ]
-    return "\n".join(lines)
+    cells = [(name, f"{report.count(figure):,}") for name, figure in rows if report.count(figure)]
+    return str(Table((f"SEBs: {sebs:,}, messages: {messages:,}", ""), cells))
 
 
 def _durations(report: Report) -> str:
     rows = [("all SEBs", Sum.OLD, Sum.NEW)]
     if report.count(BlockCount.BRACKETS) or report.count(BlockCount.UNMARKED_WITH_RECORD):
         rows.append(("bracketed", Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
-    lines = [f"{'durations':<20} {'old s':>14} {'new s':>14} {'speedup':>10}"]
+    cells = []
     for name, old, new in rows:
         before, after = report.figures.seconds(old), report.figures.seconds(new)
-        lines.append(f"  {name:<18} {before:>14.6g} {after:>14.6g} {_ratio(before, after):>10}")
-    return "\n".join(lines)
+        cells.append((name, f"{before:.6g}", f"{after:.6g}", _ratio(before, after)))
+    return str(Table(("durations", "old s", "new s", "speedup"), cells))
 
 
 def _ratio(old_s: float, new_s: float) -> str:
     ratio = speedup(old_s, new_s)
-    return "–" if ratio is None else f"{ratio:.4g}"
+    return NO_VALUE if ratio is None else f"{ratio:.4g}"
 
 
 def _events(report: Report) -> str:
     if not report.events:
         return ""
-    width = max(5, *(len(printable(line.event)) for line in report.events))
     heads = ("records", "by model", "exact", "dilated", "not used", "old s", "new s", "speedup")
-    lines = [f"{'event':<{width + 2}}" + "".join(f"{head:>12}" for head in heads)]
+    rows = []
     for line in report.events:
         counts = (line.records, line.by_model, line.by_exact, line.dilated, line.not_used)
-        lines.append(
-            f"  {printable(line.event):<{width}}"
-            + "".join(f"{count:>12,}" for count in counts)
-            + f"{line.old_s:>12.5g}{line.new_s:>12.5g}{_ratio(line.old_s, line.new_s):>12}"
-        )
-    return "\n".join(lines)
+        times = (f"{line.old_s:.5g}", f"{line.new_s:.5g}", _ratio(line.old_s, line.new_s))
+        rows.append((line.event, *(f"{count:,}" for count in counts), *times))
+    return str(Table(("event", *heads), rows))
 
 
 def _shares(report: Report) -> str:
@@ -224,37 +225,30 @@ def _shares(report: Report) -> str:
     if not report.events:
         return ""
     parts = report.overheads
-    rows = [(printable(line.event), parts.events[line.event], line) for line in report.events]
-    width = max(len("in SEBs with brackets, around them"), *(len(name) for name, _, _ in rows))
-    heads = f"{'extrapolated':>14}{'90 % interval, s':>26}{'its coverage':>14}"
-    lines = [f"{'share of all SEB time':<{width + 2}}{'old':>9}{'new':>9}{heads}"]
-    lines += [
-        f"  {name:<{width}}{_share(share)}{_percent(line.extrapolated):>14}"
-        f"{_interval(line.expected):>26}{_percent(line.expected.coverage):>14}"
-        for name, share, line in rows
-    ]
+    heads = ("old", "new", "extrapolated", "90 % interval, s", "coverage")
+    rows = [
+        (line.event, *_share(parts.events[line.event]), percent_text(line.extrapolated, 1),
+         _interval(line.expected), percent_text(line.expected.coverage, 1))
+        for line in report.events
+    ]  # fmt: skip
     others = (
         ("brackets without a param record", parts.other_brackets),
         ("in SEBs with brackets, around them", parts.around_brackets),
         ("SEBs without brackets", parts.sebs_without_brackets),
     )
-    lines += [f"  {name:<{width}}{_share(share)}" for name, share in others if share.old_s]
-    lines.append(f"  {'by the dilation factor alone':<{width}}{_share(parts.by_dilation)}")
-    together = _interval(report.bracketed)
-    return "\n".join([*lines, f"  {'all brackets together':<{width + 32}}{together:>26}"])
+    rows += [(name, *_share(share), "", "", "") for name, share in others if share.old_s]
+    rows.append(("by the dilation factor alone", *_share(parts.by_dilation), "", "", ""))
+    rows.append(("all brackets together", "", "", "", _interval(report.bracketed), ""))
+    return str(Table(("share of all SEB time", *heads), rows))
 
 
-def _share(share: Share) -> str:
-    return f"{_percent(share.old):>9}{_percent(share.new):>9}"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+def _share(share: Share) -> tuple[str, str]:
+    return percent_text(share.old, 1), percent_text(share.new, 1)
 
 
 def _interval(expected: Expected) -> str:
     bounds = expected.interval_s
-    return "–" if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
+    return NO_VALUE if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
 
 
 def _closing(report: Report) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.exact_times import GOLDEN, mix
+from rewritelog.hashing import GOLDEN, mix
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:

@@ -9,10 +9,10 @@ import numpy as np
 
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.logs.params import list_params
 from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import Formulas, parse_formulas
-from rewritelog.output import write_text_file
+from rewritelog.output import check_outputs, write_text_file
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.replicates import Spread, spread_of
@@ -39,7 +39,8 @@ def sample(
     options = options or SampleOptions()
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     folder = list_params(options.params or source.folder)
-    _refuse_inputs([path for path in (out, report) if path is not None], source, folder, options)
+    inputs = (*options.timings, options.formulas)
+    check_outputs((out, report), inputs, (source.folder, folder.folder))
     formulas = _formulas(options)
     read = _timings(options)
     run = read_run(source, folder, strict=options.strict)
@@ -49,7 +50,7 @@ def sample(
     spreads = {_key(spread): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
     choices = choose([one.stratum for one in strata], options.plan())
-    account = SampleReport(
+    made = SampleReport(
         logs=source,
         out=out,
         options=options,
@@ -60,8 +61,8 @@ def sample(
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
     )
-    _write(account, run, out, report)
-    return account
+    _write(made, run, out, report)
+    return made
 
 
 def _key(spread: Spread) -> Key:
@@ -101,19 +102,19 @@ def _event_of(samples: EventTimings) -> Key:
     return samples.event, samples.params.shape[1]
 
 
-def _write(account: SampleReport, run: RunRecords, out: Path | None, report: Path | None) -> None:
+def _write(made: SampleReport, run: RunRecords, out: Path | None, report: Path | None) -> None:
     texts = []
     if out is not None:
-        texts.append((out, account.head() + _lines(account, run)))
+        texts.append((out, made.head() + _lines(made, run)))
     if report is not None:
-        texts.append((report, account.json_text()))
+        texts.append((report, made.json_text() + "\n"))
     for path, text in texts:
         write_text_file(path, text)
 
 
-def _lines(account: SampleReport, run: RunRecords) -> str:
+def _lines(made: SampleReport, run: RunRecords) -> str:
     """Return the lines of the list, in rising order of PE and SEB."""
-    chosen = [one.of_run.records[one.choice.rows] for one in account.strata]
+    chosen = [one.of_run.records[one.choice.rows] for one in made.strata]
     return "".join(_line(run, row) for row in np.sort(np.concatenate(chosen)).tolist())
 
 
@@ -125,19 +126,3 @@ def _line(run: RunRecords, row: int) -> str:
         return format_chosen(pe, seb, run.events[int(run.event[row])], params)
     except LineFormatError as error:
         raise OutputError(f"PE {pe}, SEB {seb}: cannot be listed: {error}") from error
-
-
-def _refuse_inputs(
-    outputs: Sequence[Path], logs: LogSet, params: ParamFolder, options: SampleOptions
-) -> None:
-    """Refuse to write over what is read, or one output over the other."""
-    files = [*options.timings, *([options.formulas] if options.formulas else [])]
-    folders = [logs.folder, params.folder]
-    for path in outputs:
-        if path.is_dir():
-            raise OutputError(f"{path}: is a folder")
-        in_folder = any(path.resolve().parent == folder.resolve() for folder in folders)
-        if path.resolve() in {file.resolve() for file in files} or (in_folder and path.exists()):
-            raise OutputError(f"{path}: the output would replace an input")
-    if len({path.resolve() for path in outputs}) < len(outputs):
-        raise OutputError(f"{outputs[0]}: the list and the report cannot be the same file")

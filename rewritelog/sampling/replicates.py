@@ -15,8 +15,8 @@ LARGE_SPREAD = 0.03
 """Foster, "Designing and Building Parallel Programs", 3.5.2: measurements of the same thing that
 vary by more than 2 or 3 per cent are not to be relied on before it is known why."""
 
-STRAY = 2.0
-"""A time off by more than this factor from the median of its point counts as an accident."""
+OUTLIER_FACTOR = 2.0
+"""A time off by more than this factor from the median of its point is an outlier."""
 
 MOST_REPLICATES = 10
 
@@ -87,5 +87,5 @@ def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats
 def _near(medians: Floats, point: Ints, seconds: Floats) -> Flags:
     """Return which times are within a factor of 2 of their point's median."""
     middle = medians[point]
-    near: Flags = (seconds <= STRAY * middle) & (seconds >= middle / STRAY)
+    near: Flags = (seconds <= OUTLIER_FACTOR * middle) & (seconds >= middle / OUTLIER_FACTOR)
     return near

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,16 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.replicates import LARGE_SPREAD, Spread
 from rewritelog.sampling.selection import Choice
-from rewritelog.sampling.strata import RunStratum, name_of
-from rewritelog.text import count_text, printable
+from rewritelog.sampling.strata import RunStratum
+from rewritelog.text import (
+    Table,
+    count_text,
+    event_label,
+    exact_number,
+    json_text,
+    percent_text,
+    printable,
+)
 
 LARGE_SHARE = 0.05
 """A larger share of a stratum's SEBs that would be extrapolated is warned of."""
@@ -45,7 +51,7 @@ class ChosenStratum:
     @property
     def name(self) -> str:
         """How a sentence names it."""
-        return name_of(self.of_run.event, self.of_run.parameters, self.of_run.category)
+        return event_label(self.of_run.event, self.of_run.parameters, self.of_run.category)
 
     def to_json(self) -> dict[str, Any]:
         """Return all counts and shares."""
@@ -55,7 +61,7 @@ class ChosenStratum:
         return {
             "event": self.of_run.event,
             "parameters": self.of_run.parameters,
-            "category": category if category is None or math.isfinite(category) else str(category),
+            "category": None if category is None else exact_number(category),
             "records": self.records,
             "timed": self.timed,
             **choice,
@@ -65,7 +71,7 @@ class ChosenStratum:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """The account of a sample."""
+    """What a sample chose."""
 
     logs: LogSet
     out: Path | None
@@ -131,7 +137,7 @@ class SampleReport:
 
     def json_text(self) -> str:
         """Return the same as text."""
-        return json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+        return json_text(self.to_json(), indent=2)
 
     def text(self) -> str:
         """Return everything for reading."""
@@ -141,34 +147,31 @@ class SampleReport:
         share = self.extrapolated / self.records
         chosen = (
             f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
-            f"({self.chosen / self.records:.2%}){twice}; method {o.method}, seed {o.seed}"
+            f"({percent_text(self.chosen / self.records)}){twice}; method {o.method}, seed {o.seed}"
         )
         lines = [
             f"{printable(str(self.logs.folder))} → {printable(out)}",
             chosen,
             *self._table(),
-            f"  would be extrapolated: {self.extrapolated:,} ({share:.2%}) of the run's records",
+            f"  would be extrapolated: {self.extrapolated:,} records ({percent_text(share)})",
             *map(_spread_text, self.spreads),
             *(f"warning: {warning}" for warning in self.warnings()),
         ]
         return "\n".join(lines)
 
-    def _table(self) -> Iterator[str]:
-        width = max(5, *(len(printable(one.of_run.event)) for one in self.strata))
-        yield (
-            f"  {'event':{width}}  params  category     records      points  timed    chosen"
-            "   outside    beyond"
-        )
-        for one in self.strata[:SHOWN]:
+    def _table(self) -> list[str]:
+        rows = []
+        for one in self.strata:
             of_run, choice, records = one.of_run, one.choice, one.records
             category = "" if of_run.category is None else f"{of_run.category:g}"
-            yield (
-                f"  {printable(of_run.event):{width}}  {of_run.parameters:6}  {category:>8}"
-                f"  {records:10,}  {choice.points:10,}  {one.timed:5,}  {len(choice.rows):8,}"
-                f"  {choice.outside / records:8.1%}  {choice.beyond / records:8.1%}"
-            )
-        if len(self.strata) > SHOWN:
-            yield f"  and {len(self.strata) - SHOWN} more"
+            counts = (records, choice.points, one.timed, len(choice.rows))
+            shares = (choice.outside / records, choice.beyond / records)
+            rows.append((
+                of_run.event, str(of_run.parameters), category, *(f"{n:,}" for n in counts),
+                *(percent_text(share, 1) for share in shares),
+            ))  # fmt: skip
+        heads = ("params", "category", "records", "points", "timed", "chosen", "outside", "beyond")
+        return Table(("event", *heads), rows, most_rows=SHOWN).lines()
 
     def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each thing that a user should know of."""
@@ -195,19 +198,20 @@ class SampleReport:
             if share > LARGE_SHARE:
                 points = count_text(one.choice.measured_points, "point")
                 yield (
-                    f"{one.name}: {share:.1%} of its SEBs would be extrapolated from the {points} "
-                    f"measured, for a fit with {one.choice.coefficients} coefficients or more; "
-                    "choose a larger --fraction or --floor, or say with --formulas what its time "
-                    "depends on"
+                    f"{one.name}: {percent_text(share, 1)} of its SEBs would be extrapolated from "
+                    f"the {points} measured, for a fit with {one.choice.coefficients} coefficients "
+                    "or more; choose a larger --fraction or --floor, or say with --formulas what "
+                    "its time depends on"
                 )
 
     def _spread_warnings(self) -> Iterator[str]:
         for spread in self.spreads:
             if spread.is_large:
-                name = name_of(spread.event, spread.parameters, None)
+                name = event_label(spread.event, spread.parameters)
                 yield (
-                    f"{name}: times of identical parameters spread by {spread.relative:.1%}, more "
-                    f"than {LARGE_SPREAD:.0%}: find out why before relying on them; "
+                    f"{name}: times of identical parameters spread by "
+                    f"{percent_text(spread.relative, 1)}, more than "
+                    f"{percent_text(LARGE_SPREAD, 0)}: find out why before relying on them; "
                     f"{self._asked_again(spread)}"
                 )
 
@@ -225,11 +229,13 @@ class SampleReport:
 
 def _spread_text(spread: Spread) -> str:
     """Return how far the times of an event spread, in a line."""
-    name = name_of(spread.event, spread.parameters, None)
+    name = event_label(spread.event, spread.parameters)
     if spread.relative is None:
         return f"  spread of {name}: not known, no parameters were timed twice"
-    stray = f", {spread.left_out} off by more than a factor of 2 left out" * bool(spread.left_out)
+    outliers = f", {spread.left_out} off by more than a factor of 2 left out" * bool(
+        spread.left_out
+    )
     return (
-        f"  spread of {name}: {spread.relative:.1%} ({spread.lines} lines at "
-        f"{count_text(spread.points, 'point')}{stray})"
+        f"  spread of {name}: {percent_text(spread.relative, 1)} ({spread.lines} lines at "
+        f"{count_text(spread.points, 'point')}{outliers})"
     )

@@ -13,7 +13,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.errors import UsageError
-from rewritelog.models.distinct_points import Points, among, draw_numbers
+from rewritelog.hashing import draw_numbers
+from rewritelog.models.distinct_points import Points, among
 from rewritelog.models.expressions import Expression
 from rewritelog.models.options import SampleMethod
 from rewritelog.sampling.allocation import allocate

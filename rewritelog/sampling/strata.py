@@ -14,7 +14,7 @@ from rewritelog.models.formulas import EventFormula, Formulas
 from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.replicates import Spread
 from rewritelog.sampling.selection import Stratum
-from rewritelog.text import count_text, printable
+from rewritelog.text import printable
 
 MOST_CATEGORIES = 1000
 """An event that falls into more categories has not been given the formula that was meant."""
@@ -116,10 +116,3 @@ def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iter
     """Yield a sentence for each formula that matches an event, but not its parameters."""
     for event, parameters in dict.fromkeys((one.event, one.parameters) for one in strata):
         yield from formulas.misfits(event, parameters)
-
-
-def name_of(event: str, parameters: int, category: float | None) -> str:
-    """Return how a report names a stratum."""
-    about = count_text(parameters, "parameter")
-    named = f"{printable(event)} ({about})"
-    return named if category is None else f"{named}, category {category:g}"

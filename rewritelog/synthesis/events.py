@@ -8,14 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from rewritelog.hashing import GOLDEN, mix, sequence
 from rewritelog.synthesis.kernels import program
 
-_WORD = 2**64
-_GOLDEN = 0x9E3779B97F4A7C15
-_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _TIMINGS_STREAM = 1 << 62
 _NAME_BYTES = 32
-_NOISE_STEPS, _NOISE_UNIT = 401, 10_000
+_NOISE_STEPS, _NOISE_UNIT, _NOISE_DRAWS = 401, 10_000, 3
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,12 @@ def event_table() -> dict[str, Any]:
 
 def timing_lines(seed: int, count: int) -> Iterator[str]:
     """Yield timing lines of all events, with the noise of a real machine."""
-    for k in range(count):
+    lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
+    for k, start in enumerate(mix(lines).tolist()):
         event = EVENTS[k % len(EVENTS)]
-        draws = _draws((seed + _TIMINGS_STREAM + k * _GOLDEN) % _WORD)
+        draws = iter(_draws(start, len(event.params) + _NOISE_DRAWS))
         values = tuple(p.low + next(draws) % p.span for p in event.params)
-        noise = sum(next(draws) % _NOISE_STEPS - _NOISE_STEPS // 2 for _ in range(3))
+        noise = sum(draw % _NOISE_STEPS - _NOISE_STEPS // 2 for draw in draws)
         picoseconds = event.picoseconds(values) * (_NOISE_UNIT + noise) // _NOISE_UNIT
         nanoseconds = (picoseconds + 500) // 1000
         time = f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"
@@ -89,15 +88,7 @@ def timing_lines(seed: int, count: int) -> Iterator[str]:
         yield f"TRACEBIGSIM: event:{{ {event.name} }}  time:{{ {time} }}  params:{{ {params} }}\n"
 
 
-def _draws(state: int) -> Iterator[int]:
-    """Yield 31-bit words of splitmix64."""
-    state = _mix(state)
-    while True:
-        state = (state + _GOLDEN) % _WORD
-        yield _mix(state) >> 33
-
-
-def _mix(word: int) -> int:
-    word = (word ^ (word >> 30)) * _MIX_1 % _WORD
-    word = (word ^ (word >> 27)) * _MIX_2 % _WORD
-    return word ^ (word >> 31)
+def _draws(start: int, count: int) -> list[int]:
+    """Return numbers of 31 bits."""
+    draws: list[int] = (sequence(count, start) >> np.uint64(33)).tolist()
+    return draws

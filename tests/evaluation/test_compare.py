@@ -9,8 +9,8 @@ from logbuilder import write_timings
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.compare import CompareRequest, compare
-from rewritelog.evaluation.splits import folds, fraction
 from rewritelog.models.base import EventTimings
+from rewritelog.models.splits import folds, fraction
 from tracebigsim.writing import format_line
 
 CUBIC = [("k", 1e-9 * n**3, float(n)) for n in range(1, 41)]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rewritelog.arrays import Floats
-from rewritelog.models.distinct_points import Points, among, draw_numbers
+from rewritelog.hashing import draw_numbers
+from rewritelog.models.distinct_points import Points, among
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages

@@ -20,8 +20,8 @@ from rewritelog.checking.kernels.violations import (
     Records,
     Timelines,
     Violation,
+    hash_pair,
     mail_slot,
-    mix,
     note,
 )
 from rewritelog.format.layout import KernelLayout
@@ -184,7 +184,7 @@ def check_backward(
         if 0 <= other < total:
             found.disordered[piece] |= other >= seb
             found.waits[piece] += 1
-            trail.links[other >> trail.shift] -= mix(other, seb, trail.key)
+            trail.links[other >> trail.shift] -= hash_pair(other, seb, trail.key)
     return place + count * lay.dependency_bytes
 
 
@@ -201,7 +201,7 @@ def check_forward(
         if other <= seb or other >= total:
             note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency_bytes, OTHER - k)
         if 0 <= other < total:
-            links += mix(seb, other, trail.key)
+            links += hash_pair(seb, other, trail.key)
     trail.links[seb >> trail.shift] += links
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes, Ints, Keys
+from rewritelog.kernels.hashing import mix
 from rewritelog.kernels.walk import Pieces
 from tracebigsim.compiled import inner
 
@@ -128,15 +129,12 @@ def note(found: Found, rule: int, piece: int, seb: int, at: int, item: int) -> N
 
 
 @inner
-def mix(high: int, low: int, key: np.uint64) -> np.uint64:
-    """Return a hash of two numbers of 31 bits (the end of splitmix64, by Vigna)."""
-    z = (np.uint64(high) << np.uint64(32) | np.uint64(low)) + key
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def hash_pair(high: int, low: int, key: np.uint64) -> np.uint64:
+    """Return a hash of two numbers of 31 bits."""
+    return mix((np.uint64(high) << np.uint64(32) | np.uint64(low)) + key)
 
 
 @inner
 def mail_slot(pe: int, number: int, flags: Bytes) -> int:
     """Return where the flag of a message stands."""
-    return int(mix(pe, number, np.uint64(0)) & np.uint64(len(flags) - 1))
+    return int(hash_pair(pe, number, np.uint64(0)) & np.uint64(len(flags) - 1))

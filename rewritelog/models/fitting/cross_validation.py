@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.distinct_points import sequence
+from rewritelog.hashing import sequence
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.families import Family, SelectionSamples
 from rewritelog.models.fitting.function import FittedFunction

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
-from rewritelog.models.distinct_points import sequence
+from rewritelog.hashing import sequence
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 

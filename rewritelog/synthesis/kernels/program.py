@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Bytes, Ints
+from rewritelog.hashing import GOLDEN
+from rewritelog.kernels.hashing import mix
 from tracebigsim.compiled import inner
 
 (ROW_SENDS, ROW_FIRST_SEND, ROW_EVENT, ROW_STARTED, ROW_ROOT, ROW_BACKWARD, ROW_FORWARD,
@@ -39,9 +41,7 @@ _LATENCY_NS, _LATENCY_STEP_NS = 155, 10
 EXTRA_COUNTER = 1 << 40
 """What is hashed for an extra SEB instead of its position, with its iteration added."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S33 = (np.uint64(n) for n in (27, 30, 31, 33))
+_S33 = np.uint64(33)
 
 
 class Program(NamedTuple):
@@ -78,24 +78,16 @@ class Program(NamedTuple):
 
 
 @inner
-def mix(word: np.uint64) -> np.uint64:
-    """Return the word of splitmix64 for a state."""
-    word = (word ^ (word >> _S30)) * _MIX_1
-    word = (word ^ (word >> _S27)) * _MIX_2
-    return word ^ (word >> _S31)
-
-
-@inner
 def key_of(seed: int, pe: int, counter: int) -> np.uint64:
     """Return the hash that all draws of one SEB are made from."""
-    word = mix(np.uint64(seed) + _GOLDEN * np.uint64(pe + 1))
-    return mix(word + _GOLDEN * np.uint64(counter + 1))
+    word = mix(np.uint64(seed) + GOLDEN * np.uint64(pe + 1))
+    return mix(word + GOLDEN * np.uint64(counter + 1))
 
 
 @inner
 def draw(key: np.uint64, which: int, span: int) -> int:
     """Return an integer from 0 to below `span`, which is less than 2³¹."""
-    return int(mix(key + _GOLDEN * np.uint64(which + 1)) >> _S33) % span
+    return int(mix(key + GOLDEN * np.uint64(which + 1)) >> _S33) % span
 
 
 @inner

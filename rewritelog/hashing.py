@@ -1,0 +1,47 @@
+"""The one hash of this package: splitmix64, by which rows are found and numbers are drawn.
+
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
+constants of Vigna's splitmix64. Arithmetic is modulo 2^64, the same on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TypeVar
+
+import numpy as np
+
+from rewritelog.arrays import Keys
+
+Words = TypeVar("Words", np.uint64, Keys)
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, by which splitmix64 steps."""
+
+
+def mix(keys: Words) -> Words:
+    """Return the keys with their bits mixed, one to one: the finaliser of splitmix64.
+
+    Kernels compile it for single keys (`rewritelog.kernels.hashing`).
+    """
+    mixed: Words = keys ^ (keys >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def sequence(count: int, start: int = 0) -> Keys:
+    """Return the first numbers of the splitmix64 sequence that starts there, all different."""
+    return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))
+
+
+def draw_numbers(label: str, count: int, seed: int) -> Keys:
+    """Return a number for each of `count` rows, all different, the same on every machine.
+
+    They are the splitmix64 sequence that starts at a digest of seed and label; whoever takes the
+    rows with the smallest numbers draws without replacement.
+    """
+    digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
+    return sequence(count, int.from_bytes(digest.digest(), "little"))
