@@ -84,7 +84,7 @@ def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> Non
     assert coefficients.overall.predicted == 3
     assert coefficients.overall.mean_relative_error == pytest.approx(0.5)
     assert coefficients.overall.sum_error == pytest.approx(-0.5)
-    assert "100.00%" in report.text()
+    assert "100.00 %" in report.text()
 
 
 def test_an_event_of_one_line_is_never_predicted(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from logbuilder import write_timings
 from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import FitRequest, fit
 from rewritelog.evaluation.predict import predict
-from rewritelog.evaluation.predictions import Faults
+from rewritelog.evaluation.predictions import MalformedLines
 from rewritelog.sampling.choose import sample
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.timings.texts import read_model_file
@@ -39,7 +39,7 @@ def never(model: Path, tmp_path: Path) -> Path:
 
 
 def rows(model: Path, *files: Path, **told: Any) -> list[dict[str, Any]]:
-    text = "".join(predict(model, files, "jsonl", told.pop("faults", Faults()), **told))
+    text = "".join(predict(model, files, "jsonl", told.pop("faults", MalformedLines()), **told))
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -70,7 +70,7 @@ def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None
 def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
     lines = [("k", 1.0, 7.1), ('an "event", with commas', 1.0, 7.0, 2.5), ("k", 1.0, 7.0)]
     path = write_timings(tmp_path / "t.txt", *lines)
-    text = "".join(predict(model, [path], "csv", Faults()))
+    text = "".join(predict(model, [path], "csv", MalformedLines()))
     read = list(csv.DictReader(io.StringIO(text)))
     for row, told in zip(read, rows(model, path), strict=True):
         assert row["event"] == told["event"]
@@ -121,7 +121,7 @@ def test_a_time_is_never_below_zero(tmp_path: Path) -> None:
 def test_malformed_lines_are_noted(model: Path, tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", ("k", 1.0, 2.0))
     path.write_text(path.read_text() + "TRACEBIGSIM: event:{ k } time:{ x }\n")
-    faults = Faults()
+    faults = MalformedLines()
     assert len(rows(model, path, faults=faults)) == 1
     assert "1 malformed line left out" in faults.warnings()[0]
     assert "t.txt:2" in faults.warnings()[0]

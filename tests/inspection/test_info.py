@@ -77,7 +77,7 @@ def test_names_are_sorted_by_their_share_of_time(reference: Path) -> None:
     assert math.fsum(share.share for share in found.names) == pytest.approx(1.0)
     assert found.seb_seconds == pytest.approx(math.fsum(seconds), rel=1e-15)
     lines = found.text().splitlines()
-    assert lines[-1] == f"and {len(found.names) - 20} more names"
+    assert lines[-1] == f"  and {len(found.names) - 20} more"
     assert lines[-21].endswith(found.names[0].name)
 
 
@@ -158,7 +158,7 @@ def test_more_names_than_there_is_room_for(made: MadeLogs) -> None:
     assert len(expected) == len(sebs) > 4 * 256
     assert {share.name: share.seconds for share in found.names} == expected
     assert {share.sebs for share in found.names} == {1}
-    assert found.text().endswith(f"and {len(sebs) - 20:,} more names")
+    assert found.text().endswith(f"and {len(sebs) - 20:,} more")
 
 
 def test_blocks_of_any_size_give_the_same_answer(

@@ -11,10 +11,17 @@ import pytest
 from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.errors import UsageError
+from rewritelog.arrays import Flags
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.options import AutoOptions, SampledOptions
-from rewritelog.models.sampled import Sampled, draw
+from rewritelog.models.sampled import Sampled
+from rewritelog.models.splits import random_ranks
+
+
+def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags:
+    """Return which `count` of the rows the model draws."""
+    return random_ranks(f"{parameters} {event}", rows, seed) < count
 
 
 def fit(*timings: EventTimings, **options: Any) -> Any:

@@ -1,0 +1,84 @@
+"""Text for people: tables within 80 columns whatever the names, numbers that strict JSON has."""
+
+import json
+import math
+
+import pytest
+
+from rewritelog.text import (
+    WIDTH,
+    Table,
+    event_label,
+    exact_number,
+    json_number,
+    percent_text,
+    shorten,
+)
+
+LONG = "Namespace::" + "x" * 100 + "::kernel(double const*, int)"
+
+
+def test_a_table_aligns_names_left_and_numbers_right() -> None:
+    assert Table(("event", "lines", "sum"), [("a", "1", "2.5"), ("bcd", "10", "")]).lines() == [
+        "  event  lines  sum",
+        "  a          1  2.5",
+        "  bcd       10",
+    ]
+
+
+def test_long_names_are_cut_in_the_middle() -> None:
+    head, row = Table(("event", "lines"), [(LONG, "7")]).lines()
+    assert len(head) == len(row) == WIDTH
+    assert row.startswith("  Namespace::xxx")
+    assert "…" in row
+    assert row.endswith("::kernel(double const*, int)      7")
+
+
+def test_columns_that_do_not_fit_go_on_below_with_the_names_repeated() -> None:
+    heads = ("name", *(f"column {k}" for k in range(12)))
+    table = Table(heads, [(LONG, *(str(k) for k in range(12))), ("short", *("1" * 8,) * 12)])
+    lines = table.lines()
+    assert max(map(len, lines)) <= WIDTH
+    assert len(lines) % 3 == 0
+    assert sum(line.startswith("  Namespace") for line in lines) == len(lines) // 3
+    assert " ".join(lines).split().count("11") == 1 + 1  # the cell, and "column 11"
+
+
+def test_further_rows_are_counted() -> None:
+    lines = Table(("name", "n"), [(str(k), "0") for k in range(2000)], most_rows=3).lines()
+    assert len(lines) == 5
+    assert lines[-1] == "  and 1,997 more"
+
+
+def test_a_table_of_huge_names_is_small() -> None:
+    name = "\x1b" * 200_000
+    text = str(Table(("event", "n"), [(name, "1")] * 1000))
+    assert len(text) < 1001 * (WIDTH + 1)
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 10, 37, 200])
+def test_a_shortened_text_is_no_wider(width: int) -> None:
+    for text in ("", "a", "ab", "abc" * 20, "\u202e" * 30, LONG):
+        assert len(shorten(text, width)) <= width
+    assert shorten("abc", 3) == "abc"
+
+
+def test_labels_name_the_parameters() -> None:
+    assert event_label("k", 0) == "k()"
+    assert event_label("Cell::f(int)", 2) == "Cell::f(int)(p1, p2)"
+    assert event_label("k", 9, 2.5) == "k(p1, ..., p9), category 2.5"
+    assert len(event_label(LONG, 2)) < len(LONG)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, math.nan, math.inf, -math.inf])
+def test_numbers_that_json_has(value: float) -> None:
+    assert json_number(value) == (value if math.isfinite(value) else None)
+    said = json.loads(json.dumps(exact_number(value), allow_nan=False))
+    assert str(float(said)) == str(value)
+
+
+def test_shares_in_per_cent() -> None:
+    assert percent_text(0.0125) == "1.25 %"
+    assert percent_text(0.5, 0, "+") == "+50 %"
+    assert percent_text(None) == "–"
