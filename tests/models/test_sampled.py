@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from kinds import MakeTimings, ReferenceTimings
 
-from rewritelog.errors import UsageError
 from rewritelog.arrays import Flags
+from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.options import AutoOptions, SampledOptions
