@@ -7,7 +7,7 @@ from dataclasses import replace
 from rewritelog.models.base import EventTimings, Model, ModelText, Timings
 from rewritelog.models.fitted_events import FittedEvents, fit_events
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.pipeline import FitConfig, fit_event, with_formula
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.options import AutoOptions
 
@@ -42,4 +42,5 @@ class Auto(Model[AutoOptions]):
             formula = self._formulas.for_event(timings.event, timings.params.shape[1])
         if formula is None:
             return fit_event(timings, self._config)
-        return fit_event(timings, with_formula(self._config, formula.terms, formula.category))
+        config = replace(self._config, category=formula.category)
+        return fit_event(timings, config.with_terms("formula", formula.terms))

@@ -6,7 +6,6 @@ from rewritelog.models.base import EventTimings, Model, Timings
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitted_events import FittedEvents, fit_events
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.families import non_negative_terms
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.options import CountersOptions
 
@@ -28,8 +27,5 @@ class Counters(Model[CountersOptions]):
         many = timings.params.shape[1]
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, many + 1))))
         options = self.options
-        config = FitConfig(
-            options.weights, options.loss, options.exact_match,
-            families={"counters": non_negative_terms(terms)}, terms=terms,
-        )  # fmt: skip
-        return fit_event(timings, config)
+        config = FitConfig(options.weights, options.loss, options.exact_match)
+        return fit_event(timings, config.with_terms("counters", terms, non_negative=True))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rewritelog.models.base import EventTimings, Model, Timings
 from rewritelog.models.fitted_events import FittedEvents, fit_events
-from rewritelog.models.fitting.cross_validation import calibrate
-from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.families import SelectionSamples
-from rewritelog.models.fitting.function import FittedFunction
-from rewritelog.models.fitting.pipeline import Account, FitConfig, fit_event
-from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.polynomial import Polynomial
 from rewritelog.models.options import LeastSquaresOptions
-from rewritelog.models.regression import regress
+
+HIGHEST_POWER = {"linear": 1, "quadratic": 2}
+"""The highest power of a parameter in each basis."""
 
 
 class LeastSquares(Model[LeastSquaresOptions]):
@@ -24,33 +19,18 @@ class LeastSquares(Model[LeastSquaresOptions]):
     Options = LeastSquaresOptions
 
     def fit(self, timings: Timings) -> FittedEvents:
-        """Return the fits; raise `ModelError` where one event and parameter count stands twice."""
+        """Return the fits; raise `ModelError` where an event and parameter count is duplicated."""
         return fit_events("least-squares", self.options, timings, self._fit_event)
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
         options = self.options
+        polynomial = Polynomial(HIGHEST_POWER[options.basis])
         config = FitConfig(
-            options.weights, options.loss, options.exact_match,
-            families={f"{options.basis} basis": self._law}, account=self._account,
-        )  # fmt: skip
-        return fit_event(timings, config)
-
-    def _law(self, few: SelectionSamples) -> FittedFunction:
-        return regress(few.samples, self.options.basis, few.loss).function
-
-    def _account(self, samples: Samples, loss: Loss) -> Account:
-        """Fit all samples, in place of those few that a fit is tried out with."""
-        found = regress(samples, self.options.basis, loss)
-        function = calibrate(found.function, samples)
-        return Account(
-            function,
-            tuple(_times(one, function.calibration) for one in found.coefficients),
-            found.dropped,
+            weights=options.weights,
+            loss=options.loss,
+            exact_match=options.exact_match,
+            families={f"{options.basis} basis": polynomial.family},
+            terms=polynomial.terms,
+            as_given=polynomial.as_given,
         )
-
-
-def _times(one: Coefficient, factor: float) -> Coefficient:
-    error = one.standard_error
-    return replace(
-        one, value=one.value * factor, standard_error=None if error is None else error * factor
-    )
+        return fit_event(timings, config)

@@ -186,9 +186,8 @@ def import_named(name: str) -> Any:
         return reduce(getattr, parts["path"].split("."), module)
     except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}"
-        hint = "" if not isinstance(error, ModuleNotFoundError) else (
-            "; a module in the current folder is found with PYTHONPATH=."
-        )  # fmt: skip
+        missing = isinstance(error, ModuleNotFoundError)
+        hint = "; a module in the current folder is found with PYTHONPATH=." if missing else ""
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
 
 

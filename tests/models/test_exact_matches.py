@@ -10,8 +10,7 @@ from kinds import MakeTimings
 from models.laws import auto, relative_errors
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_matches import exact_matches_of
-from rewritelog.models.fitting.pipeline import HeldOutTimes
+from rewritelog.models.exact_matches import HeldOutTimes, exact_matches_of
 
 
 def rough(

@@ -13,9 +13,9 @@ from kinds import MakeTimings, ReferenceTimings
 from models.fitting import coefficients, fit, only
 
 from rewritelog.arrays import Floats
-from rewritelog.errors import ModelError, UsageError
-from rewritelog.models import regression
-from rewritelog.models.basis import CONSTANT, Term, terms_of
+from rewritelog.errors import ModelError
+from rewritelog.models.fitting import samples as fitting_samples
+from rewritelog.models.fitting import solving
 
 
 def exact_ols(params: Floats, seconds: Floats) -> Any:
@@ -42,21 +42,6 @@ def exact_ols(params: Floats, seconds: Floats) -> Any:
     solution = [row[-1] for row in system]
     predicted = [sum(b * v for b, v in zip(solution, row, strict=True)) for row in rows]
     return [float(value) for value in solution], [float(value) for value in predicted]
-
-
-def test_terms_are_preferred_by_power_and_named_by_parameter() -> None:
-    names = [str(term) for term in terms_of("quadratic", 2)]
-    assert names == ["1", "p1", "p2", "p1^2", "p2^2"]
-    assert [str(term) for term in sorted(terms_of("quadratic", 2))] == [
-        "1",
-        "p1",
-        "p1^2",
-        "p2",
-        "p2^2",
-    ]
-    assert terms_of("linear", 1) == (CONSTANT, Term(1, 1))
-    with pytest.raises(UsageError, match="cubic"):
-        terms_of("cubic", 1)
 
 
 def test_an_exact_formula_comes_back(event: MakeTimings) -> None:
@@ -137,7 +122,8 @@ def test_blocks_of_rows_give_the_fit_of_all_rows(
     p1, p2 = rng.uniform(1, 50, (2, 1000))
     samples = event(p1, p2, seconds=rng.uniform(1, 2, 1000))
     whole = fit(samples)
-    monkeypatch.setattr(regression, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(fitting_samples, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(solving, "LARGE", 100)
     assert coefficients(fit(samples)) == pytest.approx(coefficients(whole), rel=1e-9)
     assert only(fit(samples))["chi2"] == pytest.approx(only(whole)["chi2"], rel=1e-12)
 

@@ -1,13 +1,18 @@
 """How one event's times become a function of its parameters that a person can read.
 
 - `samples`: the usable samples of an event, with the weight of each
-- `strays`: lines far too short, whose weight would draw any fit to them
-- `candidates`: terms that the parameters suggest, and the shape of a product of all of them
-- `selection`: which terms are taken, forward by BIC, with or without a sign constraint
+- `short_outliers`: times far too short, whose weight would draw any fit to them
+- `candidates`: terms that the parameters suggest, and products of them
+- `columns`: the values of terms over samples, and which of them are independent
 - `solving`: the coefficients of chosen terms, weighted and robust, over any number of samples
-- `function`: what comes out, a sum of terms with coefficients; it predicts, and can be written down
-- `families`: the kinds of function, each from samples to a function
-- `choosing`: the best family by cross-validation, and what held-out samples say of it
-- `diagnosis`: how far a fit is to be trusted
+- `selection`: which terms are taken, forward by BIC, with or without a sign constraint
+- `product_shape`: the powers of a product of all parameters
+- `function`: what comes out, a sum of terms with coefficients, and its bounds
+- `calibration`: the factor that makes the sum of its predictions right
+- `families`: the kinds of function, each a choice of terms
+- `polynomial`: the family of the least-squares model
+- `cross_validation`: the best family by its predictions of samples that it was not fitted to
+- `diagnosis`, `leverage`, `dropped`: how far a fit is to be trusted, and what it left out
 - `event_fit`: an event's fit with all of that, by classes where its formula has them
+- `pipeline`: all steps of a fit, top down
 """

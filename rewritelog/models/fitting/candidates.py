@@ -7,9 +7,11 @@ explains the time over one parameter is multiplied where parameters interact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +28,9 @@ NARROWEST_RANGE = 1e-12
 """A parameter whose range is at most this share of its largest value counts as constant."""
 
 ONE = parse("1")
+
+Product: TypeAlias = tuple[int, ...]
+"""The places of the base terms that a candidate is the product of."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Parameters:
     highest: Floats
     used: tuple[int, ...]
     """Parameters counted from 1, without constant ones and copies."""
+    varying: tuple[int, ...]
+    """Parameters that are not constant."""
     ignored: tuple[Ignored, ...]
 
     @classmethod
@@ -51,19 +58,22 @@ class Parameters:
         """Look at which parameters vary, and which say the same as one before them."""
         lowest, highest = params.min(axis=0), params.max(axis=0)
         used: list[int] = []
+        varying: list[int] = []
         ignored: list[Ignored] = []
+        half_range = highest / 2 - lowest / 2
         for place in range(params.shape[1]):
             largest = max(abs(lowest[place]), abs(highest[place]))
-            if highest[place] - lowest[place] <= NARROWEST_RANGE * largest:
+            if half_range[place] <= NARROWEST_RANGE * largest:
                 reason = f"is constant {lowest[place] + 0.0:.6g} in all samples"
                 ignored.append(Ignored(place + 1, reason))
                 continue
+            varying.append(place + 1)
             original = _original(params, place, used)
             if original:
                 ignored.append(Ignored(place + 1, f"follows p{original} in all samples"))
             else:
                 used.append(place + 1)
-        return cls(lowest, highest, tuple(used), tuple(ignored))
+        return cls(lowest, highest, tuple(used), tuple(varying), tuple(ignored))
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the terms of one parameter, the parameter itself first."""
@@ -78,33 +88,6 @@ class Parameters:
         elif low == 0:
             texts.append(f"1/(1 + {name})")
         return tuple(parse(text) for text in texts)
-
-    def single(self) -> tuple[Expression, ...]:
-        """Return the constant and all terms of one parameter."""
-        return (ONE, *(term for number in self.used for term in self.functions(number)))
-
-    def linear(self) -> tuple[Expression, ...]:
-        """Return the constant and the parameters themselves."""
-        return (ONE, *(parse(f"p{number}") for number in self.used))
-
-    def crossed(self) -> tuple[Expression, ...]:
-        """Return the products of functions of two parameters, and of three parameters.
-
-        Where there would be too many, those of two parameters are of the parameters alone.
-        """
-        functions = [self.functions(number) for number in self.used]
-        many = sum(len(one) * len(other) for one, other in combinations(functions, 2))
-        pairs = functions if many <= MOST_CROSSES else [one[:1] for one in functions]
-        products = [
-            left.times(right)
-            for one, other in combinations(pairs, 2)
-            for left in one
-            for right in other
-        ]
-        if len(self.used) <= MOST_FOR_TRIPLES:
-            for one, two, three in combinations(functions, 3):
-                products.append(one[0].times(two[0]).times(three[0]))
-        return tuple(products)
 
     def positive(self) -> tuple[int, ...]:
         """Return the usable parameters that are above 0 in all samples."""
@@ -122,34 +105,6 @@ def power(parameter: int, exponent: float, lowest: float) -> str:
     if exponent < 0:
         return f"{_bounded(name, lowest)}^{exponent:.4g}"
     return name if exponent == 1 else f"{name}^{exponent:.4g}"
-
-
-def products_of(some: Sequence[Expression], others: Iterable[Expression]) -> list[Expression]:
-    """Return the product of each of some terms with each of others, each product once."""
-    seen: set[frozenset[Expression]] = set()
-    made = []
-    for right in others:
-        for left in some:
-            pair = frozenset((left, right))
-            if ONE not in pair and pair not in seen:
-                seen.add(pair)
-                made.append(left.times(right))
-    return made
-
-
-def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
-    """Return the values of the terms, shape (rows, terms), column by column in memory."""
-    columns = np.empty((len(params), len(terms)), order="F")
-    for place, term in enumerate(terms):
-        columns[:, place] = term.evaluate(params)
-    return columns
-
-
-def lengths_of(columns: Floats) -> Floats:
-    """Return the length of each column, also where the squares of its values overflow or vanish."""
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    units = columns / np.where(largest > 0, largest, 1.0)
-    return np.asarray(largest * np.linalg.norm(units, axis=0))
 
 
 def _bounded(name: str, lowest: float) -> str:
@@ -172,3 +127,72 @@ def _standard(column: Floats) -> Floats:
     low, high = column.min(), column.max()
     standard: Floats = (column - low) / (high - low)
     return standard
+
+
+class CandidateTerms:
+    """Products of base terms, which are the constant and the functions of one parameter each.
+
+    Products are columns of numbers until one is chosen: its expression is made only then.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        functions = [parameters.functions(number) for number in parameters.used]
+        self.parameters = parameters
+        self.base: tuple[Expression, ...] = (ONE, *(term for some in functions for term in some))
+        starts = np.cumsum([1, *map(len, functions)]).tolist()
+        self._places = [
+            tuple(range(start, start + len(some)))
+            for start, some in zip(starts, functions, strict=False)
+        ]
+
+    @cached_property
+    def single(self) -> tuple[Product, ...]:
+        """The constant and all functions of one parameter."""
+        return tuple((place,) for place in range(len(self.base)))
+
+    @cached_property
+    def linear(self) -> tuple[Product, ...]:
+        """The constant and the parameters themselves."""
+        return ((0,), *((places[0],) for places in self._places))
+
+    @cached_property
+    def crossed(self) -> tuple[Product, ...]:
+        """Products of functions of two parameters, and of three parameters.
+
+        Where there would be too many, those of two parameters are of the parameters alone.
+        """
+        many = sum(len(one) * len(other) for one, other in combinations(self._places, 2))
+        pairs = self._places if many <= MOST_CROSSES else [one[:1] for one in self._places]
+        products: list[Product] = [
+            (left, right)
+            for one, other in combinations(pairs, 2)
+            for left in one
+            for right in other
+        ]
+        if len(self._places) <= MOST_FOR_TRIPLES:
+            products += [(a[0], b[0], c[0]) for a, b, c in combinations(self._places, 3)]
+        return tuple(products)
+
+    def products_of(self, some: Iterable[Product], others: Iterable[Product]) -> list[Product]:
+        """Return the product of each of some terms with each of others, each product once."""
+        found = {
+            tuple(sorted((*left, *right))): None
+            for right in others
+            for left in some
+            if left != (0,) and right != (0,)
+        }
+        return list(found)
+
+    def term(self, product: Product) -> Expression:
+        """Return a candidate as an expression."""
+        return reduce(Expression.times, (self.base[place] for place in product))
+
+
+def product_columns(base_columns: Floats, products: Iterable[Product]) -> Floats:
+    """Return the values of candidates from those of the base terms, shape (rows, candidates)."""
+    wanted = list(products)
+    columns = base_columns[:, [product[0] for product in wanted]]
+    for place, product in enumerate(wanted):
+        for factor in product[1:]:
+            columns[:, place] *= base_columns[:, factor]
+    return columns

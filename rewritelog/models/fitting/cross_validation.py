@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.hashing import sequence
-from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.calibration import calibrate
 from rewritelog.models.fitting.families import Family, SelectionSamples
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.function import FittedFunction, prediction_bounds
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss, residual_spread, solve
+from rewritelog.models.fitting.solving import Loss, solve
 
-MOST_CHOSEN_WITH = 4096
-"""Families, terms and shapes are chosen with at most so many samples; all fit the coefficients."""
-
-WORST = 2.0
-"""An error counts as this at the most, so that one sample does not choose the family."""
-
-OUTLIER = 6.0
-"""Samples beyond so many robust standard deviations are outliers to a robust fit's calibration."""
+LARGEST_ERROR = 2.0
+"""An error counts as this at most, so that one sample does not choose the family."""
 
 CLEARLY = 1.0
-"""A less simple family must be better by so many standard errors of the difference."""
+"""A less simple family must be better by this many standard errors of the difference."""
 
 
 @dataclass(frozen=True)
-class Tried:
+class HeldOutPredictions:
     """A family's predictions of samples that it was not fitted to."""
 
     predicted_s: Floats
-    """Shape (samples,), of the samples that the choice was made with."""
+    """Shape (samples,)."""
     errors: Floats
-    """|predicted − measured| in units of each sample's scale, at most `WORST`."""
+    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`."""
 
     @property
     def mean_error(self) -> float:
@@ -44,101 +39,63 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The family that was chosen, and what was tried."""
+class CrossValidation:
+    """What each family predicts of samples that it was not fitted to."""
 
-    family: str
-    tried: Mapping[str, Tried]
-    """Empty where there were too few samples to try anything."""
-    tried_with: Samples
-    """The samples of the trials, in the order of their predictions."""
-
-    @property
-    def held_out(self) -> Tried | None:
-        """Return the trial of the chosen family."""
-        return self.tried.get(self.family)
+    samples: Samples
+    predictions: Mapping[str, HeldOutPredictions]
+    """By family, in the order of the families; empty where there were too few samples."""
 
 
 def folds_of(count: int) -> Ints:
-    """Return the part of each sample: as many parts as samples up to 20, then 10, then 5."""
+    """Return the fold of each sample: as many folds as samples up to 20, then 10, then 5."""
     parts = count if count <= 20 else 10 if count < 200 else 5
     folds = np.empty(count, dtype=np.int64)
     folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
     return folds
 
 
-def choose(
-    families: Mapping[str, Family], samples: Samples, loss: Loss, *, try_out: bool = True
-) -> Choice:
-    """Return the family that predicts held-out samples best.
+def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> CrossValidation:
+    """Fit each family to all folds but one, and predict that one."""
+    samples = given.samples
+    folds = folds_of(len(samples))
+    parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max(initial=-1)) + 1)]
+    predicted = {name: np.empty(len(samples)) for name in families}
+    for held_out in parts:
+        training = given.part(np.setdiff1d(np.arange(len(samples)), held_out))
+        for name, family in families.items():
+            terms = family.choose_terms(training)
+            function = fit_terms(family, terms, training.samples, training.loss)
+            predicted[name][held_out] = function.predict(samples.params[held_out])
+    return CrossValidation(
+        samples, {name: _compare(seconds, samples) for name, seconds in predicted.items()}
+    )
+
+
+def fit_terms(
+    family: Family, terms: tuple[Expression, ...], samples: Samples, loss: Loss
+) -> FittedFunction:
+    """Return the sum of the terms, solved, bounded and calibrated."""
+    solution = solve(terms, samples, loss, non_negative=family.non_negative)
+    bounds = prediction_bounds(samples, solution.coefficients) if family.bounded else None
+    function = FittedFunction(terms, solution.coefficients, bounds=bounds)
+    return calibrate(function, samples, solution.spread if loss == "huber" else np.inf)
+
+
+def select_family(families: Mapping[str, Family], validation: CrossValidation) -> str:
+    """Return the family that predicts held-out samples best, the first where none was tried.
 
     Families stand in order of simplicity: a later one is taken only where it is clearly better.
-    Where there is nothing to `try_out`, the first is taken.
     """
-    drawn = samples.drawn(MOST_CHOSEN_WITH)
-    tried: dict[str, Tried] = {}
     best = next(iter(families))
-    if try_out:
-        folds = folds_of(len(drawn))
-        tried = {name: try_family(family, drawn, folds, loss) for name, family in families.items()}
-        for name, trial in tried.items():
-            gain = tried[best].errors - trial.errors
-            if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)) + 1e-12:
-                best = name
-    return Choice(best, tried, drawn)
+    for name, tried in validation.predictions.items():
+        gain = validation.predictions[best].errors - tried.errors
+        if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)) + 1e-12:
+            best = name
+    return best
 
 
-def try_family(family: Family, samples: Samples, folds: Ints, loss: Loss) -> Tried:
-    """Return what the family predicts of each part of the samples when fitted to the others."""
-    predicted = np.empty(len(samples))
-    for part in range(int(folds.max()) + 1):
-        function = fit_family(family, samples.part(folds != part), loss)
-        predicted[folds == part] = function.predict(samples.params[folds == part])
-    with np.errstate(all="ignore"):
-        errors = np.abs(predicted - samples.seconds) / samples.scale_s
-    return Tried(predicted, np.where(np.isfinite(errors), np.minimum(errors, WORST), WORST))
-
-
-def fit_family(family: Family, samples: Samples, loss: Loss) -> FittedFunction:
-    """Return the family's function of the samples, with its sum set right."""
-    function = family(SelectionSamples(samples, Parameters.of_samples(samples.params), loss))
-    return calibrate(function, samples, _spread(function, samples, loss))
-
-
-def _spread(function: FittedFunction, samples: Samples, loss: Loss) -> float:
-    """Return the spread beyond which a robust fit's residuals are outliers."""
-    if loss != "huber":
-        return np.inf
-    return residual_spread(function.terms, function.coefficients, samples)
-
-
-def fit_all_samples(family: Family, drawn: Samples, samples: Samples, loss: Loss) -> FittedFunction:
-    """Return the family's function of the samples drawn, its coefficients fitted to all."""
-    function = fit_family(family, drawn, loss)
-    if drawn is samples:
-        return function
-    non_negative = bool((function.coefficients >= 0).all())
-    solved = solve(function.terms, samples, loss, non_negative=non_negative)
-    function = replace(function, coefficients=solved.coefficients)
-    return calibrate(function, samples, solved.spread if loss == "huber" else np.inf)
-
-
-def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
-    """Return the function with the one factor that gives its predictions the sum of the times.
-
-    Relative weights bias that sum a little. The event's first call stays out of both sums, and so
-    do samples off by more than two times, or by more than `OUTLIER` times the spread of a robust
-    fit: one of them can shift the sum by per cents.
-    """
-    plain = replace(function, calibration=1.0)
-    if not samples.relative:
-        return plain
-    measured = predicted = 0.0
-    for block in samples.blocks():
-        seconds = plain.predict(block.params)
-        with np.errstate(all="ignore"):
-            fair = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
-            fair &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
-        measured += float(block.seconds[fair].sum())
-        predicted += float(seconds[fair].sum())
-    return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)
+def _compare(predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
+    errors = np.abs(predicted_s - samples.seconds) / samples.scale_s
+    limited = np.where(np.isfinite(errors), np.minimum(errors, LARGEST_ERROR), LARGEST_ERROR)
+    return HeldOutPredictions(predicted_s, limited)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.fitting.candidates import columns_of, lengths_of
+from rewritelog.models.fitting.columns import columns_of, unit_columns
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
@@ -74,34 +74,41 @@ class Quality:
     """Samples for which the function without its bounds gives a time below zero."""
 
 
-def diagnose(
-    function: FittedFunction, samples: Samples, held_out: tuple[Samples, Floats] | None
-) -> tuple[Quality, Floats, Floats]:
-    """Return the fit's quality, the root of its leverages, and its held-out ratios, rising.
+@dataclass(frozen=True)
+class Diagnosis:
+    """A fit's quality, and what later predictions are judged by."""
 
-    `held_out` are samples with what was predicted for them without them.
+    quality: Quality
+    leverage_root: Floats
+    ratios: Floats
+    """Measured over predicted seconds of held-out samples, rising."""
+
+
+def diagnose(
+    function: FittedFunction, samples: Samples, validated: Samples, held_out_s: Floats | None
+) -> Diagnosis:
+    """Return what the samples, and those held out, say of the fit.
+
+    `held_out_s` are predictions of the samples `validated`, each by a fit without it.
     """
     sums = _Sums(len(function.terms))
     for block in samples.blocks():
         sums.add(function, block)
-    lengths = lengths_of(sums.triangle)
-    units = sums.triangle / np.where(lengths > 0, lengths, 1.0)
-    sizes = np.linalg.svd(units, compute_uv=False)
-    rank = int((sizes > 1e-10 * sizes.max(initial=0)).sum())
+    sizes = np.linalg.svd(unit_columns(sums.triangle), compute_uv=False)
     root = leverage_root(sums.triangle)
     some = samples.drawn(1 << 16)
-    seen = UNSEEN if held_out is None else HeldOut.of(*held_out)
+    unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
     quality = Quality(
         r2=_share(sums.chi2_s2, sums.variation),
-        held_out_r2=seen.r2,
-        held_out_error=seen.error,
-        held_out_rms=seen.rms,
-        held_out_sum_error=seen.sum_error,
-        coverage=seen.coverage,
+        held_out_r2=unseen.r2,
+        held_out_error=unseen.error,
+        held_out_rms=unseen.rms,
+        held_out_sum_error=unseen.sum_error,
+        coverage=unseen.coverage,
         chi2=sums.chi2 if samples.relative else sums.chi2_s2,
         relative=samples.relative,
         freedom=max(0, len(samples) - len(function.terms)),
-        rank=rank,
+        rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.nanmax(leverages(function, root, some.params), initial=0.0)),
         even_samples=sums.total_s**2 / sums.squares_s2 if sums.squares_s2 > 0 else 1.0,
@@ -109,7 +116,7 @@ def diagnose(
         first_call=sums.first_call,
         negative=sums.negative,
     )
-    return quality, root, seen.ratios
+    return Diagnosis(quality, root, unseen.ratios)
 
 
 class _Sums:
@@ -175,15 +182,15 @@ class HeldOut:
         near = errors[errors <= 1]
         fair = ~samples.first & (ratios > 1 / FAR_OFF) & (ratios < FAR_OFF)
         total = float(measured[fair].sum())
+        unexplained = float(((predicted - measured) ** 2).sum())
         return cls(
-            _share(float(((predicted - measured) ** 2).sum()),
-                   float(((measured - measured.mean()) ** 2).sum())),
-            float(errors.mean()) if len(errors) else None,
-            float(np.sqrt((near**2).mean())) if len(near) else None,
-            float(predicted[fair].sum()) / total - 1 if total > 0 else None,
-            _coverage(ratios),
-            _kept(np.sort(ratios[np.isfinite(ratios)])),
-        )  # fmt: skip
+            r2=_share(unexplained, float(((measured - measured.mean()) ** 2).sum())),
+            error=float(errors.mean()) if len(errors) else None,
+            rms=float(np.sqrt((near**2).mean())) if len(near) else None,
+            sum_error=float(predicted[fair].sum()) / total - 1 if total > 0 else None,
+            coverage=_coverage(ratios),
+            ratios=_kept(np.sort(ratios[np.isfinite(ratios)])),
+        )
 
 
 UNSEEN = HeldOut(None, None, None, None, None, np.zeros(0))

@@ -1,7 +1,7 @@
-"""The kinds of function that a fit is chosen from, each a function from samples to a function.
+"""The families of functions that a fit is chosen from: each chooses the terms of a sum.
 
-All of them but one have no negative coefficients: they predict no time below zero, and grow
-outside of their samples' range no faster than their terms do. The one with signs has a guard.
+All but one have no negative coefficients: they predict no time below zero, and grow outside of
+the samples' range no faster than their terms do.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import (
     ONE,
+    CandidateTerms,
     Parameters,
-    columns_of,
+    Product,
     power,
-    products_of,
+    product_columns,
 )
-from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
+from rewritelog.models.fitting.columns import columns_of, independent_columns
 from rewritelog.models.fitting.product_shape import product_factors
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.selection import MOST_TERMS, most_terms, select
-from rewritelog.models.fitting.solving import Loss, robust_weights, solve
+from rewritelog.models.fitting.selection import select, select_terms
+from rewritelog.models.fitting.solving import Loss
 
 MOST_FACTORS = 6
-"""All partial products are candidates of so many factors; of more, those of three and of all."""
+"""All partial products are candidates of at most this many factors; of more, some of them."""
 
 EXPONENTS = (-3.0, 4.0)
 """A power law's exponents are kept within these."""
@@ -37,152 +37,142 @@ EXPONENTS = (-3.0, 4.0)
 
 @dataclass(frozen=True)
 class SelectionSamples:
-    """Samples to choose terms with, out of all that the coefficients are then fitted to."""
+    """Samples to select terms with, and the values of the base terms for them."""
 
     samples: Samples
-    parameters: Parameters
+    candidates: CandidateTerms
+    base_columns: Floats
+    """Shape (samples, base terms)."""
     loss: Loss
 
+    @classmethod
+    def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
+        """Prepare the candidates that the samples' parameters suggest."""
+        candidates = CandidateTerms(Parameters.of_samples(samples.params))
+        return cls(samples, candidates, columns_of(candidates.base, samples.params), loss)
 
-Family: TypeAlias = Callable[[SelectionSamples], FittedFunction]
+    def part(self, rows: Ints) -> SelectionSamples:
+        """Return some of the samples, with the same candidates."""
+        return SelectionSamples(
+            self.samples.part(rows), self.candidates, self.base_columns[rows], self.loss
+        )
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return the parameters that terms can be made of."""
+        return self.candidates.parameters
+
+    def select_products(
+        self, products: Sequence[Product], *, non_negative: bool = True
+    ) -> list[Product]:
+        """Return the candidates that are worth taking."""
+        columns = product_columns(self.base_columns, products)
+        constant = products.index((0,)) if (0,) in products else None
+        taken = select_terms(
+            columns, self.samples, self.loss, non_negative=non_negative, constant=constant
+        )
+        return [products[place] for place in taken] or [(0,)]
+
+    def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
+        """Return candidates as expressions."""
+        return tuple(self.candidates.term(product) for product in products)
 
 
-def single_terms(few: SelectionSamples) -> FittedFunction:
-    """Return a sum of functions of one parameter each, none of them negative."""
-    return _summed(few, few.parameters.single(), non_negative=True)
+@dataclass(frozen=True)
+class Family:
+    """A kind of function: a sum of terms that it chooses from samples."""
+
+    choose_terms: Callable[[SelectionSamples], tuple[Expression, ...]]
+    non_negative: bool = True
+    """Whether its coefficients are constrained to be non-negative."""
+    bounded: bool = True
+    """Whether its predictions are kept within bounds that the samples suggest."""
 
 
-def signed_terms(few: SelectionSamples) -> FittedFunction:
-    """Return a sum of functions of one parameter each, with coefficients of any sign."""
-    return _summed(few, few.parameters.single(), non_negative=False)
+def _single_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter each."""
+    return given.terms_of(given.select_products(given.candidates.single))
 
 
-def product(few: SelectionSamples) -> FittedFunction:
-    """Return a sum over partial products of the shape that explains most of the times."""
-    factors = product_factors(few.samples, few.parameters)
-    return _summed(few, (ONE, *_partial_products(factors)), non_negative=True)
+def _signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter each, for coefficients of any sign."""
+    return given.terms_of(given.select_products(given.candidates.single, non_negative=False))
 
 
-def crossed_terms(few: SelectionSamples) -> FittedFunction:
-    """Return a sum of functions of one parameter and of their products."""
-    terms = (*few.parameters.single(), *few.parameters.crossed())
-    return _summed(few, terms, non_negative=True)
+def _proportional(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose one parameter, or the constant: all that two or three samples can determine."""
+    return given.terms_of(given.select_products(given.candidates.linear))
 
 
-def interacting_terms(few: SelectionSamples) -> FittedFunction:
-    """Return a sum of functions of one parameter, and products of those that explain most."""
-    single = few.parameters.single()
-    taken = _chosen(few, single, non_negative=True)
-    products = products_of(taken, (*taken, *few.parameters.linear()))
-    return _summed(few, (*single, *products), non_negative=True)
+def _crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter, and products of those of two and three."""
+    candidates = given.candidates
+    return given.terms_of(given.select_products((*candidates.single, *candidates.crossed)))
 
 
-def power_law(few: SelectionSamples) -> FittedFunction:
-    """Return one power of each parameter that is above 0, fitted in logarithms."""
-    samples, usable = few.samples, few.parameters.positive()
+def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter, and products of those that explain most."""
+    candidates = given.candidates
+    taken = given.select_products(candidates.single)
+    products = candidates.products_of(taken, (*taken, *candidates.linear))
+    return given.terms_of(given.select_products((*candidates.single, *products)))
+
+
+def _product(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose partial products of the shape that explains most of the times."""
+    factors = product_factors(given.samples, given.parameters)
+    terms = (ONE, *_partial_products(factors))
+    columns = columns_of(terms, given.samples.params)
+    taken = select_terms(columns, given.samples, given.loss, non_negative=True, constant=0)
+    return tuple(terms[place] for place in taken) or (ONE,)
+
+
+def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose one power of each parameter above 0, fitted in logarithms."""
+    samples, usable = given.samples, given.parameters.positive()
     logs = np.log(samples.params[:, [number - 1 for number in usable]])
-    columns = np.asfortranarray(np.column_stack((np.ones(len(samples)), logs)))
+    columns = np.column_stack((np.ones(len(samples)), logs))
     times = np.log(samples.scale_s)
-    most = most_terms(len(samples))
-    taken = select(columns, times, most, non_negative=False, constant=0)
+    taken = select(columns, times, non_negative=False, constant=0)
     exponents = np.linalg.lstsq(columns[:, taken], times, rcond=1e-9)[0]
+    lowest = given.parameters.lowest
     texts = [
-        power(usable[place - 1], float(np.clip(exponent, *EXPONENTS)), _lowest(few, usable, place))
-        for place, exponent in zip(taken, exponents, strict=True)
-        if place > 0
+        power(number, float(np.clip(exponent, *EXPONENTS)), float(lowest[number - 1]))
+        for number, exponent in (
+            (usable[place - 1], exponent)
+            for place, exponent in zip(taken, exponents, strict=True)
+            if place > 0
+        )
     ]
-    return _solved(few, (parse("*".join(texts) or "1"),), non_negative=True)
+    return (parse("*".join(texts) or "1"),)
 
 
 FAMILIES: dict[str, Family] = {
-    "single terms": single_terms,
-    "product": product,
-    "power law": power_law,
-    "crossed terms": crossed_terms,
-    "interacting terms": interacting_terms,
-    "signed terms": signed_terms,
+    "single terms": Family(_single_terms),
+    "product": Family(_product),
+    "power law": Family(_power_law),
+    "crossed terms": Family(_crossed_terms),
+    "interacting terms": Family(_interacting_terms),
+    "signed terms": Family(_signed_terms, non_negative=False),
 }
 """Simple ones first: a later one is taken only where it predicts clearly better."""
 
-
-def fixed_terms(terms: Sequence[Expression]) -> Family:
-    """Return the family of one formula: its terms, of any sign, as far as the samples allow."""
-
-    def fit(few: SelectionSamples) -> FittedFunction:
-        return _summed(few, terms, non_negative=False, by_criterion=False)
-
-    return fit
+PROPORTIONAL = Family(_proportional)
 
 
-def non_negative_terms(terms: Sequence[Expression]) -> Family:
-    """Return the family of the terms with coefficients that are not negative."""
+def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:
+    """Return the family of given terms, all of which are taken that the samples determine."""
 
-    def fit(few: SelectionSamples) -> FittedFunction:
-        return _summed(few, terms, non_negative=True, by_criterion=False)
+    def choose(given: SelectionSamples) -> tuple[Expression, ...]:
+        return independent_terms(terms, given.samples)
 
-    return fit
-
-
-def proportional(few: SelectionSamples) -> FittedFunction:
-    """Return a multiple of one parameter, or a constant: all that two or three samples can say."""
-    return _summed(few, few.parameters.linear(), non_negative=True)
+    return Family(choose, non_negative)
 
 
-def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
-    """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
-    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
-    if (coefficients >= 0).all():
-        return PredictionBounds(lowest, highest, 0.0, None)
-    positive = samples.seconds[samples.seconds > 0]
-    least = float(positive.min()) if len(positive) else 0.0
-    return PredictionBounds(lowest, highest, least, float(samples.seconds.max()))
-
-
-def _summed(
-    few: SelectionSamples,
-    terms: Sequence[Expression],
-    *,
-    non_negative: bool,
-    by_criterion: bool = True,
-) -> FittedFunction:
-    """Return the sum of the terms that are worth taking."""
-    taken = _chosen(few, terms, non_negative=non_negative, by_criterion=by_criterion)
-    return _solved(few, taken, non_negative=non_negative)
-
-
-def _solved(
-    few: SelectionSamples, terms: Sequence[Expression], *, non_negative: bool
-) -> FittedFunction:
-    solved = solve(terms, few.samples, few.loss, non_negative=non_negative)
-    bounds = prediction_bounds(few.samples, solved.coefficients)
-    return FittedFunction(tuple(terms), solved.coefficients, bounds=bounds)
-
-
-def _chosen(
-    few: SelectionSamples,
-    terms: Sequence[Expression],
-    *,
-    non_negative: bool,
-    by_criterion: bool = True,
-) -> tuple[Expression, ...]:
-    """Return the terms that are taken; twice, the second time with outliers weighing less."""
-    samples = few.samples
-    columns = columns_of(terms, samples.params) / samples.scale_s[:, None]
-    target = samples.seconds / samples.scale_s
-    weights = np.ones(len(samples))
-    constant = terms.index(ONE) if ONE in terms else None
-    taken: tuple[Expression, ...] = (ONE,)
-    for _ in range(2 if few.loss == "huber" else 1):
-        places = select(
-            np.asfortranarray(columns * weights[:, None]), target * weights,
-            most_terms(len(samples)) if by_criterion else MOST_TERMS,
-            non_negative=non_negative, constant=constant, by_criterion=by_criterion,
-        )  # fmt: skip
-        taken = tuple(terms[place] for place in places) or (ONE,)
-        if few.loss == "huber" and len(samples) > len(taken) + 2:
-            function = _solved(few, taken, non_negative=non_negative)
-            weights = robust_weights(function, samples)
-    return taken
+def independent_terms(terms: Sequence[Expression], samples: Samples) -> tuple[Expression, ...]:
+    """Return the terms that are not combinations of those before them, or else the constant."""
+    columns = columns_of(terms, samples.params) * samples.weights[:, None]
+    return tuple(terms[place] for place in independent_columns(columns)) or (ONE,)
 
 
 def _partial_products(factors: Sequence[Expression]) -> list[Expression]:
@@ -196,7 +186,3 @@ def _partial_products(factors: Sequence[Expression]) -> list[Expression]:
                 whole = whole.times(factor)
             products.append(whole)
     return products
-
-
-def _lowest(few: SelectionSamples, usable: Sequence[int], place: int) -> float:
-    return float(few.parameters.lowest[usable[place - 1] - 1])

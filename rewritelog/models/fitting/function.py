@@ -9,6 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.samples import Samples
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,13 @@ class FittedFunction:
                 "highest": self.bounds.highest.tolist(),
             }
         return function
+
+
+def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
+    """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
+    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
+    if (coefficients >= 0).all():
+        return PredictionBounds(lowest, highest, 0.0, None)
+    positive = samples.seconds[samples.seconds > 0]
+    least = float(positive.min()) if len(positive) else 0.0
+    return PredictionBounds(lowest, highest, least, float(samples.seconds.max()))

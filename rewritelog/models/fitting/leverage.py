@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.fitting.candidates import columns_of, lengths_of
+from rewritelog.models.fitting.columns import columns_of, lengths_of
 from rewritelog.models.fitting.function import FittedFunction
 
 

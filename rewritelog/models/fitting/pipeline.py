@@ -1,9 +1,10 @@
-"""From an event's timings to its fit: the choice of a function, its diagnosis, its classes."""
+"""From an event's timings to its fit, top down: the steps of every fit, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,31 +13,38 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import Parameters
-from rewritelog.models.fitting.cross_validation import Choice, choose, fit_all_samples
-from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality, diagnose
+from rewritelog.models.fitting.cross_validation import (
+    CrossValidation,
+    cross_validate,
+    fit_terms,
+    select_family,
+)
+from rewritelog.models.fitting.diagnosis import Coefficient, Diagnosis, Dropped, diagnose
+from rewritelog.models.fitting.dropped import dropped_terms
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
-from rewritelog.models.fitting.families import FAMILIES, Family, fixed_terms, proportional
+from rewritelog.models.fitting.families import (
+    FAMILIES,
+    PROPORTIONAL,
+    Family,
+    SelectionSamples,
+    fixed_terms,
+)
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
 from rewritelog.models.fitting.solving import Loss
 
-FEWEST_TO_CHOOSE = 4
-"""With fewer samples there is nothing to leave out, and the simplest family is taken."""
-
-NOT_DETERMINED = "is constant or a combination of the other terms in all samples"
+FEWEST_TO_VALIDATE = 4
+"""With fewer samples there is nothing to hold out, and the simplest family is taken."""
 
 FEWEST_IN_A_CLASS = 8
 """A class with fewer samples is predicted by the function of all samples."""
 
+MOST_SELECTED_WITH = 4096
+"""Families and terms are selected with at most this many samples; all fit the coefficients."""
 
-@dataclass(frozen=True)
-class Account:
-    """A function of all samples, with what a person reads of it."""
-
-    function: FittedFunction
-    coefficients: tuple[Coefficient, ...]
-    dropped: tuple[Dropped, ...]
+AsGiven: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
+"""From terms to their names in reports and the matrix that gives the coefficients of these."""
 
 
 @dataclass(frozen=True)
@@ -50,141 +58,151 @@ class FitConfig:
     """The families to choose from; None for the automatic choice."""
     category: Expression | None = None
     """What splits the event into classes with a fit each."""
-    terms: tuple[Expression, ...] = ()
-    """The terms of the one family, where they are given."""
-    account: Callable[[Samples, Loss], Account] | None = None
-    """How the one family fits all samples, where it has a way of its own."""
+    terms: Callable[[Parameters], Mapping[str, Expression]] | None = None
+    """The terms of the one family by their names in reports, where they are given."""
+    as_given: AsGiven | None = None
+    """How reports spell the terms, where these are not spelled as they are fitted."""
 
-
-def with_formula(
-    config: FitConfig, terms: tuple[Expression, ...], category: Expression | None
-) -> FitConfig:
-    """Return the config for the terms, and maybe the classes, of a formula."""
-    families = {"formula": fixed_terms(terms)}
-    return replace(config, families=families, terms=terms, category=category)
+    def with_terms(
+        self, name: str, terms: tuple[Expression, ...], *, non_negative: bool = False
+    ) -> FitConfig:
+        """Return the configuration of the one family of these terms."""
+        families = {name: fixed_terms(terms, non_negative=non_negative)}
+        return replace(self, families=families, terms=lambda _: {str(one): one for one in terms})
 
 
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; at least one sample must be finite in all its numbers."""
     with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
-        return _fit_event(timings, config)
-
-
-def _fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
-    usable = usable_part(timings)
-    whole, choice = _fit_class(usable, config, None)
-    fits, choices = [whole], [choice]
-    if config.category is not None:
-        values = config.category.evaluate(usable.params)
-        for value, rows in _classes(values):
+        usable = usable_part(timings)
+        whole, validation = _fit_class(usable, config, None)
+        fits, validations = [whole], [validation]
+        for value, rows in _classes(usable, config.category):
             part = EventTimings(timings.event, usable.params[rows], usable.seconds[rows])
-            fit, its_choice = _fit_class(part, config, value)
-            fits.append(fit)
-            choices.append(its_choice)
-    return EventFit(
-        event=timings.event,
-        samples=len(usable.seconds),
-        unusable=len(timings.seconds) - len(usable.seconds),
-        lowest=usable.params.min(axis=0),
-        highest=usable.params.max(axis=0),
-        classes=tuple(fits),
-        category=config.category,
-        family_errors={name: one.mean_error for name, one in choice.tried.items()},
-        exact_matches=exact_matches_of(
-            usable, config.exact_match, _together(choices[1:] or choices)
-        ),
+            class_fit, validation = _fit_class(part, config, value)
+            fits.append(class_fit)
+            validations.append(validation)
+        held_out = _held_out_times(fits[1:] or fits, validations[1:] or validations)
+        return EventFit(
+            event=timings.event,
+            samples=len(usable.seconds),
+            unusable=len(timings.seconds) - len(usable.seconds),
+            lowest=usable.params.min(axis=0),
+            highest=usable.params.max(axis=0),
+            classes=tuple(fits),
+            category=config.category,
+            family_errors={
+                name: tried.mean_error for name, tried in validations[0].predictions.items()
+            },
+            exact_matches=exact_matches_of(usable, config.exact_match, held_out),
+        )
+
+
+def _fit_class(
+    usable: EventTimings, config: FitConfig, value: float | None
+) -> tuple[ClassFit, CrossValidation]:
+    """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose."""
+    samples = _cleaned(usable, config)
+    given = SelectionSamples.of(samples.drawn(MOST_SELECTED_WITH), config.loss)
+    families = _families(samples, config)
+    validation = CrossValidation(given.samples, {})
+    if len(samples) >= FEWEST_TO_VALIDATE:
+        validation = cross_validate(families, given)
+    name = select_family(families, validation)
+    terms = families[name].choose_terms(given)
+    function = fit_terms(families[name], terms, samples, config.loss)
+    tried = validation.predictions.get(name)
+    held_out = None if tried is None else tried.predicted_s
+    diagnosis = diagnose(function, samples, validation.samples, held_out)
+    names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
+    fit = ClassFit(
+        value=value,
+        samples=len(samples),
+        family=name,
+        function=function,
+        coefficients=coefficients,
+        dropped=_dropped(names, given, config),
+        quality=diagnosis.quality,
+        leverage_root=diagnosis.leverage_root,
+        ratios=diagnosis.ratios,
     )
+    return fit, validation
 
 
-def _classes(values: Floats) -> list[tuple[float, Flags]]:
-    """Return each value of the category that has samples enough, with its rows."""
+def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
+    """Return the samples with their weights, short outliers measured by what was expected."""
+    samples = Samples.weighted(usable.params, usable.seconds, config.weights)
+    return without_short_scales(samples) if config.loss == "huber" else samples
+
+
+def _families(samples: Samples, config: FitConfig) -> Mapping[str, Family]:
+    """Return the families to choose from, the simplest alone where nothing can be held out."""
+    if config.families is not None:
+        return config.families
+    return FAMILIES if len(samples) >= FEWEST_TO_VALIDATE else {"proportional": PROPORTIONAL}
+
+
+def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
+    """Yield each value of the category that has samples enough, with its rows."""
+    if category is None:
+        return
+    values = category.evaluate(usable.params)
     found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    return [
-        (float(value), values == value)
-        for value, count in zip(found, counts, strict=True)
-        if count >= FEWEST_IN_A_CLASS
+    for value, count in zip(found, counts, strict=True):
+        if count >= FEWEST_IN_A_CLASS:
+            yield float(value), values == value
+
+
+def _held_out_times(
+    fits: Sequence[ClassFit], validations: Sequence[CrossValidation]
+) -> HeldOutTimes:
+    """Return the held-out samples of several classes as one table."""
+    known = [
+        (validation.samples, validation.predictions[fit.family])
+        for fit, validation in zip(fits, validations, strict=True)
+        if fit.family in validation.predictions
     ]
-
-
-def _together(parts: Sequence[Choice]) -> HeldOutTimes:
-    """Return the held-out samples of several choices as one table."""
-    known = [(one.tried_with, one.held_out) for one in parts if one.held_out is not None]
     if not known:
         return HeldOutTimes(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
     return HeldOutTimes(
         np.concatenate([samples.params for samples, _ in known]),
         np.concatenate([samples.seconds for samples, _ in known]),
-        np.concatenate([tried.predicted_s for _, tried in known]),
+        np.concatenate([held_out.predicted_s for _, held_out in known]),
     )
-
-
-def _fit_class(
-    usable: EventTimings, config: FitConfig, value: float | None
-) -> tuple[ClassFit, Choice]:
-    """Fit the samples of a class, or all; return the fit and the choice that it comes from."""
-    samples = Samples.weighted(usable.params, usable.seconds, config.weights)
-    if config.loss == "huber":
-        samples = without_short_scales(samples)
-    families = _families(samples, config)
-    choice = choose(families, samples, config.loss, try_out=len(samples) >= FEWEST_TO_CHOOSE)
-    held_out = choice.held_out
-    seen = None if held_out is None else (choice.tried_with, held_out.predicted_s)
-    told = None if config.account is None else config.account(samples, config.loss)
-    if told is None:
-        function = fit_all_samples(families[choice.family], choice.tried_with, samples, config.loss)
-    else:
-        function = told.function
-    quality, root, ratios = diagnose(function, samples, seen)
-    fit = ClassFit(
-        value=value,
-        samples=len(samples),
-        family=choice.family,
-        function=function,
-        coefficients=told.coefficients if told else _coefficients(function, samples, quality, root),
-        dropped=told.dropped if told else _dropped(function, samples, config),
-        quality=quality,
-        leverage_root=root,
-        ratios=ratios,
-    )
-    return fit, choice
-
-
-def _families(samples: Samples, config: FitConfig) -> Mapping[str, Family]:
-    """Return the families to choose from, the simplest alone where nothing can be tried."""
-    if config.families is not None:
-        return config.families
-    return FAMILIES if len(samples) >= FEWEST_TO_CHOOSE else {"proportional": proportional}
 
 
 def _coefficients(
-    function: FittedFunction, samples: Samples, quality: Quality, root: Floats
-) -> tuple[Coefficient, ...]:
-    """Return the terms with their calibrated coefficients and standard errors.
+    function: FittedFunction,
+    parameters: Parameters,
+    samples: Samples,
+    config: FitConfig,
+    diagnosis: Diagnosis,
+) -> tuple[tuple[str, ...], tuple[Coefficient, ...]]:
+    """Return the terms' names, and their calibrated coefficients with standard errors.
 
-    Standard errors are the roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² for each degree of
-    freedom; they know nothing of the choice of the terms.
+    Standard errors are the roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² by degree of freedom;
+    they do not include the uncertainty of the selection of the terms.
     """
-    spread = np.linalg.norm(root, axis=0)
-    chi2 = quality.chi2 / (1.0 if samples.relative else float(samples.scale_s[0]) ** 2)
-    errors = spread * np.sqrt(chi2 / quality.freedom) if quality.freedom else None
-    return tuple(
-        Coefficient(
-            str(term),
-            float(coefficient) * function.calibration,
-            None if errors is None else float(errors[place]),
-        )
-        for place, (term, coefficient) in enumerate(
-            zip(function.terms, function.coefficients, strict=True)
-        )
-    )
+    names, matrix = tuple(map(str, function.terms)), np.eye(len(function.terms))
+    if config.as_given is not None:
+        names, matrix = config.as_given(function.terms, parameters)
+    values = matrix @ function.coefficients * function.calibration
+    quality = diagnosis.quality
+    if not quality.freedom:
+        return names, tuple(map(Coefficient, names, values.tolist(), [None] * len(names)))
+    residual = np.sqrt(quality.chi2 / quality.freedom)
+    residual /= 1.0 if samples.relative else samples.scale_s[0]
+    errors = residual * np.linalg.norm(diagnosis.leverage_root @ matrix.T, axis=0)
+    return names, tuple(map(Coefficient, names, values.tolist(), errors.tolist()))
 
 
-def _dropped(function: FittedFunction, samples: Samples, config: FitConfig) -> tuple[Dropped, ...]:
+def _dropped(
+    taken: Sequence[str], given: SelectionSamples, config: FitConfig
+) -> tuple[Dropped, ...]:
     """Return the parameters that no term could be made of, or the given terms left out."""
-    if config.families is None:
-        ignored = Parameters.of_samples(samples.params).ignored
+    if config.terms is None:
         return tuple(
-            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}") for one in ignored
+            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}")
+            for one in given.parameters.ignored
         )
-    left = (term for term in config.terms if term not in function.terms)
-    return tuple(Dropped(str(term), NOT_DETERMINED) for term in left)
+    return dropped_terms(config.terms(given.parameters), taken, given)

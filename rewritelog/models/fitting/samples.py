@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -70,10 +70,13 @@ class Samples:
 
     def part(self, rows: Flags | Ints | slice) -> Samples:
         """Return the samples that a mask, places or a slice select, in their order."""
-        return Samples(
-            self.params[rows], self.seconds[rows], self.scale_s[rows], self.first[rows],
-            self.relative,
-        )  # fmt: skip
+        return replace(
+            self,
+            params=self.params[rows],
+            seconds=self.seconds[rows],
+            scale_s=self.scale_s[rows],
+            first=self.first[rows],
+        )
 
     def blocks(self) -> Iterator[Samples]:
         """Yield all samples in runs of bounded size."""

@@ -1,4 +1,7 @@
-"""The coefficients of chosen terms: weighted, robust where wanted, for any number of samples."""
+"""The coefficients of chosen terms: weighted, robust where wanted, for any number of samples.
+
+All models that fit go through `solve`: it is the one least-squares engine.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import columns_of, lengths_of
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.candidates import ONE
+from rewritelog.models.fitting.columns import columns_of, lengths_of
 from rewritelog.models.fitting.samples import Samples
 
 Loss: TypeAlias = Literal["huber", "squares"]
@@ -24,19 +27,21 @@ efficiency of least squares on normal residuals.
 """
 
 ROUNDS = 6
-"""How often the weights of a robust fit are made anew at the most."""
+"""How often a robust fit's weights are computed at most."""
+
+ROUNDS_OF_MANY = 3
+"""The same for more samples than `LARGE`."""
 
 SETTLED = 1e-4
-"""Coefficients that change by less than this share have settled."""
+"""Coefficients that change by less than this share have converged."""
 
 LARGE = 1 << 16
-"""More samples than these are gone through fewer times."""
 
 _LEAST_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
-class Solved:
+class Solution:
     """Coefficients, and how far the samples lie from what they give."""
 
     coefficients: Floats
@@ -46,56 +51,77 @@ class Solved:
 
 def solve(
     terms: Sequence[Expression], samples: Samples, loss: Loss, *, non_negative: bool
-) -> Solved:
+) -> Solution:
     """Fit the sum of the terms to the times, each residual divided by its sample's scale.
 
-    Memory does not grow with the samples: each pass reduces them block by block to a triangle.
+    With Huber's loss by iteratively reweighted least squares (Holland and Welsch 1977). Memory
+    does not grow with the samples: each pass reduces them block by block to the triangle of a QR
+    decomposition (Golub and Van Loan, Matrix Computations, 5.3).
     """
-    spread = np.inf
-    coefficients = np.zeros(len(terms))
+    blocks = _Blocks(terms, samples, _level(terms, samples, non_negative=non_negative))
     robust = loss == "huber" and len(samples) > len(terms) + 2
-    rounds = (ROUNDS if len(samples) <= LARGE else 3) if robust else 1
-    blocks = _Blocks(terms, samples)
+    rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_OF_MANY) if robust else 1
+    coefficients, spread = np.zeros(len(terms)), np.inf
     for _ in range(rounds):
         before = coefficients
         rows = _triangle(blocks, coefficients, HUBER * spread)
         coefficients = _least_squares(rows[:, :-1], rows[:, -1], non_negative=non_negative)
         if np.allclose(coefficients, before, rtol=SETTLED, atol=0):
             break
-        spread = residual_spread(terms, coefficients, samples)
-    return Solved(coefficients, spread)
+        spread = blocks.spread(coefficients)
+    if blocks.level_s:
+        coefficients[terms.index(ONE)] += blocks.level_s
+    return Solution(coefficients, spread)
 
 
-def robust_weights(function: FittedFunction, samples: Samples) -> Floats:
-    """Return what to multiply each sample's weight by: 1, or less where the function is far off."""
-    errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s
-    corner = HUBER * (1.4826 * float(np.median(errors)) + _LEAST_SPREAD)
-    weights: Floats = np.sqrt(np.minimum(1.0, corner / np.maximum(errors, 1e-300)))
-    return weights
+def huber_weights(errors: Floats) -> Floats:
+    """Return the factor of each sample's weight: 1, or less where its relative error is large."""
+    corner = HUBER * robust_spread(errors)
+    return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300))))
 
 
-def residual_spread(terms: Sequence[Expression], coefficients: Floats, samples: Samples) -> float:
-    """Return the residuals' standard deviation in units of the scale, from their median size."""
-    some = samples.drawn(LARGE)
-    errors = np.abs(columns_of(terms, some.params) @ coefficients - some.seconds) / some.scale_s
-    return 1.4826 * float(np.median(errors)) + _LEAST_SPREAD
+def robust_spread(errors: Floats) -> float:
+    """Return the standard deviation that the median of the errors' sizes suggests."""
+    return 1.4826 * float(np.median(np.abs(errors))) + _LEAST_SPREAD
+
+
+def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
+    """Return what is taken off the times while they are fitted, so that equal times stay equal."""
+    if non_negative or ONE not in terms:
+        return 0.0
+    return float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
 
 
 class _Blocks:
     """The samples block by block with the columns of their terms, kept where they are few."""
 
-    def __init__(self, terms: Sequence[Expression], samples: Samples) -> None:
+    def __init__(self, terms: Sequence[Expression], samples: Samples, level_s: float) -> None:
+        self.level_s = level_s
+        self.width = len(terms) + 1
         self._terms = terms
         self._samples = samples
         self._kept = list(self._made()) if len(samples) <= LARGE else None
-        self.width = len(terms) + 1
 
-    def __iter__(self) -> Iterator[tuple[Samples, Floats]]:
+    def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Yield columns, times less the level, and scales."""
         return iter(self._made() if self._kept is None else self._kept)
 
-    def _made(self) -> Iterator[tuple[Samples, Floats]]:
+    def _made(self) -> Iterator[tuple[Floats, Floats, Floats]]:
         for block in self._samples.blocks():
-            yield block, columns_of(self._terms, block.params)
+            yield (
+                columns_of(self._terms, block.params),
+                block.seconds - self.level_s,
+                block.scale_s,
+            )
+
+    def spread(self, coefficients: Floats) -> float:
+        """Return the residuals' robust standard deviation, over at most `LARGE` samples."""
+        if self._kept is None:
+            few = self._samples.drawn(LARGE)
+            columns, times = columns_of(self._terms, few.params), few.seconds - self.level_s
+            return robust_spread((columns @ coefficients - times) / few.scale_s)
+        ((columns, times, scale_s),) = self._kept or ((np.zeros((0, 1)),) * 3,)
+        return robust_spread((columns @ coefficients - times) / scale_s)
 
 
 def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
@@ -104,12 +130,12 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     Samples whose residual from `coefficients` exceeds `corner` scales have less weight.
     """
     triangle = np.zeros((0, blocks.width))
-    for block, columns in blocks:
-        weights = 1 / block.scale_s
+    for columns, times, scale_s in blocks:
+        weights = 1 / scale_s
         if np.isfinite(corner):
-            errors = np.abs(columns @ coefficients - block.seconds) / block.scale_s
+            errors = np.abs(columns @ coefficients - times) / scale_s
             weights *= np.sqrt(np.minimum(1.0, corner / np.maximum(errors, 1e-300)))
-        rows = np.column_stack((columns, block.seconds)) * weights[:, None]
+        rows = np.column_stack((columns, times)) * weights[:, None]
         rows[~np.isfinite(rows).all(axis=1)] = 0.0
         triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
     return triangle

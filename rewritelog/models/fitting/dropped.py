@@ -1,0 +1,58 @@
+"""Why a given term is left out of a fit: what the samples cannot determine about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.columns import columns_of, unit_columns
+from rewritelog.models.fitting.diagnosis import Dropped
+from rewritelog.models.fitting.families import SelectionSamples
+
+INVOLVED = 1e-6
+"""A term with less than this share in a linear combination is not named."""
+
+MOST_NAMED = 4
+
+
+def dropped_terms(
+    terms: Mapping[str, Expression], taken: Collection[str], given: SelectionSamples
+) -> tuple[Dropped, ...]:
+    """Return the terms that were not taken, each with the reason."""
+    names = [name for name in terms if name in taken]
+    columns = unit_columns(columns_of([terms[name] for name in names], given.samples.params))
+    return tuple(
+        Dropped(name, _reason(term, names, columns, given))
+        for name, term in sorted(terms.items())
+        if name not in taken
+    )
+
+
+def _reason(term: Expression, names: list[str], columns: Floats, given: SelectionSamples) -> str:
+    constant = {
+        one.parameter: one.reason for one in given.parameters.ignored if "constant" in one.reason
+    }
+    if term.parameters and term.parameters <= constant.keys():
+        return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
+    if len(names) >= len(given.samples):
+        return f"{len(given.samples)} samples allow no more terms"
+    column = unit_columns(columns_of([term], given.samples.params))[:, 0]
+    return _relation(column, names, columns)
+
+
+def _relation(column: Floats, names: list[str], columns: Floats) -> str:
+    """Say which of the terms taken the column is a linear combination of."""
+    shares = np.abs(np.linalg.lstsq(columns, column, rcond=None)[0])
+    involved = [
+        name
+        for name, share in zip(names, shares, strict=True)
+        if share > INVOLVED * shares.max() and name != "1"
+    ]
+    if not involved:
+        return "constant in all samples"
+    if len(involved) > MOST_NAMED:
+        return "a linear combination of the other terms"
+    return f"a linear combination of the other terms ({', '.join(involved)})"

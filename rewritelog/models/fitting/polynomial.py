@@ -1,0 +1,131 @@
+"""Powers of the parameters as terms: what the least-squares model is made of.
+
+Terms are of scaled parameters u = (p − centre) / scale, which lie in [−1, 1] on the samples: 1, u
+and u² span what 1, p and p² span, and stay well conditioned for p = 10⁶ ± 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.fitting.candidates import ONE, Parameters
+from rewritelog.models.fitting.families import Family, SelectionSamples, independent_terms
+
+
+@dataclass(frozen=True, order=True)
+class ScaledPower:
+    """A power of one parameter, in scaled form; the constant is the power 0 of parameter 0."""
+
+    parameter: int
+    power: int
+    centre: float
+    scale: float
+    """Half of the range over the samples."""
+
+    @classmethod
+    def of(cls, parameters: Parameters, parameter: int, power: int) -> ScaledPower:
+        """Return the power of a parameter that is mapped onto [−1, 1]."""
+        low, high = parameters.lowest[parameter - 1], parameters.highest[parameter - 1]
+        return cls(parameter, power, float(low / 2 + high / 2), float(high / 2 - low / 2))
+
+    @property
+    def name(self) -> str:
+        """Return the term in the parameter as given."""
+        if not self.power:
+            return "1"
+        return f"p{self.parameter}" if self.power == 1 else f"p{self.parameter}^{self.power}"
+
+    @property
+    def expression(self) -> Expression:
+        """Return the scaled term."""
+        if not self.power:
+            return ONE
+        sign = "+" if self.centre < 0 else "-"
+        scaled = f"(p{self.parameter} {sign} {abs(self.centre)!r})/{self.scale!r}"
+        return parse(scaled if self.power == 1 else f"({scaled})^{self.power}")
+
+    def uncentred(self) -> ScaledPower:
+        """Return the same with the centre 0."""
+        return ScaledPower(self.parameter, self.power, 0.0, self.scale)
+
+
+CONSTANT = ScaledPower(0, 0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """1 and the powers of each parameter up to the highest, without products."""
+
+    highest_power: int
+
+    @property
+    def family(self) -> Family:
+        """Return the family of functions of all these terms that the samples determine."""
+        return Family(self._choose, non_negative=False, bounded=False)
+
+    def candidates(self, parameters: Parameters) -> list[ScaledPower]:
+        """Return the terms in the order in which they are preferred: lower powers first."""
+        powers = range(1, self.highest_power + 1)
+        return [
+            CONSTANT,
+            *(ScaledPower.of(parameters, p, n) for n in powers for p in parameters.varying),
+        ]
+
+    def terms(self, parameters: Parameters) -> dict[str, Expression]:
+        """Return all terms by name, those of constant parameters among them."""
+        powers = range(1, self.highest_power + 1)
+        plain = {
+            name: parse(name)
+            for one in parameters.ignored
+            for name in (f"p{one.parameter}", f"p{one.parameter}^2")[: len(powers)]
+        }
+        candidates = self.candidates(parameters)
+        return plain | {
+            one.name: (one if one.power < 2 else one.uncentred()).expression for one in candidates
+        }
+
+    def as_given(
+        self, terms: Sequence[Expression], parameters: Parameters
+    ) -> tuple[tuple[str, ...], Floats]:
+        """Return the terms' names in the parameters as given, and the matrix to their coefficients.
+
+        u = p/s − c/s and u² = p²/s² − 2c·p/s² + c²/s², c and s being centre and scale.
+        """
+        known = self.candidates(parameters)
+        by_term = {one.expression: one for one in [*known, *(one.uncentred() for one in known)]}
+        powers = [by_term[term] for term in terms]
+        place = {(one.parameter, one.power): index for index, one in enumerate(powers)}
+        matrix = np.zeros((len(powers), len(powers)))
+        matrix[0, 0] = 1
+        for (parameter, power), column in place.items():
+            centre, scale = np.float64(powers[column].centre), np.float64(powers[column].scale)
+            if power:
+                matrix[column, column] = (1 / scale) ** power
+                matrix[0, column] = (-centre / scale) ** power
+            if power == 2 and centre:
+                matrix[place[parameter, 1], column] = -2 * (centre / scale) / scale
+        return tuple(one.name for one in powers), matrix
+
+    def _choose(self, given: SelectionSamples) -> tuple[Expression, ...]:
+        """Choose the terms that are not combinations of those of lower powers.
+
+        Without p itself a square is uncentred: u² would bring p back.
+        """
+        chosen: list[ScaledPower] = []
+        for power in range(self.highest_power + 1):
+            linear = {one.parameter for one in chosen}
+            more = [
+                one if power < 2 or one.parameter in linear else one.uncentred()
+                for one in self.candidates(given.parameters)
+                if one.power == power
+            ]
+            kept = set(
+                independent_terms([one.expression for one in (*chosen, *more)], given.samples)
+            )
+            chosen = [one for one in (*chosen, *more) if one.expression in kept]
+        return tuple(one.expression for one in sorted(chosen))

@@ -1,0 +1,1 @@
+"""The compiled loop of the models: which of many candidate terms a fit takes."""
