@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, huber_weights
@@ -67,9 +67,13 @@ def select(
     products, along, square = units.T @ units, target @ units, float(target @ target)
     most = most_terms(len(target))
     starts = [-1] if constant is None or most < 2 else [constant, -1]
-    found: list[tuple[Ints, float]] = [
-        forward_select(products, along, square, len(target), most, start, non_negative)
-        for start in starts
-    ]
-    places, _ = min(found, key=lambda end: end[1])
-    return [int(place) for place in places]
+    best, taken = np.inf, []
+    tried = np.zeros((3, 2 * most + 2), dtype=np.int64)
+    work, rows = np.zeros((most + 4, most + 1)), np.zeros((most + 2, len(along)))
+    for start in starts:
+        count, criterion = forward_select(
+            products, along, square, len(target), start, non_negative, tried, work, rows
+        )
+        if criterion < best:
+            best, taken = criterion, tried[2, :count].tolist()
+    return taken

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Floats, Ints
 from tracebigsim.compiled import inner, kernel
 
 NEW_SHARE = 1e-5
@@ -52,7 +52,7 @@ def _substitute(root: Floats, count: int, solution: Floats) -> None:
         solution[i] = total / root[i, i]
 
 
-@kernel
+@inner
 def _solve(
     products: Floats, along: Floats, places: Ints, count: int, root: Floats, solution: Floats
 ) -> bool:
@@ -69,95 +69,106 @@ def _solve(
 
 @inner
 def _steepest_outside(
-    products: Floats, along: Floats, places: Ints, found: Floats, inside: Flags
+    products: Floats, along: Floats, places: Ints, count: int, found: Floats
 ) -> int:
     """Return the column outside along which χ² falls fastest, −1 where it falls along none."""
     steepest, place = 1e-12, -1
-    for i in range(len(found)):
-        if not inside[i]:
+    for i in range(count):
+        if found[i] < 0:
             slope = along[places[i]]
-            for j in range(len(found)):
-                slope -= products[places[i], places[j]] * found[j]
+            for j in range(count):
+                slope -= products[places[i], places[j]] * max(found[j], 0.0)
             if slope > steepest:
                 steepest, place = slope, i
     return place
 
 
 @inner
-def _step_back(found: Floats, solution: Floats, inside: Flags) -> None:
-    """Go towards the solution until a coefficient is 0, and take that column out."""
-    step, k = 1.0, 0
-    for i in range(len(found)):
-        if inside[i]:
-            if solution[k] < 0:
-                step = min(step, found[i] / (found[i] - solution[k]))
-            k += 1
-    k = 0
-    for i in range(len(found)):
-        if inside[i]:
-            found[i] += step * (solution[k] - found[i])
-            if solution[k] < 0 and found[i] <= 1e-15:
-                inside[i], found[i] = False, 0.0
-            k += 1
-
-
-@inner
-def _gather(places: Ints, inside: Flags, passive: Ints) -> int:
+def _gather(places: Ints, count: int, found: Floats, passive: Ints) -> int:
     """Fill `passive` with the places of the columns inside; return how many there are."""
     size = 0
-    for i in range(len(inside)):
-        if inside[i]:
+    for i in range(count):
+        if found[i] >= 0:
             passive[size] = places[i]
             size += 1
     return size
 
 
-@kernel
-def solve_non_negative(products: Floats, along: Floats, places: Ints, count: int) -> Floats:
-    """Return the non-negative solution: Lawson and Hanson's NNLS (1974, chapter 23) on products.
+@inner
+def _step_back(count: int, found: Floats, solution: Floats) -> None:
+    """Go towards the solution until a coefficient is 0, and take that column out."""
+    step, k = 1.0, 0
+    for i in range(count):
+        if found[i] >= 0:
+            if solution[k] < 0:
+                step = min(step, found[i] / (found[i] - solution[k]))
+            k += 1
+    k = 0
+    for i in range(count):
+        if found[i] >= 0:
+            found[i] += step * (solution[k] - found[i])
+            if solution[k] < 0 and found[i] <= 1e-15:
+                found[i] = -1.0
+            k += 1
+
+
+@inner
+def _non_negative(
+    products: Floats,
+    along: Floats,
+    places: Ints,
+    count: int,
+    root: Floats,
+    found: Floats,
+    work: Floats,
+    passive: Ints,
+) -> None:
+    """Fill `found` with the non-negative solution: NNLS of Lawson and Hanson (1974, chapter 23).
 
     Columns come in one at a time, the one that lowers χ² fastest first; those that the solution
-    would make negative leave again where it crosses 0.
+    would make negative leave again where it crosses 0. A column is inside where `found` ≥ 0.
     """
-    found, solution, root = np.zeros(count), np.zeros(count), np.zeros((count, count))
-    passive, inside = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
-    if _solve(products, along, places, count, root, solution):
-        return solution
+    for i in range(count):
+        found[i] = -1.0
     for _ in range(3 * count + 3):
-        place = _steepest_outside(products, along, places, found, inside)
+        place = _steepest_outside(products, along, places, count, found)
         if place < 0:
             break
-        inside[place] = True
-        size = _gather(places, inside, passive)
-        while size > 0 and not _solve(products, along, passive, size, root, solution):
-            _step_back(found, solution, inside)
-            size = _gather(places, inside, passive)
+        found[place] = 0.0
+        size = _gather(places, count, found, passive)
+        while size > 0 and not _solve(products, along, passive, size, root, work):
+            _step_back(count, found, work)
+            size = _gather(places, count, found, passive)
         k = 0
         for i in range(count):
-            found[i] = 0.0
-            if inside[i]:
-                found[i] = solution[k]
+            if found[i] >= 0:
+                found[i] = work[k]
                 k += 1
-    return found
+    for i in range(count):
+        found[i] = max(found[i], 0.0)
 
 
 @kernel
-def _coefficients(
-    products: Floats, along: Floats, places: Ints, count: int, non_negative: bool
-) -> Floats:
-    if non_negative:
-        return solve_non_negative(products, along, places, count)
-    solution, root = np.zeros(count), np.zeros((count, count))
-    _solve(products, along, places, count, root, solution)
-    return solution
-
-
-@kernel
-def _criterion(
-    products: Floats, along: Floats, square: float, samples: int, places: Ints, size: Floats
+def _fit(
+    products: Floats,
+    along: Floats,
+    square: float,
+    samples: int,
+    places: Ints,
+    count: int,
+    non_negative: bool,
+    size: Floats,
+    work: Floats,
 ) -> float:
-    """Return BIC, its penalty stretched for few samples: n log(χ²/n) + k log n · n/(n − k − 1)."""
-    count = len(size)
+    """Fill `size` with the columns' coefficients; return BIC with its penalty stretched.
+
+    n log(χ²/n) + k log n · n/(n − k − 1).
+    """
+    root = work[2:]
+    solved = _solve(products, along, places, count, root, size)
+    if non_negative and not solved:
+        passive = places[len(places) // 2 :]
+        _non_negative(products, along, places, count, root, size, work[0], passive)
     room = samples - count - 1
     if room <= 0:
         return 1e9 * count
@@ -171,18 +182,17 @@ def _criterion(
 
 
 @kernel
-def _weakest(products: Floats, along: Floats, places: Ints, count: int, non_negative: bool) -> int:
+def _weakest(products: Floats, places: Ints, count: int, size: Floats, work: Floats) -> int:
     """Return which of the columns but the last can be done without at least cost.
 
     Without column i, χ² grows by its coefficient squared over (G⁻¹)ᵢᵢ.
     """
-    size = _coefficients(products, along, places, count, non_negative)
-    root, unit = np.zeros((count, count)), np.zeros(count)
+    root, unit = work[2:], work[1]
     _cholesky(products, places, count, root)
     least, weakest = np.inf, 0
     for i in range(count - 1):
-        unit[:] = 0.0
-        unit[i] = 1.0
+        for j in range(count):
+            unit[j] = 1.0 if i == j else 0.0
         _substitute(root, count, unit)
         cost = size[i] ** 2 / unit[i]
         if cost < least:
@@ -196,49 +206,52 @@ def _prune(
     along: Floats,
     square: float,
     samples: int,
-    places: Ints,
+    tried: Ints,
     count: int,
     non_negative: bool,
+    size: Floats,
+    work: Floats,
 ) -> tuple[int, float]:
-    """Take out of `places` what the newest column has made superfluous.
+    """Take out of the first row of `tried` what the newest column has made superfluous.
 
     Return how many are left and their BIC.
     """
-    size = _coefficients(products, along, places, count, non_negative)
+    places, fewer = tried[0], tried[1]
+    best = _fit(products, along, square, samples, places, count, non_negative, size, work)
     if non_negative:
         used = 0
         for i in range(count):
             if size[i] > 0:
-                places[used], size[used] = places[i], size[i]
+                places[used] = places[i]
                 used += 1
-        count = max(used, 1)
-    best = _criterion(products, along, square, samples, places, size[:count])
-    fewer = places.copy()
+        if 0 < used < count:
+            count = used
+            best = _fit(products, along, square, samples, places, count, non_negative, size, work)
     while count > 1:
-        weakest = _weakest(products, along, places, count, non_negative)
-        fewer[:count] = places[:count]
-        for i in range(weakest, count - 1):
-            fewer[i] = places[i + 1]
-        size = _coefficients(products, along, fewer, count - 1, non_negative)
-        criterion = _criterion(products, along, square, samples, fewer, size)
+        weakest = _weakest(products, places, count, size, work)
+        for i in range(count - 1):
+            fewer[i] = places[i] if i < weakest else places[i + 1]
+        criterion = _fit(
+            products, along, square, samples, fewer, count - 1, non_negative, size, work
+        )
         if criterion > best:
             break
         count -= 1
-        places[:count] = fewer[:count]
+        for i in range(count):
+            places[i] = fewer[i]
         best = criterion
     return count, best
 
 
-@kernel
-def _take(
-    products: Floats, rows: Floats, count: int, place: int, share: Floats, useful: float
-) -> None:
+@inner
+def _take(products: Floats, rows: Floats, count: int, place: int) -> None:
     """Take a column: what is along it is not new any more.
 
-    `rows` is a Cholesky decomposition that grows by a row at a time, `share` the square of the
-    length of each column's new part.
+    `rows` is a Cholesky decomposition that grows by a row at a time; its last row is the square of
+    the length of each column's new part.
     """
-    length = math.sqrt(max(share[place], useful))
+    share = rows[len(rows) - 1]
+    length = math.sqrt(max(share[place], NEW_SHARE**2))
     for j in range(products.shape[0]):
         value = products[place, j]
         for m in range(count):
@@ -249,16 +262,22 @@ def _take(
     share[place] = 0.0
 
 
-@kernel
+@inner
 def _steepest(
-    products: Floats, along: Floats, places: Ints, size: Floats, share: Floats, signed: bool
+    products: Floats,
+    along: Floats,
+    places: Ints,
+    count: int,
+    size: Floats,
+    share: Floats,
+    signed: bool,
 ) -> int:
     """Return the column that lowers χ² most, −1 where none does: orthogonal least squares."""
     best, place = math.sqrt(LEAST_CHI2), -1
     for j in range(len(along)):
         if share[j] > NEW_SHARE**2:
             left = along[j]
-            for i in range(len(size)):
+            for i in range(count):
                 left -= products[j, places[i]] * size[i]
             gain = (abs(left) if signed else left) / math.sqrt(share[j])
             if gain > best:
@@ -272,45 +291,51 @@ def forward_select(
     along: Floats,
     square: float,
     samples: int,
-    most: int,
     start: int,
     non_negative: bool,
-) -> tuple[Ints, float]:
-    """Return the places of the columns taken, in the order of their taking, and their BIC.
+    tried: Ints,
+    work: Floats,
+    rows: Floats,
+) -> tuple[int, float]:
+    """Fill the last row of `tried` with the columns taken; return their number and their BIC.
 
     From the column `start` (−1: from nothing) the column that lowers χ² most is taken, then those
     that it makes superfluous are left out again, as long as BIC falls (Efroymson's stepwise
-    regression, 1960). At most `most` are taken.
+    regression, 1960). At most m are taken, given by the room for work: `tried` of shape
+    (3, 2m + 2), `work` (m + 4, m + 1), `rows` (m + 2, columns).
     """
-    columns = len(along)
-    places = np.zeros(most + 1, dtype=np.int64)
-    tried = places.copy()
-    rows, share = np.zeros((most + 1, columns)), np.ones(columns)
-    for j in range(columns):
-        share[j] = products[j, j]
+    columns, most = len(along), len(rows) - 2
+    places, size = tried[2], work[most + 3]
     count, best = 0, np.inf
+    taken, kept = 0, 0
     if start >= 0:
-        places[0], count = start, 1
-        size = _coefficients(products, along, places, count, non_negative)
-        best = _criterion(products, along, square, samples, places, size)
-        _take(products, rows, 0, start, share, NEW_SHARE**2)
-    while count < most:
-        size = _coefficients(products, along, places, count, non_negative)
-        place = _steepest(products, along, places, size, share, not non_negative)
+        places[0], kept = start, 1
+        best = _fit(products, along, square, samples, places, 1, non_negative, size, work)
+    while True:
+        if kept != count + 1 or count == 0:
+            taken = 0
+            for j in range(columns):
+                rows[most + 1, j] = products[j, j]
+        count = kept
+        while taken < count:
+            _take(products, rows, taken, places[taken])
+            taken += 1
+        if count == most:
+            break
+        _fit(products, along, square, samples, places, count, non_negative, size, work)
+        share = rows[most + 1]
+        place = _steepest(products, along, places, count, size, share, not non_negative)
         if place < 0:
             break
-        tried[:count] = places[:count]
-        tried[count] = place
-        kept, criterion = _prune(products, along, square, samples, tried, count + 1, non_negative)
+        for i in range(count):
+            tried[0, i] = places[i]
+        tried[0, count] = place
+        kept, criterion = _prune(
+            products, along, square, samples, tried, count + 1, non_negative, size, work
+        )
         if criterion >= best - _LEAST_GAIN:
             break
-        if kept == count + 1:
-            _take(products, rows, count, place, share, NEW_SHARE**2)
-        else:
-            for j in range(columns):
-                share[j] = products[j, j]
-            for i in range(kept):
-                _take(products, rows, i, tried[i], share, NEW_SHARE**2)
-        count, best = kept, criterion
-        places[:count] = tried[:count]
-    return places[:count], best
+        best = criterion
+        for i in range(kept):
+            places[i] = tried[0, i]
+    return count, best
