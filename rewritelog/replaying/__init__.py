@@ -1,0 +1,1 @@
+"""How long the whole program takes with its SEBs' durations: replay, lost cycles, sweeps."""

@@ -1,0 +1,159 @@
+"""Who starts whom: starting messages found by their numbers, and all links turned round."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.arrays import Ints
+from rewritelog.replaying.kernels.interface import NO_MESSAGE, NOT_SENT, Numbers
+from tracebigsim.compiled import inner, kernel
+
+
+@inner
+def find_number(numbers: Numbers, order: Numbers, low: int, high: int, number: int) -> int:
+    """Return the first place from `low` to below `high` whose number is `number`, or −1.
+
+    The numbers rise along `order`, or along the array itself where `order` is empty. They mostly
+    have no gap, so the place that follows from the first number is tried at once.
+    """
+    if low == high:
+        return -1
+    if len(order) == 0:
+        guess = low + number - numbers[low]
+        if low <= guess < high and numbers[guess] == number:
+            if guess == low or numbers[guess - 1] != number:
+                return guess
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        at = middle if len(order) == 0 else order[middle]
+        if numbers[at] < number:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end:
+        return -1
+    at = low if len(order) == 0 else order[low]
+    return at if numbers[at] == number else -1
+
+
+@kernel
+def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
+    """Return whether the numbers never fall between bounds, and how many repeat the one before."""
+    rising, repeated = True, 0
+    for k in range(len(bounds) - 1):
+        for at in range(bounds[k] + 1, bounds[k + 1]):
+            rising &= numbers[at] >= numbers[at - 1]
+            repeated += numbers[at] == numbers[at - 1]
+    return rising, repeated
+
+
+@kernel
+def match_messages(
+    source: Numbers, number: Numbers, sent: Numbers, order: Numbers, bounds: Ints
+) -> Numbers:
+    """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+
+    `sent` are the messages' numbers, and `bounds`, shape (PEs + 1,), where each PE's begin; `order`
+    sorts them within each PE, and is empty where they are sorted. Of several the first counts.
+    """
+    starter = np.empty(len(source), dtype=np.int32)
+    for seb in range(len(source)):
+        starter[seb] = NO_MESSAGE
+        if number[seb] >= 0:
+            starter[seb] = NOT_SENT
+            pe = source[seb]
+            if 0 <= pe < len(bounds) - 1:
+                found = find_number(sent, order, bounds[pe], bounds[pe + 1], number[seb])
+                if found >= 0:
+                    starter[seb] = found
+    return starter
+
+
+@kernel
+def invert(targets: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """Return for each of `count` targets where its sources begin, and the sources, rising.
+
+    A negative target is none.
+    """
+    first = np.zeros(count + 1, dtype=np.int32)
+    for k in range(len(targets)):
+        if targets[k] >= 0:
+            first[targets[k] + 1] += 1
+    for k in range(count):
+        first[k + 1] += first[k]
+    sources = np.empty(first[count], dtype=np.int32)
+    for k in range(len(targets)):
+        if targets[k] >= 0:
+            sources[first[targets[k]]] = k
+            first[targets[k]] += 1
+    for k in range(count, 0, -1):
+        first[k] = first[k - 1]
+    first[0] = 0
+    return first, sources
+
+
+@kernel
+def invert_dependencies(
+    first_dependency: Numbers, dependencies: Numbers, pe: Numbers, first_of_pe: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Return for each SEB where its dependents begin, and the dependents.
+
+    A dependency on what the timeline does not have has no dependent, and is never met.
+    """
+    sebs = len(pe)
+    first = np.zeros(sebs + 1, dtype=np.int32)
+    for seb in range(sebs):
+        base = first_of_pe[pe[seb]]
+        length = first_of_pe[pe[seb] + 1] - base
+        for k in range(first_dependency[seb], first_dependency[seb + 1]):
+            if 0 <= dependencies[k] < length:
+                first[base + dependencies[k] + 1] += 1
+    for k in range(sebs):
+        first[k + 1] += first[k]
+    dependents = np.empty(first[sebs], dtype=np.int32)
+    for seb in range(sebs):
+        base = first_of_pe[pe[seb]]
+        length = first_of_pe[pe[seb] + 1] - base
+        for k in range(first_dependency[seb], first_dependency[seb + 1]):
+            if 0 <= dependencies[k] < length:
+                other = base + dependencies[k]
+                dependents[first[other]] = seb
+                first[other] += 1
+    for k in range(sebs, 0, -1):
+        first[k] = first[k - 1]
+    first[0] = 0
+    return first, dependents
+
+
+@kernel
+def count_misaddressed(
+    starter: Numbers, pe: Numbers, node: Numbers, worker: NDArray[np.int16], workers: int
+) -> tuple[int, int]:
+    """Return how many SEBs are started by a message that is not for their PE, and the first."""
+    count, example = 0, -1
+    for seb in range(len(starter)):
+        message = starter[seb]
+        if message >= 0 and not addresses(
+            node[message], worker[message], pe[seb] // workers, pe[seb] % workers
+        ):
+            example = seb if count == 0 else example
+            count += 1
+    return count, example
+
+
+@inner
+def addresses(node: int, worker: int, to_node: int, to_worker: int) -> bool:
+    """Return whether a message's destination takes in a worker of a node (FORMAT 4).
+
+    A multicast list is not in the log, so such a message may be for any PE.
+    """
+    if node == -2:
+        return True
+    if node == -1:
+        return worker in (-1, to_worker)
+    if node >= 0:
+        return node == to_node and worker in (-1, to_worker)
+    excepted = -100 - node == to_node
+    return not excepted if worker == -1 else not (excepted and worker == to_worker)

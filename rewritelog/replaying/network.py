@@ -1,0 +1,139 @@
+"""Network models: the delays that were recorded, or latency, bandwidth and packets."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.replaying import units
+
+_SUFFIXES = {"latency_s": "latency", "bandwidth_bytes_per_s": "bandwidth",
+             "cost_per_packet_s": "cost-per-packet", "packet_bytes": "packet-size",
+             "node_latency_s": "node-latency"}  # fmt: skip
+
+_READERS = {
+    "latency": units.seconds,
+    "bandwidth": units.bytes_per_s,
+    "cost-per-packet": units.seconds,
+    "packet-size": units.size_bytes,
+    "node-latency": units.seconds,
+}
+
+QUANTITIES = tuple(_READERS)
+"""What a network has, by the names of the options."""
+
+_TEXTS = ("name", "source")
+"""What else a machine file says, for people."""
+
+_MOST_FILE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Network:
+    """How long messages take; checked, it raises `UsageError`.
+
+    Without latency and bandwidth each message takes as long as was recorded.
+    """
+
+    latency_s: float | None = None
+    bandwidth_bytes_per_s: float | None = None
+    cost_per_packet_s: float = 0.0
+    packet_bytes: float = 0.0
+    """0 where packets cost nothing."""
+    node_latency_s: float = 0.0
+    """From one worker thread of a node to another."""
+    name: str = ""
+    """The machine's."""
+
+    def __post_init__(self) -> None:
+        for field, option in _SUFFIXES.items():
+            value = getattr(self, field)
+            if value is None:
+                continue
+            lowest_fits = value > 0 if option == "bandwidth" else value >= 0
+            if not lowest_fits or (math.isinf(value) and option != "bandwidth"):
+                least = "above 0" if option == "bandwidth" else "not negative, and finite"
+                raise UsageError(f"{option} must be {least}, not {value}")
+        if bool(self.cost_per_packet_s) != bool(self.packet_bytes):
+            raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
+        if self.recorded and self.packet_bytes:
+            raise UsageError("packets cost something only with a latency or a bandwidth")
+
+    @property
+    def recorded(self) -> bool:
+        """Whether each message keeps its recorded transit time."""
+        return self.latency_s is None and self.bandwidth_bytes_per_s is None
+
+    def text(self) -> str:
+        """Return the model in words."""
+        if self.recorded:
+            text = "each message with its recorded transit time"
+        else:
+            bandwidth = self.bandwidth_bytes_per_s
+            text = f"latency {_number(self.latency_s or 0.0)} s, " + (
+                "infinite bandwidth"
+                if bandwidth is None or math.isinf(bandwidth)
+                else f"bandwidth {_number(bandwidth)} bytes/s"
+            )
+        if self.packet_bytes:
+            text += (
+                f", {_number(self.cost_per_packet_s)} s a packet of {self.packet_bytes:.0f} bytes"
+            )
+        if self.node_latency_s:
+            text += f", {_number(self.node_latency_s)} s within a node"
+        return f"{self.name}: {text}" if self.name else text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model for JSON; an infinite bandwidth is null."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        bandwidth = self.bandwidth_bytes_per_s
+        if bandwidth is not None and math.isinf(bandwidth):
+            values["bandwidth_bytes_per_s"] = None
+        return {"model": "log" if self.recorded else "latency-bandwidth", **values}
+
+    def with_quantities(self, texts: dict[str, str]) -> Network:
+        """Return the network with some quantities, by the names of the options, replaced."""
+        return replace(self, **_quantities(texts, "--"))
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _quantities(texts: dict[str, str], before: str) -> dict[str, float]:
+    names = {option: field for field, option in _SUFFIXES.items()}
+    return {names[name]: _READERS[name](text, before + name) for name, text in texts.items()}
+
+
+def read_machine(path: Path) -> Network:
+    """Read a machine file: TOML with `latency`, `bandwidth` and the like, and a `name`.
+
+    Raise `RewriteLogError` that names the file for what is not one.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_FILE_BYTES + 1)
+        if len(text) > _MOST_FILE_BYTES:
+            raise RewriteLogError(f"{path}: larger than 1 MiB, which is not a machine file")
+        found = tomllib.loads(text.decode("utf-8"))
+    except OSError as error:
+        raise RewriteLogError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RewriteLogError(f"{path}: not a TOML file: {error}") from error
+    texts = {}
+    for key, value in found.items():
+        if key in _TEXTS and isinstance(value, str):
+            continue
+        if key not in _READERS or not isinstance(value, str | int | float):
+            known = ", ".join((*QUANTITIES, *_TEXTS))
+            raise RewriteLogError(f"{path}: unknown key or wrong kind of value: {key!r}; "
+                                  f"known: {known}")  # fmt: skip
+        texts[key] = str(value)
+    try:
+        return replace(Network(**_quantities(texts, "")), name=found.get("name", ""))
+    except UsageError as error:
+        raise RewriteLogError(f"{path}: {error}") from error

@@ -1,0 +1,89 @@
+"""What a replay works on: all SEBs and messages of a log set as arrays, linked with one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.replaying.kernels.interface import NOT_SENT, Program, RegionColumns
+
+
+@dataclass(frozen=True)
+class LinkFaults:
+    """What is odd about who starts whom."""
+
+    not_sent: int = 0
+    """SEBs whose starting message no SEB sends."""
+    misaddressed: int = 0
+    """SEBs that are started by a message which is not addressed to their PE."""
+    misaddressed_example: tuple[int, int] | None = None
+    """PE and SEB of the first of them."""
+    repeated_numbers: int = 0
+    """Messages whose number their PE had used before; the first message of a number counts."""
+    negative_transit: int = 0
+    """Messages that are received before they are sent, or at no number: without delay."""
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each."""
+        said = []
+        if self.misaddressed and self.misaddressed_example is not None:
+            pe, seb = self.misaddressed_example
+            said.append(
+                f"{self.misaddressed:,} SEBs are started by a message that is not addressed to "
+                f"their PE (the first is SEB {seb} of PE {pe})"
+            )
+        if self.repeated_numbers:
+            said.append(
+                f"{self.repeated_numbers:,} messages repeat a message number of their PE; the "
+                "first message of each number counts"
+            )
+        if self.negative_transit:
+            said.append(
+                f"{self.negative_transit:,} messages have an invalid transit time (received before "
+                "sent); --network log delivers them at once"
+            )
+        return said
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A log set, ready to be replayed as often as one likes."""
+
+    program: Program
+    names: tuple[str, ...]
+    """The SEBs' names."""
+    events: tuple[str, ...]
+    """The events of the middle regions."""
+    regions: RegionColumns
+    """The middle regions, in the order of the SEBs."""
+    pes: int
+    workers: int
+    """Worker threads of a node."""
+    recorded_s: float
+    """The latest end of a SEB in the log."""
+    faults: LinkFaults
+
+    @property
+    def sebs(self) -> int:
+        """The number of SEBs."""
+        return len(self.program.sebs.pe)
+
+    @property
+    def messages(self) -> int:
+        """The number of messages."""
+        return len(self.program.messages.transit_s)
+
+    def index_of(self, seb: int) -> tuple[int, int]:
+        """Return the PE of a SEB and its index in the timeline."""
+        pe = int(self.program.sebs.pe[seb])
+        return pe, seb - int(self.program.sebs.first_of_pe[pe])
+
+    def name_of(self, seb: int) -> str:
+        """Return the name of a SEB."""
+        return self.names[self.program.sebs.name[seb]]
+
+    @property
+    def never_sent(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each SEB's starting message is missing in the log."""
+        return self.program.sebs.starter == NOT_SENT
