@@ -330,8 +330,10 @@ def _linked(
         dependents,
     )  # fmt: skip
     at = None if example < 0 else (int(pe[example]), int(example - first_of_pe[pe[example]]))
+    not_sent = np.flatnonzero(starter == NOT_SENT).astype(np.int32)
     faults = LinkFaults(
-        not_sent=int(np.count_nonzero(starter == NOT_SENT)),
+        not_sent=not_sent,
+        not_sent_ids=np.column_stack([sebs.source[not_sent], sebs.number[not_sent]]),
         misaddressed=misaddressed,
         misaddressed_example=at,
         repeated_numbers=repeated,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from rewritelog.replaying.kernels.interface import NOT_SENT, Program, RegionColumns
+from rewritelog.replaying.kernels.interface import Numbers, Program, RegionColumns
 
 
 @dataclass(frozen=True)
 class LinkFaults:
     """What is odd about who starts whom."""
 
-    not_sent: int = 0
-    """SEBs whose starting message no SEB sends."""
+    not_sent: Numbers
+    """The SEBs whose starting message no SEB sends."""
+    not_sent_ids: Numbers
+    """PE and number of these messages, shape (SEBs, 2)."""
     misaddressed: int = 0
     """SEBs that are started by a message which is not addressed to their PE."""
     misaddressed_example: tuple[int, int] | None = None
@@ -82,8 +82,3 @@ class Workload:
     def name_of(self, seb: int) -> str:
         """Return the name of a SEB."""
         return self.names[self.program.sebs.name[seb]]
-
-    @property
-    def never_sent(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each SEB's starting message is missing in the log."""
-        return self.program.sebs.starter == NOT_SENT

@@ -1,0 +1,202 @@
+"""All PE time of a replay split into categories that are complete and do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.errors import UsageError
+from rewritelog.models.formulas.entries import matches
+from rewritelog.replaying.kernels import chains
+from rewritelog.replaying.kernels.interface import Numbers
+from rewritelog.replaying.simulate import Outcome
+
+OTHER = "other computation"
+IDLE = ("start", "end", "communication", "insufficient parallelism", "synchronisation",
+        "load imbalance")  # fmt: skip
+"""The categories of idle time, in the order of the kernel's columns."""
+
+PE_RANGES = 4
+"""How many ranges of PEs a table shows."""
+
+_FORBIDDEN = "{}\n\r\t"
+
+
+def useful(event: str) -> str:
+    """Return the category of an event's middle regions."""
+    return f"useful[{event}]"
+
+
+@dataclass(frozen=True)
+class LostAs:
+    """Which busy time is lost, and as what: patterns of SEB names or events, the last match wins."""
+
+    rules: tuple[tuple[str, str], ...] = ()
+    """Pattern, in which `*` stands for any characters, and category."""
+
+    def __post_init__(self) -> None:
+        for pattern, category in self.rules:
+            if not category.strip() or any(c in _FORBIDDEN for c in category):
+                raise UsageError(f"--lost-as {pattern}={category}: not a name for a category")
+
+    def category(self, name: str) -> str | None:
+        """Return the category of a name, None where no pattern matches it."""
+        for pattern, category in reversed(self.rules):
+            if matches(pattern, name):
+                return category
+        return None
+
+    def unmatched(self, names: Sequence[str]) -> list[str]:
+        """Return the patterns that match none of the names."""
+        return [
+            pattern for pattern, _ in self.rules if not any(matches(pattern, n) for n in names)
+        ]
+
+
+@dataclass(frozen=True)
+class LostCycles:
+    """PE-seconds by category and range of PEs."""
+
+    pes: int
+    predicted_s: float
+    categories: tuple[str, ...]
+    first_pes: tuple[int, ...]
+    """The first PE of each range."""
+    seconds: Floats
+    """Shape (ranges, categories)."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def totals_s(self) -> dict[str, float]:
+        """The PE-seconds of each category."""
+        return dict(zip(self.categories, self.seconds.sum(axis=0).tolist(), strict=True))
+
+    def range_sizes(self) -> list[int]:
+        """Return how many PEs each range has."""
+        return np.diff([*self.first_pes, self.pes]).tolist()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the categories for JSON."""
+        return {
+            "pes": self.pes,
+            "predicted_s": self.predicted_s,
+            "categories_s": self.totals_s,
+            "pe_ranges": [
+                {
+                    "first_pe": first,
+                    "pes": size,
+                    "categories_s": dict(zip(self.categories, row.tolist(), strict=True)),
+                }
+                for first, size, row in zip(
+                    self.first_pes, self.range_sizes(), self.seconds, strict=True
+                )
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """PEs in a few ranges of neighbours."""
+
+    first_pes: Numbers
+    of_pe: Numbers
+
+    @classmethod
+    def of(cls, pes: int, most: int) -> _Ranges:
+        count = min(pes, most)
+        first = (np.arange(count, dtype=np.int64) * pes // count).astype(np.int32)
+        of_pe = np.repeat(np.arange(count, dtype=np.int32), np.diff([*first, pes]))
+        return cls(first, of_pe)
+
+
+def lost_cycles(
+    outcome: Outcome, lost_as: LostAs | None = None, ranges: int = PE_RANGES
+) -> LostCycles:
+    """Split the time of all PEs from 0 to the last end into categories, by ranges of PEs."""
+    lost_as = lost_as or LostAs()
+    workload = outcome.workload
+    split = _Ranges.of(workload.pes, ranges)
+    busy = _busy(outcome, lost_as, split)
+    idle = np.add.reduceat(_idle(outcome), split.first_pes, axis=0)
+    for column, name in enumerate(IDLE):
+        _add(busy, name, idle[:, column])
+    own = {useful(event) for event in workload.events}
+    categories = (
+        *sorted(name for name in busy if name in own),
+        OTHER,
+        *sorted(name for name in busy if name not in own and name not in (OTHER, *IDLE)),
+        *IDLE,
+    )
+    unmatched = lost_as.unmatched((*workload.names, *workload.events))
+    return LostCycles(
+        workload.pes,
+        outcome.predicted_s,
+        categories,
+        tuple(split.first_pes.tolist()),
+        np.column_stack([busy[category] for category in categories]),
+        tuple(f"--lost-as {pattern}: matches no SEB name and no event" for pattern in unmatched),
+    )
+
+
+def _busy(outcome: Outcome, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
+    """Return the busy time of each category, by range of PEs."""
+    workload = outcome.workload
+    sebs, regions = workload.program.sebs, workload.regions
+    of_name = [lost_as.category(name) or OTHER for name in workload.names]
+    plain = np.array([lost_as.category(name) is None for name in workload.names], dtype=np.bool_)
+    middle = region_lengths(outcome)
+    middle[~plain[sebs.name[regions.seb]]] = 0.0
+    of_event = [lost_as.category(event) or useful(event) for event in workload.events]
+    busy: dict[str, Floats] = {OTHER: np.zeros(len(split.first_pes))}
+    _add_coded(busy, of_name, sebs.name, sebs.pe, outcome.durations_s, split)
+    region_pe = sebs.pe[regions.seb]
+    _add_coded(busy, [OTHER] * len(of_event), regions.event, region_pe, -middle, split)
+    busy[OTHER] = np.maximum(busy[OTHER], 0.0)
+    _add_coded(busy, of_event, regions.event, region_pe, middle, split)
+    return busy
+
+
+def _add_coded(
+    busy: dict[str, Floats], categories: list[str], code: Numbers, pe: Numbers, seconds: Floats,
+    split: _Ranges,
+) -> None:  # fmt: skip
+    """Add durations to the categories of their codes."""
+    distinct = sorted(set(categories))
+    number_of = {name: number for number, name in enumerate(distinct)}
+    numbers = np.array([number_of[name] for name in categories], dtype=np.int32)
+    table = np.zeros((len(split.first_pes), len(distinct)))
+    chains.add_by_code(pe, numbers[code], seconds, split.of_pe, table)
+    for column, name in enumerate(distinct):
+        _add(busy, name, table[:, column])
+
+
+def _add(busy: dict[str, Floats], category: str, seconds: Floats) -> None:
+    busy[category] = busy[category] + seconds if category in busy else seconds.copy()
+
+
+def region_lengths(outcome: Outcome) -> Floats:
+    """Return how long each middle region took; 0 in SEBs that never ran."""
+    regions, scale = outcome.workload.regions, outcome.scale
+    name = outcome.workload.program.sebs.name[regions.seb]
+    lengths: Floats = regions.scaled_s * scale.scaled[name] + regions.fixed_s * scale.fixed[name]
+    lengths[np.isnan(outcome.times.start_s[regions.seb])] = 0.0
+    return lengths
+
+
+def _idle(outcome: Outcome) -> Floats:
+    workload, times, causes = outcome.workload, outcome.times, outcome.causes
+    program, scale = workload.program, outcome.scale
+    begins, ends = chains.busy_runs(program, times, workload.pes)
+    begins.sort()
+    ends.sort()
+    alone = chains.find_alone(begins, ends)
+    del begins, ends
+    links = chains.build_chains(program, scale, times, causes, alone)
+    idle: Floats = chains.split_idle(
+        program, scale, times, causes, alone, links, workload.pes, outcome.predicted_s
+    )
+    return idle

@@ -1,0 +1,297 @@
+"""Why PEs were idle: chains of what SEBs waited for, and sums along them.
+
+The chain of a SEB x goes from its readiness back to time 0 through the SEBs behind the inputs that
+came last. It has a link for each: the time to x's readiness from that of v, the SEB behind x's
+input, is v's waiting for its PE (load imbalance), v's running, and a message's transit. What an
+interval of x's chain holds of each is then a difference of two sums along the chain, and the SEB in
+which the interval begins is found by jump pointers (Myers, "An applicative random-access stack",
+1983), so that an interval costs the logarithm of its chain's length.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.kernels.sums import add_to
+from rewritelog.replaying.kernels.interface import (
+    BY_MESSAGE,
+    Causes,
+    Numbers,
+    Program,
+    Scale,
+    Times,
+)
+from rewritelog.replaying.kernels.replay import sent_at
+from tracebigsim.compiled import inner, kernel
+
+START, END, COMMUNICATION, ALONE, SHARED, IMBALANCE = range(6)
+"""The columns of idle time; `ALONE` while exactly one PE is busy, `SHARED` while more are."""
+IDLE_KINDS = 6
+
+
+class BusyAlone(NamedTuple):
+    """The intervals in which exactly one PE is busy."""
+
+    begins_s: Floats
+    ends_s: Floats
+    before_s: Floats
+    """How much such time lies before each interval."""
+
+
+class Chains(NamedTuple):
+    """For each SEB, how much of each kind its chain holds, and a way down the chain."""
+
+    communication_s: Floats
+    alone_s: Floats
+    imbalance_s: Floats
+    depth: Numbers
+    jump: Numbers
+    """A SEB further down the chain, itself at its end."""
+
+
+@kernel
+def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]:
+    """Return when PEs begin and cease to be busy, each without any order."""
+    last_end = np.full(pes, -1.0)
+    runs = 0
+    begins, ends = np.empty(len(times.order)), np.empty(len(times.order))
+    current = np.full(pes, -1, dtype=np.int32)
+    for k in range(len(times.order)):
+        seb = times.order[k]
+        start, end = times.start_s[seb], times.end_s[seb]
+        if end > start:
+            pe = program.sebs.pe[seb]
+            if last_end[pe] == start and current[pe] >= 0:
+                ends[current[pe]] = end
+            else:
+                begins[runs], ends[runs], current[pe] = start, end, runs
+                runs += 1
+            last_end[pe] = end
+    return begins[:runs].copy(), ends[:runs].copy()
+
+
+@kernel
+def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
+    """Return when exactly one PE is busy, given all begins and all ends of busy time, sorted."""
+    alone_begins, alone_ends = np.empty(2 * len(begins)), np.empty(2 * len(begins))
+    before = np.empty(2 * len(begins) + 1)
+    found = k = m = 0
+    total = 0.0
+    while m < len(ends):
+        time = ends[m] if k == len(begins) else min(begins[k], ends[m])
+        while k < len(begins) and begins[k] == time:
+            k += 1
+        while m < len(ends) and ends[m] == time:
+            m += 1
+        if k - m == 1:
+            until = ends[m] if k == len(begins) else min(begins[k], ends[m])
+            alone_begins[found], alone_ends[found], before[found] = time, until, total
+            total += until - time
+            found += 1
+    return BusyAlone(
+        alone_begins[:found].copy(), alone_ends[:found].copy(), before[:found].copy()
+    )
+
+
+@inner
+def alone_before(alone: BusyAlone, time: float) -> float:
+    """Return how long exactly one PE was busy before a time."""
+    low, high = 0, len(alone.begins_s)
+    while low < high:
+        middle = (low + high) // 2
+        if alone.begins_s[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return 0.0
+    return alone.before_s[low - 1] + min(time, alone.ends_s[low - 1]) - alone.begins_s[low - 1]
+
+
+@inner
+def split_link(
+    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, seb: int,
+    since: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return how much of the last link of a SEB's chain, from `since` on, is of each kind.
+
+    The kinds are communication, running while no other PE was busy, and load imbalance; the rest
+    is running while others were busy too.
+    """
+    source = causes.seb[seb]
+    start, end, ready = times.start_s[source], times.end_s[source], times.ready_s[seb]
+    left = ready
+    if causes.kind[seb] == BY_MESSAGE:
+        name, message = program.sebs.name[source], program.sebs.starter[seb]
+        left = min(sent_at(program, scale, name, start, end, message), ready)
+    ran_from = max(start, since)
+    alone_s = 0.0
+    if left > ran_from:
+        alone_s = alone_before(alone, left) - alone_before(alone, ran_from)
+    return ready - max(left, since), alone_s, max(start - max(since, times.ready_s[source]), 0.0)
+
+
+@kernel
+def build_chains(
+    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone
+) -> Chains:
+    """Return the chains of all SEBs that have run."""
+    sebs = len(program.sebs.pe)
+    chains = Chains(
+        np.zeros(sebs), np.zeros(sebs), np.zeros(sebs), np.zeros(sebs, dtype=np.int32),
+        np.zeros(sebs, dtype=np.int32),
+    )  # fmt: skip
+    for k in range(len(times.order)):
+        seb = times.order[k]
+        source = causes.seb[seb]
+        if source < 0:
+            chains.jump[seb] = seb
+            continue
+        communication, alone_s, imbalance = split_link(
+            program, scale, times, causes, alone, seb, times.ready_s[source]
+        )
+        chains.communication_s[seb] = chains.communication_s[source] + communication
+        chains.alone_s[seb] = chains.alone_s[source] + alone_s
+        chains.imbalance_s[seb] = chains.imbalance_s[source] + imbalance
+        chains.depth[seb] = chains.depth[source] + 1
+        jump = chains.jump[source]
+        further = chains.jump[jump]
+        as_far = chains.depth[source] - chains.depth[jump] == (
+            chains.depth[jump] - chains.depth[further]
+        )
+        chains.jump[seb] = further if as_far else source
+    return chains
+
+
+@inner
+def chain_at(causes: Causes, chains: Chains, times: Times, seb: int, since: float) -> int:
+    """Return the SEB of a chain in whose last link a time lies."""
+    while causes.seb[seb] >= 0 and times.ready_s[causes.seb[seb]] > since:
+        jump = chains.jump[seb]
+        seb = jump if times.ready_s[jump] > since else causes.seb[seb]
+    return seb
+
+
+@inner
+def add_idle(
+    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone,
+    chains: Chains, seb: int, since: float, sums: Floats, pe: int,
+) -> None:  # fmt: skip
+    """Split the time that a PE is idle from `since` until a SEB is ready."""
+    ready = times.ready_s[seb]
+    first = chain_at(causes, chains, times, seb, since)
+    communication = chains.communication_s[seb] - chains.communication_s[first]
+    alone_s = chains.alone_s[seb] - chains.alone_s[first]
+    imbalance = chains.imbalance_s[seb] - chains.imbalance_s[first]
+    if causes.seb[first] >= 0:
+        more = split_link(program, scale, times, causes, alone, first, since)
+        communication += more[0]
+        alone_s += more[1]
+        imbalance += more[2]
+    add_to(sums, pe, 2 * COMMUNICATION, communication)
+    add_to(sums, pe, 2 * ALONE, alone_s)
+    add_to(sums, pe, 2 * IMBALANCE, imbalance)
+    add_to(sums, pe, 2 * SHARED, ready - since - communication - alone_s - imbalance)
+
+
+@kernel
+def split_idle(
+    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone,
+    chains: Chains, pes: int, until: float,
+) -> Floats:  # fmt: skip
+    """Return how long each PE is idle from 0 to `until` for each reason, shape (PEs, reasons)."""
+    sums = np.zeros((pes, 2 * IDLE_KINDS))
+    last_end = np.full(pes, -1.0)
+    for k in range(len(times.order)):
+        seb = times.order[k]
+        pe = program.sebs.pe[seb]
+        if last_end[pe] < 0.0:
+            add_to(sums, pe, 2 * START, times.start_s[seb])
+        elif times.start_s[seb] > last_end[pe]:
+            add_idle(
+                program, scale, times, causes, alone, chains, seb, last_end[pe], sums, pe
+            )
+        last_end[pe] = times.end_s[seb]
+    for pe in range(pes):
+        if last_end[pe] < 0.0:
+            add_to(sums, pe, 2 * START, until)
+        else:
+            add_to(sums, pe, 2 * END, until - last_end[pe])
+    idle = np.empty((pes, IDLE_KINDS))
+    for pe in range(pes):
+        for kind in range(IDLE_KINDS):
+            idle[pe, kind] = max(sums[pe, 2 * kind] + sums[pe, 2 * kind + 1], 0.0)
+    return idle
+
+
+@kernel
+def add_by_code(
+    pe: Numbers, code: Numbers, seconds: Floats, group_of_pe: Numbers, table: Floats
+) -> None:
+    """Add each duration to the sum of its PE's group and its code, shape (groups, codes)."""
+    lost = np.zeros_like(table)
+    for k in range(len(pe)):
+        p, c = group_of_pe[pe[k]], code[k]
+        before = table[p, c]
+        total = before + seconds[k]
+        part = total - before
+        table[p, c] = total
+        lost[p, c] += (before - (total - part)) + (seconds[k] - part)
+    for p in range(table.shape[0]):
+        for c in range(table.shape[1]):
+            table[p, c] += lost[p, c]
+
+
+class Path(NamedTuple):
+    """The critical path from its end: SEBs, and the messages between them."""
+
+    seb: Numbers
+    ran_s: Floats
+    """How long the path stays in each SEB from its start."""
+    message: Numbers
+    """The message that it came by, −1 where it came otherwise."""
+    transit_s: Floats
+    """How long that message took."""
+
+
+@kernel
+def critical_path(
+    program: Program, scale: Scale, times: Times, causes: Causes, last: int
+) -> Path:
+    """Return the path that ends with the SEB `last`.
+
+    It comes to a SEB from the one that its PE ran before where the SEB had to wait for its PE,
+    and else from the one behind the input that came last. So it has no gap from 0 to the end.
+    """
+    room = len(times.order)
+    path = Path(
+        np.empty(room, dtype=np.int32), np.empty(room), np.empty(room, dtype=np.int32),
+        np.empty(room),
+    )  # fmt: skip
+    length = 0
+    seb, until = last, times.end_s[last]
+    while seb >= 0:
+        start, ready = times.start_s[seb], times.ready_s[seb]
+        path.seb[length], path.ran_s[length] = seb, until - start
+        path.message[length], path.transit_s[length] = -1, 0.0
+        until = start
+        if start > ready:
+            following = causes.previous[seb]
+        else:
+            following = causes.seb[seb]
+            if following >= 0 and causes.kind[seb] == BY_MESSAGE:
+                message = program.sebs.starter[seb]
+                until = sent_at(
+                    program, scale, program.sebs.name[following], times.start_s[following],
+                    times.end_s[following], message,
+                )  # fmt: skip
+                path.message[length], path.transit_s[length] = message, ready - until
+        seb = following
+        length += 1
+    return Path(
+        path.seb[:length].copy(), path.ran_s[:length].copy(), path.message[:length].copy(),
+        path.transit_s[:length].copy(),
+    )  # fmt: skip
