@@ -129,7 +129,8 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     totals = tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
     raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
-    records, _ = read_params(task.params, loaded, strict=task.strict)
+    columns = task.predictor.columns
+    records, _ = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(records, loaded.pes)
     begins = np.searchsorted(records.piece, np.arange(len(loaded.pes) + 1))
     names, slots, texts = _names(loaded, task.logs)

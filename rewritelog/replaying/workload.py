@@ -24,8 +24,8 @@ class LinkFaults:
     negative_transit: int = 0
     """Messages that are received before they are sent, or at no number: without delay."""
 
-    def warnings(self) -> list[str]:
-        """Return a sentence for each."""
+    def warnings(self, *, recorded: bool) -> list[str]:
+        """Return a sentence for each that matters; `recorded` transit times do for one network."""
         said = []
         if self.misaddressed and self.misaddressed_example is not None:
             pe, seb = self.misaddressed_example
@@ -38,7 +38,7 @@ class LinkFaults:
                 f"{self.repeated_numbers:,} messages repeat a message number of their PE; the "
                 "first message of each number counts"
             )
-        if self.negative_transit:
+        if self.negative_transit and recorded:
             said.append(
                 f"{self.negative_transit:,} messages have an invalid transit time (received before "
                 "sent); --network log delivers them at once"

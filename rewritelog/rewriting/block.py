@@ -67,11 +67,11 @@ def rewrite_block(task: RewriteTask, block: Block) -> BlockFigures:
     with InputFile(file.path) as source:
         parts = load_blocks(source, file, block, task.logs.layout, _local.buffer, task.block_bytes)
         for loaded in parts:
-            figures.add(_rewrite_part(task, loaded, running))
+            figures.add(rewrite_part(task, loaded, running))
     return figures
 
 
-def _rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
+def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
     layout = task.logs.layout
     records, figures = _predicted(task, loaded)
     account = Account(

@@ -95,7 +95,7 @@ def _lead(
             draft = stack.enter_context(
                 new_folder(Path(out), inputs, force=options.force, flush=options.flush)
             )
-            _prepare(source, draft, options)
+            prepare_output(source, draft, options)
         task = RewriteTask(
             source, predictor, params,
             Dilations(options.dilation, options.dilation_for), options.recv == "keep",
@@ -158,6 +158,13 @@ def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) 
     return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
 
 
+def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], FittedModel, Predictor]:
+    """Return the model that the options ask for, what it was fitted to, and what predicts."""
+    model = _model(options)
+    _, fitted = _fit(model, options)
+    return model, fitted, _predictor(model, fitted, options)
+
+
 def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFolder | None:
     """List the param files, for a model that uses them."""
     if not model.uses_params:
@@ -165,7 +172,7 @@ def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFo
     return list_params(options.params or logs.folder)
 
 
-def _prepare(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
+def prepare_output(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
     """Write all but the timelines: the summary, the heads of the timeline files, companions."""
     copy_file(logs.summary_path, draft / logs.summary_path.name)
     for file in logs.files:

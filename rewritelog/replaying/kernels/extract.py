@@ -108,9 +108,9 @@ def extract_messages(
     row = first
     place = at + lay.count_bytes
     for _ in range(load_i4(buf, at, lay.swap)):
-        sent = load_f8(buf, place + lay.message_send, lay.swap)
+        sent = load_f8(buf, place + lay.message_send_time, lay.swap)
         if not np.isfinite(sent):
-            return blame(fault, SEND_NOT_FINITE, place + lay.message_send, 0)
+            return blame(fault, SEND_NOT_FINITE, place + lay.message_send_time, 0)
         if count == 0:
             messages.scaled_s[row] = min(max(sent - start, 0.0), duration)
         else:
@@ -118,13 +118,13 @@ def extract_messages(
             messages.scaled_s[row] = scaled
             if len(messages.fixed_s) > 0:
                 messages.fixed_s[row] = fixed
-        messages.transit_s[row] = load_f8(buf, place + lay.message_recv, lay.swap) - sent
+        messages.transit_s[row] = load_f8(buf, place + lay.message_recv_time, lay.swap) - sent
         messages.size_bytes[row] = load_i4(buf, place + lay.message_size, lay.swap)
-        messages.number[row] = load_i4(buf, place + lay.message_number, lay.swap)
-        messages.node[row] = load_i4(buf, place + lay.message_node, lay.swap)
-        messages.worker[row] = load_i2(buf, place + lay.message_worker, lay.swap)
+        messages.number[row] = load_i4(buf, place + lay.message_msg_id, lay.swap)
+        messages.node[row] = load_i4(buf, place + lay.message_dst_node, lay.swap)
+        messages.worker[row] = load_i2(buf, place + lay.message_tid, lay.swap)
         row += 1
-        place += lay.message
+        place += lay.message_bytes
     return row
 
 
@@ -171,10 +171,10 @@ def extract_cause(
     Without message and dependency it follows the SEB before it, and so does one that has
     dependencies, no message and a time of receipt: what resumed it is not in its dependencies.
     """
-    number = load_i4(buf, at + lay.seb_number, lay.swap)
-    sebs.source[row] = load_i4(buf, at + lay.seb_source, lay.swap)
+    number = load_i4(buf, at + lay.seb_msg_id, lay.swap)
+    sebs.source[row] = load_i4(buf, at + lay.seb_src_pe, lay.swap)
     sebs.number[row] = number
-    follows = number < 0 and (not depends or load_f8(buf, at + lay.seb_recv, lay.swap) != -1.0)
+    follows = number < 0 and (not depends or load_f8(buf, at + lay.seb_recv_time, lay.swap) != -1.0)
     sebs.flags[row] = WAITS_FOR_PREVIOUS if follows and not first_of_timeline else 0
 
 
@@ -185,7 +185,7 @@ def extract_dependencies(
     """Fill in the backward dependencies counted at `at`; return the row after them."""
     count = load_i4(buf, at, lay.swap)
     for k in range(count):
-        place = at + lay.count_bytes + k * lay.dependency
+        place = at + lay.count_bytes + k * lay.dependency_bytes
         dependencies[row + k] = load_i4(buf, place, lay.swap)
     return row + count
 
@@ -219,11 +219,11 @@ def extract(
             first = last
             while last < begins[piece + 1] and records[last].seb == seb:
                 last += 1
-            start = load_f8(buf, at + lay.seb_start, lay.swap)
-            end = load_f8(buf, at + lay.seb_end, lay.swap)
-            spent = load_f8(buf, at + lay.seb_exec, lay.swap)
+            start = load_f8(buf, at + lay.seb_start_time, lay.swap)
+            end = load_f8(buf, at + lay.seb_end_time, lay.swap)
+            spent = load_f8(buf, at + lay.seb_exec_time, lay.swap)
             if not (np.isfinite(start) and np.isfinite(end) and np.isfinite(spent)):
-                return blame(fault, TIME_NOT_FINITE, at + lay.seb_start, 0), latest
+                return blame(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0), latest
             latest = max(latest, end)
             duration = max(spent, 0.0) if end >= start else 0.0
             count = 0
@@ -240,11 +240,11 @@ def extract(
                     sebs.scaled_s[row] = table[_SCALED_BEFORE, count]
                     sebs.fixed_s[row] = table[_FIXED_BEFORE, count]
             sebs.name[row] = slots[slot_of(buf, at + lay.seb_name, names, slots, lay.name_bytes)] - 1
-            sebs.messages[row] = load_i4(buf, at + lay.seb_head, lay.swap)
+            sebs.messages[row] = load_i4(buf, at + lay.seb_bytes, lay.swap)
             sebs.dependencies[row] = load_i4(buf, backward, lay.swap)
             extract_cause(buf, at, lay, sebs.dependencies[row] > 0, seb == 0, sebs, row)
             message = extract_messages(
-                buf, at + lay.seb_head, lay, start, duration, table, count, messages, message, fault
+                buf, at + lay.seb_bytes, lay, start, duration, table, count, messages, message, fault
             )
             if message < 0:
                 return -1, latest

@@ -1,0 +1,54 @@
+"""From a log folder and a rewrite's options to a workload that can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.replaying.loading import Progress, load_workload
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.simulate import Case
+from rewritelog.replaying.workload import Workload
+from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.run import fitted_predictor
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A log set, loaded with the durations that the options ask for."""
+
+    logs: LogSet
+    options: RewriteOptions
+    predictor: Predictor
+    workload: Workload
+
+    def factor_of(self, dilation: float | None = None) -> Callable[[str], float]:
+        """Return the dilation by SEB name, that of the options or another one."""
+        factor = self.options.dilation if dilation is None else dilation
+        return Dilations(factor, self.options.dilation_for).factor_for
+
+    def case(self, network: Network, dilation: float | None = None) -> Case:
+        """Return a setting to replay."""
+        return Case(network, self.factor_of(dilation))
+
+
+def prepare(
+    logs: LogSet | str | Path, options: RewriteOptions, progress: Progress | None = None
+) -> Prepared:
+    """Fit the model and load the logs; raise a `RewriteLogError` for whatever is wrong."""
+    source = logs if isinstance(logs, LogSet) else open_logs(logs)
+    model, _, predictor = fitted_predictor(options)
+    workload = load_workload(
+        source,
+        predictor,
+        predicts=model.uses_params,
+        params=options.params,
+        strict=options.strict,
+        jobs=options.jobs,
+        progress=progress,
+    )
+    return Prepared(source, options, predictor, workload)

@@ -1,0 +1,274 @@
+"""What a replay says: the verdict, where the time goes, and what bounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewritelog.logs.logset import LogSet
+from rewritelog.replaying.blocked import Blocked
+from rewritelog.replaying.categories import LostCycles
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.path import CriticalPath, MessageShare
+from rewritelog.text import Table, bytes_text, count_text, percent_text, printable
+
+_PATH_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What is gained were all SEBs of a name free."""
+
+    name: str
+    busy_s: float
+    """PE-seconds in SEBs of the name."""
+    gain_s: float
+    """How much sooner the program ends."""
+
+
+@dataclass(frozen=True)
+class BusyPe:
+    """A PE, and how long it is busy."""
+
+    pe: int
+    busy_s: float
+    sebs: int
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """One replay; complete when it is made."""
+
+    logs: LogSet
+    network: Network
+    predicted_s: float
+    recorded_s: float
+    """The latest end of a SEB in the log."""
+    pes: int
+    sebs: int
+    messages: int
+    busy_s: float
+    """PE-seconds in SEBs."""
+    lost: LostCycles
+    path: CriticalPath
+    worst_pes: tuple[BusyPe, ...]
+    blocked: Blocked
+    link_warnings: tuple[str, ...]
+    gains: tuple[Gain, ...] = ()
+
+    def with_gains(self, gains: tuple[Gain, ...]) -> ReplayReport:
+        """Return the report with what was found by further replays."""
+        return replace(self, gains=gains)
+
+    @property
+    def utilisation(self) -> float:
+        """The share of PE time in SEBs."""
+        return self.busy_s / (self.pes * self.predicted_s) if self.predicted_s > 0 else 0.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each thing that a user should know of."""
+        found = [*self.link_warnings, *self.lost.warnings]
+        if self.blocked.count:
+            found.insert(0, (
+                f"{self.blocked.count:,} of {count_text(self.sebs, 'SEB')} never ran, so that the "
+                "predicted time lacks them"
+            ))  # fmt: skip
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in types that JSON has."""
+        return {
+            "logs": str(self.logs.folder),
+            "network": self.network.to_json(),
+            "predicted_s": self.predicted_s,
+            "recorded_s": self.recorded_s,
+            "pes": self.pes,
+            "sebs": self.sebs,
+            "messages": self.messages,
+            "busy_s": self.busy_s,
+            "utilisation": self.utilisation,
+            "categories_s": self.lost.totals_s,
+            "pe_ranges": self.lost.to_json()["pe_ranges"],
+            "critical_path": self.path.to_json(),
+            "gains": [vars(gain) for gain in self.gains],
+            "worst_pes": [vars(pe) for pe in self.worst_pes],
+            "never_run": self.blocked.to_json(),
+            "warnings": list(self.warnings),
+        }
+
+    def text(self) -> str:
+        """Return the report for a person."""
+        parts = (
+            _verdict(self),
+            lost_table(self.lost),
+            _path(self),
+            _gains(self),
+            _worst(self),
+            _blocked(self.blocked),
+        )
+        return "\n\n".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two replays in the same network: before and after."""
+
+    before: ReplayReport
+    after: ReplayReport
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times less the second takes; None where it takes no time."""
+        after = self.after.predicted_s
+        return self.before.predicted_s / after if after > 0 else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of both."""
+        return (
+            *(f"before: {warning}" for warning in self.before.warnings),
+            *(f"after: {warning}" for warning in self.after.warnings),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both in types that JSON has; the second one's figures stand at the top."""
+        return {
+            **self.after.to_json(),
+            "against": self.before.to_json(),
+            "speedup": self.speedup,
+        }
+
+    def text(self) -> str:
+        """Return the comparison for a person, and the second replay."""
+        before, after = self.before, self.after
+        ratio = self.speedup
+        said = "no time at all" if ratio is None else (
+            f"{ratio:.3f} × faster" if ratio >= 1 else f"{1 / ratio:.3f} × slower"
+        )  # fmt: skip
+        lines = [
+            f"After against before: {said}",
+            f"  {_seconds(before.predicted_s)} before, {_seconds(after.predicted_s)} after, both by "
+            "replay in the same network",
+        ]
+        categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
+        old, new = before.lost.totals_s, after.lost.totals_s
+        rows = [
+            (name, _seconds(old.get(name, 0.0)), _seconds(new.get(name, 0.0)),
+             _seconds(new.get(name, 0.0) - old.get(name, 0.0)))
+            for name in categories
+            if old.get(name, 0.0) or new.get(name, 0.0)
+        ]  # fmt: skip
+        table = Table(("PE time", "before", "after", "change"), rows)
+        return "\n".join([*lines, "", str(table), "", after.text()])
+
+
+def _seconds(value: float) -> str:
+    """Return a time in seconds with five significant digits."""
+    return f"{value:.5g} s"
+
+
+def _share(part: float, whole: float) -> str:
+    return percent_text(part / whole if whole > 0 else 0.0, 1)
+
+
+def _verdict(report: ReplayReport) -> str:
+    path = report.path
+    lines = [
+        f"Predicted run time: {_seconds(report.predicted_s)} on {count_text(report.pes, 'PE')}, "
+        f"{percent_text(report.utilisation, 1)} of it used",
+        f"  recorded: {_seconds(report.recorded_s)}, the emulator's time and no baseline",
+        f"  network: {printable(report.network.text())}",
+    ]
+    if path.length:
+        name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
+        messages = sum(share.seconds for share in path.messages)
+        lines.insert(1, (
+            f"  bounded by {count_text(path.length, 'SEB')} one after the other: "
+            f"{_share(longest, report.predicted_s)} in {printable(name)}, "
+            f"{_share(messages, report.predicted_s)} in messages"
+        ))  # fmt: skip
+    if report.blocked.count:
+        lines.append(f"  {report.blocked.count:,} of {report.sebs:,} SEBs never ran, see below")
+    return "\n".join(lines)
+
+
+def lost_table(lost: LostCycles) -> str:
+    """Return PE time by category and range of PEs."""
+    whole = lost.pes * lost.predicted_s
+    sizes = lost.range_sizes()
+    heads = [
+        f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}"
+        for first, size in zip(lost.first_pes, sizes, strict=True)
+    ]
+    ranges = list(range(len(sizes))) if len(sizes) > 1 else []
+    rows = [
+        (
+            category, _seconds(total), _share(total, whole),
+            *(_share(lost.seconds[k, column], sizes[k] * lost.predicted_s) for k in ranges),
+        )
+        for column, (category, total) in enumerate(lost.totals_s.items())
+    ]  # fmt: skip
+    return str(Table(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
+
+
+def _path(report: ReplayReport) -> str:
+    path, whole = report.path, report.predicted_s
+    rows = [
+        (name, _seconds(seconds), _share(seconds, whole)) for name, seconds in path.by_name_s.items()
+    ]
+    rows += [
+        (_message_text(share), _seconds(share.seconds), _share(share.seconds, whole))
+        for share in path.messages
+        if share.seconds > 0
+    ]
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: -float(row[1].split()[0]))
+    text = str(Table(("Critical path", "time", "share"), rows, most_rows=_PATH_ROWS))
+    if path.by_event_s:
+        events = [
+            (event, _seconds(seconds), _share(seconds, whole))
+            for event, seconds in path.by_event_s.items()
+        ]
+        heads = ("of it in events", "time", "share")
+        text += "\n\n" + str(Table(heads, events, most_rows=_PATH_ROWS))
+    return text
+
+
+def _message_text(share: MessageShare) -> str:
+    sizes = bytes_text(share.least_bytes)
+    if share.most_bytes != share.least_bytes:
+        sizes += f" to {bytes_text(share.most_bytes)}"
+    return f"{count_text(share.count, 'message')} of {sizes}"
+
+
+def _gains(report: ReplayReport) -> str:
+    rows = [
+        (gain.name, _seconds(gain.busy_s), _seconds(gain.gain_s),
+         _share(gain.gain_s, report.predicted_s))
+        for gain in report.gains
+    ]  # fmt: skip
+    heads = ("Were these SEBs free", "busy", "gain", "of the run")
+    return str(Table(heads, rows)) if rows else ""
+
+
+def _worst(report: ReplayReport) -> str:
+    rows = [
+        (f"PE {pe.pe}", f"{pe.sebs:,}", _seconds(pe.busy_s), _share(pe.busy_s, report.predicted_s))
+        for pe in report.worst_pes
+    ]
+    return str(Table(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
+
+
+def _blocked(blocked: Blocked) -> str:
+    if not blocked.count:
+        return ""
+    lines = [
+        f"Never ran: {count_text(blocked.count, 'SEB')}; {blocked.roots:,} lack something that the "
+        f"log does not hold, {blocked.in_circles:,} wait in circles or for them"
+    ]
+    for one in blocked.examples:
+        more = f"; {count_text(one.woken, 'more SEB')} never ran with it" if one.woken else ""
+        lines.append(f"  SEB {one.seb} of PE {one.pe} ({printable(one.name)}): {one.reason}{more}")
+    return "\n".join(lines)

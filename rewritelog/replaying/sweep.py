@@ -1,0 +1,174 @@
+"""Predicted run times over a grid of dilations and networks, from one reading of the logs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.errors import UsageError
+from rewritelog.logs.logset import LogSet
+from rewritelog.replaying import units
+from rewritelog.replaying.loading import Progress
+from rewritelog.replaying.network import QUANTITIES, Network
+from rewritelog.replaying.prepare import Prepared, prepare
+from rewritelog.replaying.simulate import Case, run_times
+from rewritelog.rewriting.options import RewriteOptions, check_factor
+from rewritelog.text import Table, printable
+
+DILATION = "dilation"
+SWEPT = (DILATION, *QUANTITIES)
+"""What a sweep can vary."""
+
+MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One quantity of a sweep and its values, as they were written."""
+
+    name: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Axis:
+        """Return the axis of a text such as `dilation=0.5,1`; raise `UsageError` for others."""
+        name, equals, listed = text.partition("=")
+        values = tuple(value.strip() for value in listed.split(",") if value.strip())
+        name = name.strip().replace("_", "-")
+        if not equals or name not in SWEPT or not values:
+            known = ", ".join(SWEPT)
+            raise UsageError(f"--sweep {text}: expected NAME=VALUE,VALUE,…; the names are {known}")
+        return cls(name, values)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the grid."""
+
+    values: tuple[str, ...]
+    """One for each axis."""
+    predicted_s: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Predicted run times over a grid."""
+
+    logs: LogSet
+    network: Network
+    """What is not varied."""
+    axes: tuple[Axis, ...]
+    points: tuple[Point, ...]
+    recorded_s: float
+    pes: int
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each thing that a user should know of."""
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the grid in types that JSON has."""
+        names = [axis.name for axis in self.axes]
+        return {
+            "logs": str(self.logs.folder),
+            "network": self.network.to_json(),
+            "pes": self.pes,
+            "recorded_s": self.recorded_s,
+            "sweep": [
+                {**dict(zip(names, point.values, strict=True)), "predicted_s": point.predicted_s}
+                for point in self.points
+            ],
+        }
+
+    def csv(self) -> str:
+        """Return the grid as CSV, a line for each point."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*(axis.name for axis in self.axes), "predicted_s"])
+        for point in self.points:
+            writer.writerow([*point.values, repr(point.predicted_s)])
+        return text.getvalue()
+
+    def text(self) -> str:
+        """Return the grid for a person: run times, and how they compare with the first."""
+        least = min(self.points, key=lambda point: point.predicted_s)
+        where = ", ".join(
+            f"{axis.name} {value}" for axis, value in zip(self.axes, least.values, strict=True)
+        )
+        first = self.points[0].predicted_s
+        rows = [
+            (*point.values, f"{point.predicted_s:.5g} s",
+             f"{point.predicted_s / first:.4f}" if first > 0 else "–")
+            for point in self.points
+        ]  # fmt: skip
+        heads = (*(axis.name for axis in self.axes), "predicted", "against the first")
+        return "\n".join((
+            f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
+            f"  network: {printable(self.network.text())}",
+            "",
+            str(Table(heads, rows)),
+        ))  # fmt: skip
+
+
+def sweep(
+    logs: LogSet | str | Path,
+    axes: Sequence[Axis],
+    network: Network | None = None,
+    options: RewriteOptions | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Replay a log set at every point of a grid; logs are read and durations predicted once.
+
+    Raise a `RewriteLogError` for whatever is wrong.
+    """
+    network, options = network or Network(), options or RewriteOptions()
+    _check(axes)
+    grid = list(itertools.product(*(axis.values for axis in axes)))
+    settings = [_setting(axes, values, network) for values in grid]
+    prepared = prepare(logs, options, progress)
+    cases = [_case(prepared, *setting) for setting in settings]
+    points = []
+    times = run_times(prepared.workload, cases, options.jobs)
+    for done, (values, predicted_s) in enumerate(zip(grid, times, strict=True), 1):
+        points.append(Point(values, predicted_s))
+        if progress is not None:
+            progress("replaying", done, len(grid))
+    workload = prepared.workload
+    return Sweep(
+        prepared.logs, network, tuple(axes), tuple(points), workload.recorded_s, workload.pes
+    )
+
+
+def _check(axes: Sequence[Axis]) -> None:
+    names = [axis.name for axis in axes]
+    if not axes:
+        raise UsageError("a sweep needs at least one quantity to vary")
+    if len(set(names)) < len(names):
+        raise UsageError("a sweep varies each quantity once")
+    points = 1
+    for axis in axes:
+        points *= len(axis.values)
+    if points > MOST_POINTS:
+        raise UsageError(f"a sweep has at most {MOST_POINTS:,} points, not {points:,}")
+
+
+def _setting(
+    axes: Sequence[Axis], values: tuple[str, ...], network: Network
+) -> tuple[Network, float | None]:
+    """Return the network and the dilation of a point."""
+    texts = dict(zip((axis.name for axis in axes), values, strict=True))
+    dilation = None
+    if DILATION in texts:
+        dilation = units.number(texts.pop(DILATION), "--sweep dilation")
+        check_factor("the dilation", dilation)
+    return network.with_quantities(texts), dilation
+
+
+def _case(prepared: Prepared, network: Network, dilation: float | None) -> Case:
+    return prepared.case(network, dilation)

@@ -1,0 +1,119 @@
+"""A log set written anew with the times of a replay, in which no two SEBs of a PE overlap."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.kernels.walk import FAULT_SIZE
+from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan_in_turn
+from rewritelog.logs.files import InputFile
+from rewritelog.logs.params import list_params
+from rewritelog.logs.work import in_order
+from rewritelog.output import OutputFile, new_folder
+from rewritelog.replaying.kernels.shift import place_never_run, write_times
+from rewritelog.replaying.loading import Progress
+from rewritelog.replaying.prepare import Prepared
+from rewritelog.replaying.simulate import Outcome
+from rewritelog.rewriting.block import RewriteTask, rewrite_part
+from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.run import prepare_output
+from rewritelog.rewriting.running_sums import RunningSums
+
+_AHEAD = 2
+
+
+@dataclass(frozen=True)
+class _WriteTask:
+    """What the writing of any block needs."""
+
+    prepared: Prepared
+    outcome: Outcome
+    rewrite: RewriteTask | None
+    """What gives the block its new durations first; None where they stay."""
+    draft: Path
+
+
+def write_replayed(
+    prepared: Prepared, outcome: Outcome, out: Path, progress: Progress | None = None
+) -> None:
+    """Write the logs to the folder `out` with replayed times.
+
+    SEBs that never ran follow after the end of the run. Raise `OutputError` where `out` is taken or
+    cannot be written; then it is as it was before.
+    """
+    options, logs = prepared.options, prepared.logs
+    times = outcome.times
+    if outcome.run < outcome.workload.sebs:
+        times = times._replace(
+            ready_s=times.ready_s.copy(), start_s=times.start_s.copy(), end_s=times.end_s.copy()
+        )
+        workload = outcome.workload
+        place_never_run(
+            workload.program, outcome.scale, times, workload.pes, float(outcome.predicted_s)
+        )
+        outcome = Outcome(workload, outcome.scale, outcome.delays, times, outcome.predicted_s)
+    beside = (options.fitted, options.formulas, options.coefficients, options.params)
+    inputs = [logs.folder, *options.timings, *(path for path in beside if path)]
+    with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
+        prepare_output(logs, draft, options)
+        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), draft)
+        workers = options.jobs or len(os.sched_getaffinity(0))
+        total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
+        done = 0
+        with ThreadPoolExecutor(workers) as executor:
+            blocks = plan_in_turn(logs.files)
+            for size in in_order(executor, partial(_write, task), blocks, _AHEAD * workers):
+                done += size
+                if progress is not None:
+                    progress("writing", done, total)
+
+
+def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
+    options, workload = prepared.options, prepared.workload
+    predicts = len(workload.program.sebs.fixed_s) > 0
+    if not predicts and options.dilation == 1 and not options.dilation_for:
+        return None
+    return RewriteTask(
+        prepared.logs,
+        prepared.predictor,
+        list_params(options.params or prepared.logs.folder) if predicts else None,
+        Dilations(options.dilation, options.dilation_for),
+        keep_recv=False,
+        strict=options.strict,
+        block_bytes=options.block_bytes,
+        output=None,
+        flush=False,
+    )
+
+
+def _write(task: _WriteTask, block: Block) -> int:
+    """Write a block, or its parts one by one; return its size in bytes."""
+    logs = task.prepared.logs
+    file = logs.files[block.file]
+    running = RunningSums()
+    with InputFile(file.path) as source:
+        for loaded in load_blocks(source, file, block, logs.layout, Buffer()):
+            if task.rewrite is not None:
+                rewrite_part(task.rewrite, loaded, running)
+            _shift(task, loaded)
+            flush = task.prepared.options.flush
+            with OutputFile(task.draft / file.path.name, flush=flush) as out:
+                out.write(loaded.buffer, loaded.block.offset)
+    return block.size_bytes
+
+
+def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
+    outcome, lay = task.outcome, task.prepared.logs.layout.kernel
+    program = outcome.workload.program
+    firsts = program.sebs.first_of_pe[loaded.pes].astype(np.int64) + loaded.pieces.firsts
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+    write_times(
+        loaded.buffer, loaded.pieces, lay, firsts, program, outcome.scale, outcome.delays,
+        outcome.times, outcome.durations_s, fault,
+    )  # fmt: skip
