@@ -1,0 +1,233 @@
+"""What holds for every program: against a slow replay, against bounds, and against itself."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_programs import programs, written
+from slow_replay import SlowReplay
+
+from rewritelog.logs.logset import open_logs
+from rewritelog.replaying.categories import IDLE, lost_cycles
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.prepare import Prepared, prepare
+from rewritelog.replaying.run import replay
+from rewritelog.replaying.simulate import Outcome, run_time, simulate
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+
+Program = tuple[list[list[dict[str, Any]]], int]
+
+NETWORKS = (
+    Network(),
+    Network(node_latency_s=0.375),
+    Network(latency_s=0.25, bandwidth_bytes_per_s=4096.0),
+    Network(latency_s=0.0, cost_per_packet_s=0.125, packet_bytes=1000.0, node_latency_s=0.125),
+)
+
+networks = st.sampled_from(NETWORKS)
+
+
+def outcome_of(prepared: Prepared, network: Network, dilation: float | None = None) -> Outcome:
+    return simulate(prepared.workload, prepared.case(network, dilation))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+def prepared(folder: Path, program: Program) -> tuple[Path, Prepared]:
+    logs = written(folder / "logs", program)
+    return logs, prepare(logs, RewriteOptions(jobs=1))
+
+
+@settings(max_examples=150, deadline=None)
+@given(program=programs(), network=networks)
+def test_it_is_the_slow_replay(folder: Path, program: Program, network: Network) -> None:
+    logs, loaded = prepared(folder, program)
+    slow, fast = SlowReplay.of(logs, network), outcome_of(loaded, network)
+    ran = [seb.ran for seb in slow.sebs]
+    assert np.isfinite(fast.times.ready_s).tolist() == ran
+    for found, expected in ((fast.times.start_s, "start"), (fast.times.end_s, "end")):
+        known = [getattr(seb, expected) for seb in slow.sebs]
+        np.testing.assert_array_equal(found, known)
+    assert fast.predicted_s == slow.run_time
+    assert run_time(loaded.workload, loaded.case(network)) == fast.predicted_s
+
+
+@settings(max_examples=150, deadline=None)
+@given(program=programs(), network=networks)
+def test_categories_are_those_of_their_definitions_and_add_up(
+    folder: Path, program: Program, network: Network
+) -> None:
+    logs, loaded = prepared(folder, program)
+    slow = SlowReplay.of(logs, network)
+    lost = lost_cycles(outcome_of(loaded, network), ranges=100)
+    whole = lost.pes * lost.predicted_s
+    assert math.isclose(float(lost.seconds.sum()), whole, rel_tol=1e-12, abs_tol=1e-300)
+    for row in lost.seconds:
+        total = float(row.sum())
+        assert math.isclose(total, lost.predicted_s, rel_tol=1e-12, abs_tol=1e-300)
+    assert (lost.seconds >= 0).all()
+    expected = slow.categories()
+    for category in IDLE:
+        found = lost.totals_s[category]
+        assert math.isclose(found, expected[category], rel_tol=1e-9, abs_tol=1e-9 * whole)
+    busy = sum(value for name, value in lost.totals_s.items() if name not in IDLE)
+    assert math.isclose(busy, expected["busy"], rel_tol=1e-9, abs_tol=1e-9 * whole)
+
+
+def scaled(network: Network, k: float) -> Network:
+    bandwidth = network.bandwidth_bytes_per_s
+    return Network(
+        None if network.latency_s is None else network.latency_s * k,
+        None if bandwidth is None else bandwidth / k,
+        network.cost_per_packet_s * k, network.packet_bytes, network.node_latency_s * k,
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.sampled_from([0.5, 2.0, 8.0]))
+def test_powers_of_two_scale_the_answer_exactly(
+    folder: Path, program: Program, network: Network, k: float
+) -> None:
+    _, loaded = prepared(folder, program)
+    plain = outcome_of(loaded, network).predicted_s
+    assert outcome_of(loaded, scaled(network, k), k).predicted_s == plain * k
+
+
+@settings(max_examples=60, deadline=None)
+@given(program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.floats(0.1, 20))
+def test_any_factor_scales_the_answer(
+    folder: Path, program: Program, network: Network, k: float
+) -> None:
+    _, loaded = prepared(folder, program)
+    plain = outcome_of(loaded, network)
+    if _has_near_ties(plain):
+        return  # rounding may decide otherwise which of two SEBs goes first
+    found = outcome_of(loaded, scaled(network, k), k).predicted_s
+    assert math.isclose(found, plain.predicted_s * k, rel_tol=1e-9)
+
+
+def _has_near_ties(outcome: Outcome) -> bool:
+    ready = np.sort(outcome.times.ready_s[outcome.times.order])
+    return bool((np.diff(ready) <= 1e-12 * max(outcome.predicted_s, 1e-300)).any())
+
+
+@settings(max_examples=80, deadline=None)
+@given(program=programs(whole=True))
+def test_the_answer_is_at_least_the_longest_chain_and_the_busiest_pe(
+    folder: Path, program: Program
+) -> None:
+    logs, loaded = prepared(folder, program)
+    free = Network(latency_s=0.0)
+    outcome = outcome_of(loaded, free)
+    slow = SlowReplay.of(logs, free)
+    assert all(seb.ran for seb in slow.sebs)
+    busiest = max(sum(seb.duration for seb in line) for line in slow.timelines)
+    longest = _longest_chain(slow)
+    assert outcome.predicted_s >= max(busiest, longest) * (1 - 1e-12)
+    if np.array_equal(outcome.times.start_s, outcome.times.ready_s):
+        assert math.isclose(outcome.predicted_s, longest, rel_tol=1e-12, abs_tol=1e-300)
+
+
+def _longest_chain(slow: SlowReplay) -> float:
+    """The end of the last SEB were there a PE for each."""
+    end: dict[tuple[int, int], float] = {}
+    for seb in sorted(slow.sebs, key=lambda one: one.order):
+        begin = 0.0
+        for _, _, _, source, left in seb.inputs:
+            begin = max(begin, end[source.pe, source.index] - (source.end - left))
+        end[seb.pe, seb.index] = begin + seb.duration
+    return max(end.values(), default=0.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(program=programs(), network=st.sampled_from([NETWORKS[0], NETWORKS[2]]))
+def test_the_replay_of_a_replayed_log_is_the_same_log(
+    folder: Path, program: Program, network: Network
+) -> None:
+    logs, loaded = prepared(folder, program)
+    once = outcome_of(loaded, network)
+    if _has_receivers_of_different_delays(once):
+        return
+    out, again = folder / "once", folder / "again"
+    settings_ = RewriteOptions(force=True, flush=False, jobs=1)
+    replay(logs, network, ReplayOptions(settings_, gains=0, write=out))
+    replay(out, Network(), ReplayOptions(settings_, gains=0, write=again))
+    for table in ("sebs", "messages"):
+        _assert_same(getattr(open_logs(out), table)(), getattr(open_logs(again), table)())
+    sebs = open_logs(out).sebs()
+    for pe in np.unique(sebs["pe"]):
+        mine = sebs[(sebs["pe"] == pe) & (sebs["end_time"] > sebs["start_time"])]
+        mine = np.sort(mine, order="start_time")
+        assert (mine["start_time"][1:] >= mine["end_time"][:-1]).all()
+
+
+def _has_receivers_of_different_delays(outcome: Outcome) -> bool:
+    sebs, messages = outcome.workload.program.sebs, outcome.workload.program.messages
+    workers = outcome.workload.workers
+    sender = np.repeat(np.arange(len(sebs.pe)), np.diff(sebs.first_message))
+    for k, seb in enumerate(sender):
+        pe = int(sebs.pe[seb])
+        to = sebs.pe[messages.receivers[messages.first_receiver[k] : messages.first_receiver[k + 1]]]
+        if len({0 if p == pe else 1 if p // workers == pe // workers else 2 for p in to}) > 1:
+            return True
+    return False
+
+
+def _assert_same(a: Any, b: Any) -> None:
+    for name in a.dtype.names:
+        if a.dtype[name].kind == "f":
+            np.testing.assert_allclose(a[name], b[name], rtol=1e-9, atol=1e-9, err_msg=name)
+        else:
+            np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+@settings(max_examples=40, deadline=None)
+@given(program=programs(whole=True), longer=st.floats(1, 3), data=st.data())
+def test_a_longer_seb_never_makes_a_chain_shorter(
+    folder: Path, program: Program, longer: float, data: st.DataObject
+) -> None:
+    timelines, workers = program
+    chain = [one for one in timelines[0] if not one["messages"] or one["msg_id"] < 0]
+    for index, one in enumerate(chain):
+        one |= {"backward": [index - 1] if index else [], "recv_time": -1.0 if index else 0.0,
+                "src_pe": -1, "msg_id": -1, "messages": []}  # fmt: skip
+    if not chain:
+        return
+    plain = replay(written(folder / "logs", ([chain], 1))).predicted_s
+    one = data.draw(st.sampled_from(chain))
+    one["exec_time"] *= longer
+    one["end_time"] = one["start_time"] + one["exec_time"]
+    assert replay(written(folder / "logs", ([chain], 1))).predicted_s >= plain
+
+
+def test_a_set_rewritten_with_a_dilation_replays_scaled(log_set: Path, tmp_path: Path) -> None:
+    free = Network(latency_s=0.0)
+    rewrite(log_set, tmp_path / "out", RewriteOptions(dilation=2.0, flush=False))
+    before = replay(log_set, free, ReplayOptions(gains=0)).predicted_s
+    after = replay(tmp_path / "out", free, ReplayOptions(gains=0)).predicted_s
+    assert math.isclose(after, 2 * before, rel_tol=1e-9)
+    doubled = ReplayOptions(RewriteOptions(dilation=2.0), gains=0)
+    assert math.isclose(replay(log_set, free, doubled).predicted_s, after, rel_tol=1e-9)
+
+
+def test_every_seb_of_a_real_set_runs(log_set: Path) -> None:
+    report = replay(log_set, options=ReplayOptions(gains=0))
+    assert report.blocked.count == 0
+    assert report.warnings == ()
+    assert 0 < report.predicted_s <= report.recorded_s
+    whole = report.pes * report.predicted_s
+    assert math.isclose(sum(report.lost.totals_s.values()), whole, rel_tol=1e-12)
+    path = report.path
+    length = sum(path.by_name_s.values()) + sum(share.seconds for share in path.messages)
+    assert math.isclose(length, report.predicted_s, rel_tol=1e-12)

@@ -1,0 +1,202 @@
+"""Programs whose run time can be worked out on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import message, seb, write_logs
+
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.run import replay
+
+EVERYWHERE = {"dst_node": -1, "tid": -1}
+
+
+def started_by(pe: int, number: int) -> dict[str, Any]:
+    return {"src_pe": pe, "msg_id": number}
+
+
+def run_time(folder: Path, **network: float) -> float:
+    return replay(folder, Network(**network)).predicted_s
+
+
+def test_a_chain_of_dependencies_takes_the_sum_of_its_durations(tmp_path: Path) -> None:
+    line = [
+        seb(0, 1),
+        seb(7, 10, backward=[0], recv_time=-1.0),
+        seb(3, 3.5, backward=[1], recv_time=-1.0),
+    ]
+    assert run_time(write_logs(tmp_path / "logs", [line])) == 4.5
+
+
+def test_sebs_without_any_cause_follow_one_another_from_time_0(tmp_path: Path) -> None:
+    line = [seb(5, 6), seb(9, 11), seb(40, 40.25)]
+    assert run_time(write_logs(tmp_path / "logs", [line])) == 3.25
+
+
+def ping_pong(folder: Path, rounds: int = 3) -> Path:
+    """Two PEs that send each other a message of 1000 bytes after 1 s of each SEB's 2 s."""
+    lines: list[list[dict[str, Any]]] = [[], []]
+    for step in range(2 * rounds):
+        pe = step % 2
+        cause = started_by(1 - pe, step - 1) if step else {}
+        sent = message(10.0 * step + 1, 10.0 * step + 1.25, msg_id=step, dst_node=1 - pe, size=1000)
+        lines[pe].append(seb(10.0 * step, 10.0 * step + 2, messages=[sent], **cause))
+    return write_logs(folder, lines)
+
+
+def test_a_ping_pong_takes_half_a_seb_and_a_transit_each_way(tmp_path: Path) -> None:
+    logs = ping_pong(tmp_path / "logs")
+    assert run_time(logs) == 5 * (1 + 0.25) + 2
+    assert run_time(logs, latency_s=0.5, bandwidth_bytes_per_s=1000) == 5 * (1 + 1.5) + 2
+    assert run_time(logs, latency_s=0.0) == 5 * 1 + 2
+
+
+def test_packets_cost_each_a_little_and_a_part_of_one_as_much_as_a_whole(tmp_path: Path) -> None:
+    logs = ping_pong(tmp_path / "logs")
+    network = {"latency_s": 0.0, "cost_per_packet_s": 0.125, "packet_bytes": 300.0}
+    assert run_time(logs, **network) == 5 * (1 + 4 * 0.125) + 2
+
+
+def test_a_join_waits_for_the_longest_branch(tmp_path: Path) -> None:
+    fork = [message(1.0, 1.5, msg_id=k, dst_node=k + 1) for k in range(2)]
+    joins = [
+        seb(0, 1, messages=fork),
+        seb(9, 9.25, **started_by(1, 0)),
+        seb(10, 10.5, **started_by(2, 0)),
+        seb(11, 12, backward=[1, 2], recv_time=-1.0),
+    ]
+    short = [seb(2, 3, messages=[message(3.0, 3.5, dst_node=0)], **started_by(0, 0))]
+    long = [seb(2, 6, messages=[message(6.0, 6.5, dst_node=0)], **started_by(0, 1))]
+    logs = write_logs(tmp_path / "logs", [joins, short, long])
+    assert run_time(logs) == 1 + 0.5 + 4 + 0.5 + 0.5 + 1
+
+
+def test_a_broadcast_starts_a_seb_on_every_pe_its_own_without_delay(tmp_path: Path) -> None:
+    root = [
+        seb(0, 1, messages=[message(0.5, 2.5, msg_id=7, **EVERYWHERE)]),
+        seb(1, 4, **started_by(0, 7)),
+    ]
+    leaves = [[seb(3, 4, **started_by(0, 7))] for _ in range(3)]
+    report = replay(write_logs(tmp_path / "logs", [root, *leaves]))
+    assert report.predicted_s == 4  # the root's own is ready at 0.5 and waits for its PE
+    assert report.lost.totals_s["start"] == 3 * 2.5
+    assert report.lost.totals_s["end"] == 3 * 0.5
+
+
+def test_a_pe_runs_what_is_ready_first_and_of_equals_the_first(tmp_path: Path) -> None:
+    sends = [message(t, t, msg_id=k, dst_node=0) for k, t in enumerate([3.0, 1.0, 1.0])]
+    line = [
+        seb(0, 2, messages=[]),
+        seb(20, 21, **started_by(1, 0), name=b"third"),
+        seb(20, 22, **started_by(1, 2), name=b"first"),
+        seb(20, 24, **started_by(1, 1), name=b"second"),
+    ]
+    sender = [seb(0, 4, messages=sends)]
+    report = replay(write_logs(tmp_path / "logs", [line, sender]))
+    assert report.predicted_s == 2 + 2 + 4 + 1
+    assert report.path.by_name_s == {"msgep": 2, "first": 2, "second": 4, "third": 1}
+
+
+def test_workers_of_a_node_have_a_latency_of_their_own(tmp_path: Path) -> None:
+    sender = [seb(0, 1, messages=[message(1.0, 9.0, dst_node=0, tid=1),
+                                  message(1.0, 9.0, msg_id=1, dst_node=1, tid=0)])]  # fmt: skip
+    lines = [sender, [seb(9, 10, **started_by(0, 0))], [seb(9, 10, **started_by(0, 1))], []]
+    logs = write_logs(tmp_path / "logs", lines, wth=2)
+    assert replay(logs).predicted_s == 10
+    near = replay(logs, Network(latency_s=0.0, node_latency_s=0.25))
+    assert near.predicted_s == 2.25
+    assert replay(logs, Network(latency_s=0.0)).predicted_s == 2
+
+
+def test_a_seb_never_closed_takes_no_time_and_sends_as_it_starts(tmp_path: Path) -> None:
+    first = seb(0, 1, messages=[message(0.5, 0.5, dst_node=1)])
+    exits = seb(2, -1, exec_time=0.0, messages=[message(2.5, 2.5, msg_id=1, dst_node=1)])
+    other = [seb(1, 2, **started_by(0, 0)), seb(3, 4, **started_by(0, 1))]
+    assert run_time(write_logs(tmp_path / "logs", [[first, exits], other])) == 2.5
+
+
+def test_messages_outside_of_their_seb_leave_at_its_nearer_end(tmp_path: Path) -> None:
+    sends = [message(0.5, 0.5, dst_node=1), message(9.0, 9.0, msg_id=1, dst_node=2)]
+    lines = [[seb(1, 3, messages=sends)], [seb(4, 5, **started_by(0, 0))],
+             [seb(4, 6, **started_by(0, 1))]]  # fmt: skip
+    report = replay(write_logs(tmp_path / "logs", lines))
+    assert report.predicted_s == 2 + 2
+    assert report.lost.totals_s["start"] == 0 + 2
+
+
+def test_a_resumed_wait_of_ampi_waits_for_the_seb_before_it(tmp_path: Path) -> None:
+    resumed = {"backward": [0], "name": b"RECV_RESUME"}
+    line = [seb(0, 1), seb(1, 3, **started_by(1, 0)), seb(4, 5, recv_time=3.0, **resumed)]
+    sender = [seb(0, 1, messages=[message(0.5, 0.5, dst_node=0)])]
+    assert run_time(write_logs(tmp_path / "a", [line, sender])) == 4
+    line[2] = seb(4, 5, recv_time=-1.0, **resumed)
+    report = replay(write_logs(tmp_path / "b", [line, sender]))
+    assert report.predicted_s == 4
+    late = [seb(0, 9, messages=[message(8.0, 8.0, dst_node=0)])]
+    assert run_time(write_logs(tmp_path / "c", [line, late])) == 8 + 2
+
+
+def test_a_missing_message_is_named_with_all_that_waited_for_it(tmp_path: Path) -> None:
+    lost = [
+        seb(0, 1, **started_by(1, 5)),
+        seb(2, 3, backward=[0], recv_time=-1.0, messages=[message(2.5, 2.5, dst_node=1)]),
+    ]
+    other = [seb(0, 0.5), seb(3, 4, **started_by(0, 0)), seb(0, 1, backward=[9], recv_time=-1.0)]
+    report = replay(write_logs(tmp_path / "logs", [lost, other]))
+    assert report.predicted_s == 0.5
+    blocked = report.blocked
+    assert (blocked.count, blocked.roots, blocked.in_circles) == (4, 2, 0)
+    worst, odd = blocked.examples
+    assert (worst.pe, worst.seb, worst.woken) == (0, 0, 2)
+    assert worst.reason == "no SEB sends its starting message, number 5 of PE 1"
+    assert (odd.pe, odd.seb, odd.woken) == (1, 2, 0)
+    assert "SEB 9" in odd.reason
+    assert "4 of 5 SEBs never ran" in report.warnings[0]
+    assert "never ran" in report.text()
+
+
+def test_sebs_in_a_circle_never_run(tmp_path: Path) -> None:
+    line = [seb(0, 1), seb(2, 3, backward=[2], recv_time=-1.0),
+            seb(3, 4, backward=[1], recv_time=-1.0)]  # fmt: skip
+    blocked = replay(write_logs(tmp_path / "logs", [line])).blocked
+    assert (blocked.count, blocked.roots, blocked.in_circles) == (2, 0, 2)
+    assert "circle" in blocked.examples[0].reason
+
+
+def test_the_critical_path_goes_through_the_pe_that_was_waited_for(tmp_path: Path) -> None:
+    report = replay(ping_pong(tmp_path / "logs", rounds=1))
+    assert report.predicted_s == 3.25
+    assert report.path.by_name_s == {"msgep": 3.0}
+    (share,) = report.path.messages
+    assert (share.count, share.least_bytes, share.seconds) == (1, 1000, 0.25)
+
+
+def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> None:
+    lines = [
+        [seb(0, 3, name=b"short"), seb(3, 4, name=b"other")],
+        [seb(0, 5, name=b"long"), seb(5, 5.5, name=b"other")],
+    ]
+    report = replay(write_logs(tmp_path / "logs", lines))
+    assert report.predicted_s == 5.5
+    assert {gain.name: gain.gain_s for gain in report.gains} == {"long": 1.5, "other": 0.5,
+                                                                 "short": 0.0}  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [[3, 1, 2], [1, 1, 2]])
+def test_message_numbers_need_not_rise(tmp_path: Path, numbers: list[int]) -> None:
+    sends = [message(k + 1.0, k + 1.0, msg_id=n, dst_node=1) for k, n in enumerate(numbers)]
+    lines = [[seb(0, 4, messages=sends)], [seb(0, 1, **started_by(0, 1))]]
+    report = replay(write_logs(tmp_path / "logs", lines))
+    assert report.lost.totals_s["start"] == numbers.index(1) + 1
+    assert len(report.warnings) == (len(set(numbers)) < 3)
+
+
+def test_a_message_to_another_pe_is_counted_and_still_starts_its_seb(tmp_path: Path) -> None:
+    lines = [[seb(0, 1, messages=[message(1.0, 1.0, dst_node=2, tid=0)])],
+             [seb(0, 1, **started_by(0, 0))], []]  # fmt: skip
+    report = replay(write_logs(tmp_path / "logs", lines))
+    assert report.predicted_s == 2
+    assert "not addressed to their PE (the first is SEB 0 of PE 1)" in report.warnings[0]
