@@ -45,8 +45,16 @@ def programs(draw: st.DrawFn, whole: bool = False) -> tuple[list[list[dict[str, 
             numbers[pe] += draw(st.integers(1, 2))
             at = start + draw(st.floats(-0.1, 1.1)) * duration
             number = numbers[pe]
-            sends.append(message(at, at + draw(times), msg_id=number, dst_node=-1, tid=-1,
-                                 size=draw(st.integers(0, 5000))))  # fmt: skip
+            sends.append(
+                message(
+                    at,
+                    at + draw(times),
+                    msg_id=number,
+                    dst_node=-1,
+                    tid=-1,
+                    size=draw(st.integers(0, 5000)),
+                )
+            )
             sent.append((pe, number))
         line.append(seb(start, start + duration, messages=sends, **fields))
     return timelines, workers

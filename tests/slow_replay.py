@@ -1,4 +1,4 @@
-"""The replay and its categories in plain Python, straight from their definitions, for comparison."""
+"""The replay and its categories in plain Python, straight from their definitions."""
 
 from __future__ import annotations
 
@@ -61,11 +61,14 @@ class SlowReplay:
             sends: dict[int, list[dict[str, float]]] = defaultdict(list)
             for row in found.messages:
                 seb = found.sebs[row["seb"]]
-                sends[int(row["seb"])].append({
-                    "number": int(row["msg_id"]), "size": int(row["size"]),
-                    "offset": float(row["send_time"]) - float(seb["start_time"]),
-                    "transit": float(row["recv_time"]) - float(row["send_time"]),
-                })  # fmt: skip
+                sends[int(row["seb"])].append(
+                    {
+                        "number": int(row["msg_id"]),
+                        "size": int(row["size"]),
+                        "offset": float(row["send_time"]) - float(seb["start_time"]),
+                        "transit": float(row["recv_time"]) - float(row["send_time"]),
+                    }
+                )
             back: dict[int, list[int]] = defaultdict(list)
             for row in found.dependencies:
                 if not row["forward"]:
@@ -82,10 +85,15 @@ class SlowReplay:
         follows = not told and (not depends or float(row["recv_time"]) != -1.0)
         closed = float(row["end_time"]) >= float(row["start_time"])
         return Seb(
-            pe, index, row["name"].decode(), float(row["exec_time"]) if closed else 0.0,
-            (int(row["src_pe"]), int(row["msg_id"])) if told else None, back[index],
-            follows and index > 0, sends[index],
-        )  # fmt: skip
+            pe,
+            index,
+            row["name"].decode(),
+            float(row["exec_time"]) if closed else 0.0,
+            (int(row["src_pe"]), int(row["msg_id"])) if told else None,
+            back[index],
+            follows and index > 0,
+            sends[index],
+        )
 
     @property
     def sebs(self) -> list[Seb]:

@@ -16,8 +16,14 @@ from rewritelog.replaying.kernels.interface import Numbers
 from rewritelog.replaying.simulate import Outcome
 
 OTHER = "other computation"
-IDLE = ("start", "end", "communication", "insufficient parallelism", "synchronisation",
-        "load imbalance")  # fmt: skip
+IDLE = (
+    "start",
+    "end",
+    "communication",
+    "insufficient parallelism",
+    "synchronisation",
+    "load imbalance",
+)
 """The categories of idle time, in the order of the kernel's columns."""
 
 PE_RANGES = 4
@@ -33,10 +39,10 @@ def useful(event: str) -> str:
 
 @dataclass(frozen=True)
 class LostAs:
-    """Which busy time is lost, and as what: patterns of SEB names or events, the last match wins."""
+    """Which busy time is lost, and as what: patterns of names, of which the last match wins."""
 
     rules: tuple[tuple[str, str], ...] = ()
-    """Pattern, in which `*` stands for any characters, and category."""
+    """Pattern of SEB names or events, with `*` for any characters, and category."""
 
     def __post_init__(self) -> None:
         for pattern, category in self.rules:
@@ -52,9 +58,7 @@ class LostAs:
 
     def unmatched(self, names: Sequence[str]) -> list[str]:
         """Return the patterns that match none of the names."""
-        return [
-            pattern for pattern, _ in self.rules if not any(matches(pattern, n) for n in names)
-        ]
+        return [pattern for pattern, _ in self.rules if not any(matches(pattern, n) for n in names)]
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class LostCycles:
 
     def range_sizes(self) -> list[int]:
         """Return how many PEs each range has."""
-        return np.diff([*self.first_pes, self.pes]).tolist()
+        sizes: list[int] = np.diff([*self.first_pes, self.pes]).tolist()
+        return sizes
 
     def to_json(self) -> dict[str, Any]:
         """Return the categories for JSON."""
@@ -161,9 +166,13 @@ def _busy(outcome: Outcome, lost_as: LostAs, split: _Ranges) -> dict[str, Floats
 
 
 def _add_coded(
-    busy: dict[str, Floats], categories: list[str], code: Numbers, pe: Numbers, seconds: Floats,
+    busy: dict[str, Floats],
+    categories: list[str],
+    code: Numbers,
+    pe: Numbers,
+    seconds: Floats,
     split: _Ranges,
-) -> None:  # fmt: skip
+) -> None:
     """Add durations to the categories of their codes."""
     distinct = sorted(set(categories))
     number_of = {name: number for number, name in enumerate(distinct)}

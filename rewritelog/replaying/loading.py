@@ -141,18 +141,37 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     dependencies = np.empty(links_, dtype=np.int32)
     regions = _region_columns(len(records.seb))
     found, latest_s = extract(
-        loaded.buffer, pieces, lay, names, slots, begins, predicted.kernel, records.event,
-        seb_columns, message_columns, dependencies, regions, fault,
-    )  # fmt: skip
+        loaded.buffer,
+        pieces,
+        lay,
+        names,
+        slots,
+        begins,
+        predicted.kernel,
+        records.event,
+        seb_columns,
+        message_columns,
+        dependencies,
+        regions,
+        fault,
+    )
     raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
-    regions = RegionColumns(*(column[:found].copy() for column in regions))
+    regions = _cut(regions, found)
     bounds = np.zeros((len(pieces.counts) + 1, _LEVELS), dtype=np.int64)
     bounds[1:, :_REGIONS] = np.cumsum(sizes, axis=0)
     bounds[:, _REGIONS] = np.searchsorted(regions.seb, bounds[:, _SEBS])
     return _Part(
-        seb_columns, message_columns, dependencies, regions, loaded.pes.copy(),
-        pieces.firsts.copy(), bounds, latest_s, texts, records.events,
-    )  # fmt: skip
+        seb_columns,
+        message_columns,
+        dependencies,
+        regions,
+        loaded.pes.copy(),
+        pieces.firsts.copy(),
+        bounds,
+        latest_s,
+        texts,
+        records.events,
+    )
 
 
 def _names(loaded: LoadedBlock, logs: LogSet) -> tuple[Table, Table, tuple[bytes, ...]]:
@@ -174,17 +193,34 @@ def _seb_columns(count: int, *, fixed: bool) -> SebColumns:
     whole = (np.empty(count, dtype=np.int32) for _ in range(5))
     name, source, number, messages, dependencies = whole
     return SebColumns(
-        np.empty(count), np.zeros(count if fixed else 0), name, np.empty(count, dtype=np.uint8),
-        source, number, messages, dependencies,
-    )  # fmt: skip
+        np.empty(count),
+        np.zeros(count if fixed else 0),
+        name,
+        np.empty(count, dtype=np.uint8),
+        source,
+        number,
+        messages,
+        dependencies,
+    )
 
 
 def _message_columns(count: int, *, fixed: bool) -> MessageColumns:
     size, number, node = (np.empty(count, dtype=np.int32) for _ in range(3))
     return MessageColumns(
-        np.empty(count), np.zeros(count if fixed else 0), np.empty(count), size, number, node,
+        np.empty(count),
+        np.zeros(count if fixed else 0),
+        np.empty(count),
+        size,
+        number,
+        node,
         np.empty(count, dtype=np.int16),
-    )  # fmt: skip
+    )
+
+
+def _cut(regions: RegionColumns, count: int) -> RegionColumns:
+    """Return the first rows, without the memory of the others."""
+    columns: Any = (column[:count].copy() for column in regions)
+    return RegionColumns(*columns)
 
 
 def _region_columns(count: int) -> RegionColumns:
@@ -228,9 +264,13 @@ class _Assembly:
         latest_s = max((part.latest_s for part in self._parts), default=0.0)
         self._parts = []
         program, faults = _linked(
-            SebColumns(**sebs), MessageColumns(**messages), dependencies, pe, first_of_pe,
+            SebColumns(**sebs),
+            MessageColumns(**messages),
+            dependencies,
+            pe,
+            first_of_pe,
             self._logs.summary.num_wth,
-        )  # fmt: skip
+        )
         return Workload(
             program=program,
             names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
@@ -257,7 +297,8 @@ class _Assembly:
         """Return the columns of a level, each in one piece; those of the parts are let go."""
         columns = {}
         kinds = [getattr(part, level_name) for part in self._parts]
-        self._parts = [part._replace(**{level_name: None}) for part in self._parts]
+        emptied: Any = {level_name: None}
+        self._parts = [part._replace(**emptied) for part in self._parts]
         for field in kinds[0]._fields:
             of_parts = [getattr(kind, field) for kind in kinds]
             if field in codes:
@@ -299,9 +340,13 @@ def _numbered(lists: list[tuple[Name, ...]]) -> tuple[list[Name], list[Numbers]]
 
 
 def _linked(
-    sebs: SebColumns, messages: MessageColumns, dependencies: Numbers, pe: Numbers,
-    first_of_pe: Numbers, workers: int,
-) -> tuple[Program, LinkFaults]:  # fmt: skip
+    sebs: SebColumns,
+    messages: MessageColumns,
+    dependencies: Numbers,
+    pe: Numbers,
+    first_of_pe: Numbers,
+    workers: int,
+) -> tuple[Program, LinkFaults]:
     """Return the program with everybody who starts or awaits anybody, and what is odd about it."""
     first_message, first_dependency = (_begins(n) for n in (sebs.messages, sebs.dependencies))
     bounds = first_message[first_of_pe].astype(np.int64)
@@ -321,15 +366,27 @@ def _linked(
     )
     program = Program(
         Sebs(
-            sebs.scaled_s, sebs.fixed_s, sebs.name, pe, sebs.flags, starter, first_message,
-            first_dependency, dependencies, first_of_pe,
+            sebs.scaled_s,
+            sebs.fixed_s,
+            sebs.name,
+            pe,
+            sebs.flags,
+            starter,
+            first_message,
+            first_dependency,
+            dependencies,
+            first_of_pe,
         ),
         Messages(
-            messages.scaled_s, messages.fixed_s, messages.transit_s, messages.size_bytes,
-            first_receiver, receivers,
+            messages.scaled_s,
+            messages.fixed_s,
+            messages.transit_s,
+            messages.size_bytes,
+            first_receiver,
+            receivers,
         ),
         dependents,
-    )  # fmt: skip
+    )
     at = None if example < 0 else (int(pe[example]), int(example - first_of_pe[pe[example]]))
     not_sent = np.flatnonzero(starter == NOT_SENT).astype(np.int32)
     faults = LinkFaults(

@@ -11,9 +11,13 @@ from typing import Any
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.replaying import units
 
-_SUFFIXES = {"latency_s": "latency", "bandwidth_bytes_per_s": "bandwidth",
-             "cost_per_packet_s": "cost-per-packet", "packet_bytes": "packet-size",
-             "node_latency_s": "node-latency"}  # fmt: skip
+_SUFFIXES = {
+    "latency_s": "latency",
+    "bandwidth_bytes_per_s": "bandwidth",
+    "cost_per_packet_s": "cost-per-packet",
+    "packet_bytes": "packet-size",
+    "node_latency_s": "node-latency",
+}
 
 _READERS = {
     "latency": units.seconds,
@@ -104,7 +108,7 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _quantities(texts: dict[str, str], before: str) -> dict[str, float]:
+def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
     names = {option: field for field, option in _SUFFIXES.items()}
     return {names[name]: _READERS[name](text, before + name) for name, text in texts.items()}
 
@@ -130,8 +134,9 @@ def read_machine(path: Path) -> Network:
             continue
         if key not in _READERS or not isinstance(value, str | int | float):
             known = ", ".join((*QUANTITIES, *_TEXTS))
-            raise RewriteLogError(f"{path}: unknown key or wrong kind of value: {key!r}; "
-                                  f"known: {known}")  # fmt: skip
+            raise RewriteLogError(
+                f"{path}: unknown key or wrong kind of value: {key!r}; known: {known}"
+            )
         texts[key] = str(value)
     try:
         return replace(Network(**_quantities(texts, "")), name=found.get("name", ""))

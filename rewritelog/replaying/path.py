@@ -70,7 +70,7 @@ def find_critical_path(outcome: Outcome) -> CriticalPath:
     )
 
 
-def _largest_first(names: tuple[str, ...], seconds: Floats) -> dict[str, float]:
+def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
     order = np.argsort(-seconds, kind="stable")
     return {names[k]: float(seconds[k]) for k in order if seconds[k] > 0}
 
@@ -91,7 +91,8 @@ def _by_event(outcome: Outcome, path: Path) -> Floats:
     begin = regions.begin_scaled_s[hit] * scale.scaled[name]
     begin += regions.begin_fixed_s[hit] * scale.fixed[name]
     inside = np.clip(ran - begin, 0.0, region_lengths(outcome)[hit])
-    return np.bincount(regions.event[hit], inside, minlength=len(totals))
+    totals += np.bincount(regions.event[hit], inside, minlength=len(totals))
+    return totals
 
 
 def _messages(outcome: Outcome, path: Path) -> tuple[MessageShare, ...]:
@@ -109,8 +110,10 @@ def _messages(outcome: Outcome, path: Path) -> tuple[MessageShare, ...]:
         of_group = group == number
         shares.append(
             MessageShare(
-                int(sizes[of_group].min()), int(sizes[of_group].max()),
-                int(np.count_nonzero(of_group)), float(transit[of_group].sum()),
-            )  # fmt: skip
+                int(sizes[of_group].min()),
+                int(sizes[of_group].max()),
+                int(np.count_nonzero(of_group)),
+                float(transit[of_group].sum()),
+            )
         )
     return tuple(sorted(shares, key=lambda share: -share.seconds))

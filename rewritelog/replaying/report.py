@@ -70,10 +70,9 @@ class ReplayReport:
         """A sentence for each thing that a user should know of."""
         found = [*self.link_warnings, *self.lost.warnings]
         if self.blocked.count:
-            found.insert(0, (
-                f"{self.blocked.count:,} of {count_text(self.sebs, 'SEB')} never ran, so that the "
-                "predicted time lacks them"
-            ))  # fmt: skip
+            total = count_text(self.sebs, "SEB")
+            never = f"{self.blocked.count:,} of {total} never ran: the predicted time lacks them"
+            found.insert(0, never)
         return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
@@ -142,25 +141,31 @@ class Comparison:
     def text(self) -> str:
         """Return the comparison for a person, and the second replay."""
         before, after = self.before, self.after
-        ratio = self.speedup
-        said = "no time at all" if ratio is None else (
-            f"{ratio:.3f} × faster" if ratio >= 1 else f"{1 / ratio:.3f} × slower"
-        )  # fmt: skip
         lines = [
-            f"After against before: {said}",
-            f"  {_seconds(before.predicted_s)} before, {_seconds(after.predicted_s)} after, both by "
-            "replay in the same network",
+            f"After against before: {_ratio_text(self.speedup)}",
+            f"  {_seconds(before.predicted_s)} before, {_seconds(after.predicted_s)} after",
+            "  (both by replay in the same network)",
         ]
         categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
         old, new = before.lost.totals_s, after.lost.totals_s
         rows = [
-            (name, _seconds(old.get(name, 0.0)), _seconds(new.get(name, 0.0)),
-             _seconds(new.get(name, 0.0) - old.get(name, 0.0)))
+            (
+                name,
+                _seconds(old.get(name, 0.0)),
+                _seconds(new.get(name, 0.0)),
+                _seconds(new.get(name, 0.0) - old.get(name, 0.0)),
+            )
             for name in categories
             if old.get(name, 0.0) or new.get(name, 0.0)
-        ]  # fmt: skip
+        ]
         table = Table(("PE time", "before", "after", "change"), rows)
         return "\n".join([*lines, "", str(table), "", after.text()])
+
+
+def _ratio_text(speedup: float | None) -> str:
+    if speedup is None:
+        return "no time at all"
+    return f"{speedup:.3f} × faster" if speedup >= 1 else f"{1 / speedup:.3f} × slower"
 
 
 def _seconds(value: float) -> str:
@@ -174,20 +179,21 @@ def _share(part: float, whole: float) -> str:
 
 def _verdict(report: ReplayReport) -> str:
     path = report.path
-    lines = [
-        f"Predicted run time: {_seconds(report.predicted_s)} on {count_text(report.pes, 'PE')}, "
-        f"{percent_text(report.utilisation, 1)} of it used",
-        f"  recorded: {_seconds(report.recorded_s)}, the emulator's time and no baseline",
-        f"  network: {printable(report.network.text())}",
-    ]
+    total = count_text(report.pes, "PE")
+    used = percent_text(report.utilisation, 1)
+    lines = [f"Predicted run time: {_seconds(report.predicted_s)} on {total}, {used} of it used"]
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         messages = sum(share.seconds for share in path.messages)
-        lines.insert(1, (
+        lines += [
             f"  bounded by {count_text(path.length, 'SEB')} one after the other: "
-            f"{_share(longest, report.predicted_s)} in {printable(name)}, "
-            f"{_share(messages, report.predicted_s)} in messages"
-        ))  # fmt: skip
+            + f"{_share(longest, report.predicted_s)} in {printable(name)}, "
+            + f"{_share(messages, report.predicted_s)} in messages"
+        ]
+    lines += [
+        f"  recorded: {_seconds(report.recorded_s)}, the emulator's time and no baseline",
+        f"  network: {printable(report.network.text())}",
+    ]
     if report.blocked.count:
         lines.append(f"  {report.blocked.count:,} of {report.sebs:,} SEBs never ran, see below")
     return "\n".join(lines)
@@ -204,18 +210,21 @@ def lost_table(lost: LostCycles) -> str:
     ranges = list(range(len(sizes))) if len(sizes) > 1 else []
     rows = [
         (
-            category, _seconds(total), _share(total, whole),
+            category,
+            _seconds(total),
+            _share(total, whole),
             *(_share(lost.seconds[k, column], sizes[k] * lost.predicted_s) for k in ranges),
         )
         for column, (category, total) in enumerate(lost.totals_s.items())
-    ]  # fmt: skip
+    ]
     return str(Table(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
 
 
 def _path(report: ReplayReport) -> str:
     path, whole = report.path, report.predicted_s
     rows = [
-        (name, _seconds(seconds), _share(seconds, whole)) for name, seconds in path.by_name_s.items()
+        (name, _seconds(seconds), _share(seconds, whole))
+        for name, seconds in path.by_name_s.items()
     ]
     rows += [
         (_message_text(share), _seconds(share.seconds), _share(share.seconds, whole))
@@ -245,10 +254,14 @@ def _message_text(share: MessageShare) -> str:
 
 def _gains(report: ReplayReport) -> str:
     rows = [
-        (gain.name, _seconds(gain.busy_s), _seconds(gain.gain_s),
-         _share(gain.gain_s, report.predicted_s))
+        (
+            gain.name,
+            _seconds(gain.busy_s),
+            _seconds(gain.gain_s),
+            _share(gain.gain_s, report.predicted_s),
+        )
         for gain in report.gains
-    ]  # fmt: skip
+    ]
     heads = ("Were these SEBs free", "busy", "gain", "of the run")
     return str(Table(heads, rows)) if rows else ""
 
@@ -264,9 +277,10 @@ def _worst(report: ReplayReport) -> str:
 def _blocked(blocked: Blocked) -> str:
     if not blocked.count:
         return ""
+    total = count_text(blocked.count, "SEB")
     lines = [
-        f"Never ran: {count_text(blocked.count, 'SEB')}; {blocked.roots:,} lack something that the "
-        f"log does not hold, {blocked.in_circles:,} wait in circles or for them"
+        f"Never ran: {total}; {blocked.roots:,} of them lack something that the log does not hold,",
+        f"  {blocked.in_circles:,} wait in circles or for them",
     ]
     for one in blocked.examples:
         more = f"; {count_text(one.woken, 'more SEB')} never ran with it" if one.woken else ""

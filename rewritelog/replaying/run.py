@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats
 from rewritelog.logs.logset import LogSet
 from rewritelog.replaying.blocked import find_never_run
 from rewritelog.replaying.categories import LostAs, lost_cycles
@@ -86,7 +86,7 @@ def _gains(
 ) -> tuple[Gain, ...]:
     """Return what is gained were each of the largest names free, by replay."""
     workload = prepared.workload
-    totals: Floats = np.bincount(
+    totals: Any = np.bincount(
         workload.program.sebs.name, outcome.durations_s, minlength=len(workload.names)
     )
     largest = [int(k) for k in np.argsort(-totals, kind="stable")[: options.gains] if totals[k] > 0]

@@ -47,11 +47,14 @@ class Case:
         network = self.network
         bandwidth = network.bandwidth_bytes_per_s
         return Delays(
-            network.recorded, float(network.latency_s or 0.0),
+            network.recorded,
+            float(network.latency_s or 0.0),
             math.inf if bandwidth is None else float(bandwidth),
-            float(network.cost_per_packet_s), float(network.packet_bytes),
-            float(network.node_latency_s), workload.workers,
-        )  # fmt: skip
+            float(network.cost_per_packet_s),
+            float(network.packet_bytes),
+            float(network.node_latency_s),
+            workload.workers,
+        )
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ class Outcome:
         """What made each SEB ready, and what its PE ran before it."""
         sebs = self.workload.sebs
         causes = Causes(
-            np.empty(sebs, dtype=np.int32), np.empty(sebs, dtype=np.uint8),
             np.empty(sebs, dtype=np.int32),
-        )  # fmt: skip
+            np.empty(sebs, dtype=np.uint8),
+            np.empty(sebs, dtype=np.int32),
+        )
         find_causes(
             self.workload.program, self.scale, self.delays, self.times, causes, self.workload.pes
         )

@@ -103,17 +103,22 @@ class Sweep:
         )
         first = self.points[0].predicted_s
         rows = [
-            (*point.values, f"{point.predicted_s:.5g} s",
-             f"{point.predicted_s / first:.4f}" if first > 0 else "–")
+            (
+                *point.values,
+                f"{point.predicted_s:.5g} s",
+                f"{point.predicted_s / first:.4f}" if first > 0 else "–",
+            )
             for point in self.points
-        ]  # fmt: skip
+        ]
         heads = (*(axis.name for axis in self.axes), "predicted", "against the first")
-        return "\n".join((
-            f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
-            f"  network: {printable(self.network.text())}",
-            "",
-            str(Table(heads, rows)),
-        ))  # fmt: skip
+        return "\n".join(
+            (
+                f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
+                f"  network: {printable(self.network.text())}",
+                "",
+                str(Table(heads, rows)),
+            )
+        )
 
 
 def sweep(

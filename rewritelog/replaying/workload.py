@@ -81,4 +81,4 @@ class Workload:
 
     def name_of(self, seb: int) -> str:
         """Return the name of a SEB."""
-        return self.names[self.program.sebs.name[seb]]
+        return self.names[int(self.program.sebs.name[seb])]

@@ -114,6 +114,14 @@ def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
     firsts = program.sebs.first_of_pe[loaded.pes].astype(np.int64) + loaded.pieces.firsts
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     write_times(
-        loaded.buffer, loaded.pieces, lay, firsts, program, outcome.scale, outcome.delays,
-        outcome.times, outcome.durations_s, fault,
-    )  # fmt: skip
+        loaded.buffer,
+        loaded.pieces,
+        lay,
+        firsts,
+        program,
+        outcome.scale,
+        outcome.delays,
+        outcome.times,
+        outcome.durations_s,
+        fault,
+    )

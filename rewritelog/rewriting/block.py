@@ -72,6 +72,7 @@ def rewrite_block(task: RewriteTask, block: Block) -> BlockFigures:
 
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
+    """Do as `rewrite_block` does for a loaded block or a part of one, in place."""
     layout = task.logs.layout
     records, figures = _predicted(task, loaded)
     account = Account(

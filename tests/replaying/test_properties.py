@@ -90,12 +90,16 @@ def scaled(network: Network, k: float) -> Network:
     return Network(
         None if network.latency_s is None else network.latency_s * k,
         None if bandwidth is None else bandwidth / k,
-        network.cost_per_packet_s * k, network.packet_bytes, network.node_latency_s * k,
-    )  # fmt: skip
+        network.cost_per_packet_s * k,
+        network.packet_bytes,
+        network.node_latency_s * k,
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.sampled_from([0.5, 2.0, 8.0]))
+@given(
+    program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.sampled_from([0.5, 2.0, 8.0])
+)
 def test_powers_of_two_scale_the_answer_exactly(
     folder: Path, program: Program, network: Network, k: float
 ) -> None:
@@ -178,7 +182,9 @@ def _has_receivers_of_different_delays(outcome: Outcome) -> bool:
     sender = np.repeat(np.arange(len(sebs.pe)), np.diff(sebs.first_message))
     for k, seb in enumerate(sender):
         pe = int(sebs.pe[seb])
-        to = sebs.pe[messages.receivers[messages.first_receiver[k] : messages.first_receiver[k + 1]]]
+        to = sebs.pe[
+            messages.receivers[messages.first_receiver[k] : messages.first_receiver[k + 1]]
+        ]
         if len({0 if p == pe else 1 if p // workers == pe // workers else 2 for p in to}) > 1:
             return True
     return False
@@ -197,11 +203,16 @@ def _assert_same(a: Any, b: Any) -> None:
 def test_a_longer_seb_never_makes_a_chain_shorter(
     folder: Path, program: Program, longer: float, data: st.DataObject
 ) -> None:
-    timelines, workers = program
+    timelines, _ = program
     chain = [one for one in timelines[0] if not one["messages"] or one["msg_id"] < 0]
     for index, one in enumerate(chain):
-        one |= {"backward": [index - 1] if index else [], "recv_time": -1.0 if index else 0.0,
-                "src_pe": -1, "msg_id": -1, "messages": []}  # fmt: skip
+        one |= {
+            "backward": [index - 1] if index else [],
+            "recv_time": -1.0 if index else 0.0,
+            "src_pe": -1,
+            "msg_id": -1,
+            "messages": [],
+        }
     if not chain:
         return
     plain = replay(written(folder / "logs", ([chain], 1))).predicted_s

@@ -101,8 +101,16 @@ def test_a_pe_runs_what_is_ready_first_and_of_equals_the_first(tmp_path: Path) -
 
 
 def test_workers_of_a_node_have_a_latency_of_their_own(tmp_path: Path) -> None:
-    sender = [seb(0, 1, messages=[message(1.0, 9.0, dst_node=0, tid=1),
-                                  message(1.0, 9.0, msg_id=1, dst_node=1, tid=0)])]  # fmt: skip
+    sender = [
+        seb(
+            0,
+            1,
+            messages=[
+                message(1.0, 9.0, dst_node=0, tid=1),
+                message(1.0, 9.0, msg_id=1, dst_node=1, tid=0),
+            ],
+        )
+    ]
     lines = [sender, [seb(9, 10, **started_by(0, 0))], [seb(9, 10, **started_by(0, 1))], []]
     logs = write_logs(tmp_path / "logs", lines, wth=2)
     assert replay(logs).predicted_s == 10
@@ -120,8 +128,11 @@ def test_a_seb_never_closed_takes_no_time_and_sends_as_it_starts(tmp_path: Path)
 
 def test_messages_outside_of_their_seb_leave_at_its_nearer_end(tmp_path: Path) -> None:
     sends = [message(0.5, 0.5, dst_node=1), message(9.0, 9.0, msg_id=1, dst_node=2)]
-    lines = [[seb(1, 3, messages=sends)], [seb(4, 5, **started_by(0, 0))],
-             [seb(4, 6, **started_by(0, 1))]]  # fmt: skip
+    lines = [
+        [seb(1, 3, messages=sends)],
+        [seb(4, 5, **started_by(0, 0))],
+        [seb(4, 6, **started_by(0, 1))],
+    ]
     report = replay(write_logs(tmp_path / "logs", lines))
     assert report.predicted_s == 2 + 2
     assert report.lost.totals_s["start"] == 0 + 2
@@ -159,8 +170,11 @@ def test_a_missing_message_is_named_with_all_that_waited_for_it(tmp_path: Path) 
 
 
 def test_sebs_in_a_circle_never_run(tmp_path: Path) -> None:
-    line = [seb(0, 1), seb(2, 3, backward=[2], recv_time=-1.0),
-            seb(3, 4, backward=[1], recv_time=-1.0)]  # fmt: skip
+    line = [
+        seb(0, 1),
+        seb(2, 3, backward=[2], recv_time=-1.0),
+        seb(3, 4, backward=[1], recv_time=-1.0),
+    ]
     blocked = replay(write_logs(tmp_path / "logs", [line])).blocked
     assert (blocked.count, blocked.roots, blocked.in_circles) == (2, 0, 2)
     assert "circle" in blocked.examples[0].reason
@@ -181,8 +195,11 @@ def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> N
     ]
     report = replay(write_logs(tmp_path / "logs", lines))
     assert report.predicted_s == 5.5
-    assert {gain.name: gain.gain_s for gain in report.gains} == {"long": 1.5, "other": 0.5,
-                                                                 "short": 0.0}  # fmt: skip
+    assert {gain.name: gain.gain_s for gain in report.gains} == {
+        "long": 1.5,
+        "other": 0.5,
+        "short": 0.0,
+    }
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 2], [1, 1, 2]])
@@ -195,8 +212,11 @@ def test_message_numbers_need_not_rise(tmp_path: Path, numbers: list[int]) -> No
 
 
 def test_a_message_to_another_pe_is_counted_and_still_starts_its_seb(tmp_path: Path) -> None:
-    lines = [[seb(0, 1, messages=[message(1.0, 1.0, dst_node=2, tid=0)])],
-             [seb(0, 1, **started_by(0, 0))], []]  # fmt: skip
+    lines = [
+        [seb(0, 1, messages=[message(1.0, 1.0, dst_node=2, tid=0)])],
+        [seb(0, 1, **started_by(0, 0))],
+        [],
+    ]
     report = replay(write_logs(tmp_path / "logs", lines))
     assert report.predicted_s == 2
     assert "not addressed to their PE (the first is SEB 0 of PE 1)" in report.warnings[0]

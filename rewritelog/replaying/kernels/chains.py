@@ -91,9 +91,7 @@ def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
             alone_begins[found], alone_ends[found], before[found] = time, until, total
             total += until - time
             found += 1
-    return BusyAlone(
-        alone_begins[:found].copy(), alone_ends[:found].copy(), before[:found].copy()
-    )
+    return BusyAlone(alone_begins[:found].copy(), alone_ends[:found].copy(), before[:found].copy())
 
 
 @inner
@@ -113,9 +111,14 @@ def alone_before(alone: BusyAlone, time: float) -> float:
 
 @inner
 def split_link(
-    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, seb: int,
+    program: Program,
+    scale: Scale,
+    times: Times,
+    causes: Causes,
+    alone: BusyAlone,
+    seb: int,
     since: float,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> tuple[float, float, float]:
     """Return how much of the last link of a SEB's chain, from `since` on, is of each kind.
 
     The kinds are communication, running while no other PE was busy, and load imbalance; the rest
@@ -141,9 +144,12 @@ def build_chains(
     """Return the chains of all SEBs that have run."""
     sebs = len(program.sebs.pe)
     chains = Chains(
-        np.zeros(sebs), np.zeros(sebs), np.zeros(sebs), np.zeros(sebs, dtype=np.int32),
+        np.zeros(sebs),
+        np.zeros(sebs),
+        np.zeros(sebs),
         np.zeros(sebs, dtype=np.int32),
-    )  # fmt: skip
+        np.zeros(sebs, dtype=np.int32),
+    )
     for k in range(len(times.order)):
         seb = times.order[k]
         source = causes.seb[seb]
@@ -177,9 +183,17 @@ def chain_at(causes: Causes, chains: Chains, times: Times, seb: int, since: floa
 
 @inner
 def add_idle(
-    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone,
-    chains: Chains, seb: int, since: float, sums: Floats, pe: int,
-) -> None:  # fmt: skip
+    program: Program,
+    scale: Scale,
+    times: Times,
+    causes: Causes,
+    alone: BusyAlone,
+    chains: Chains,
+    seb: int,
+    since: float,
+    sums: Floats,
+    pe: int,
+) -> None:
     """Split the time that a PE is idle from `since` until a SEB is ready."""
     ready = times.ready_s[seb]
     first = chain_at(causes, chains, times, seb, since)
@@ -199,9 +213,15 @@ def add_idle(
 
 @kernel
 def split_idle(
-    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone,
-    chains: Chains, pes: int, until: float,
-) -> Floats:  # fmt: skip
+    program: Program,
+    scale: Scale,
+    times: Times,
+    causes: Causes,
+    alone: BusyAlone,
+    chains: Chains,
+    pes: int,
+    until: float,
+) -> Floats:
     """Return how long each PE is idle from 0 to `until` for each reason, shape (PEs, reasons)."""
     sums = np.zeros((pes, 2 * IDLE_KINDS))
     last_end = np.full(pes, -1.0)
@@ -211,9 +231,7 @@ def split_idle(
         if last_end[pe] < 0.0:
             add_to(sums, pe, 2 * START, times.start_s[seb])
         elif times.start_s[seb] > last_end[pe]:
-            add_idle(
-                program, scale, times, causes, alone, chains, seb, last_end[pe], sums, pe
-            )
+            add_idle(program, scale, times, causes, alone, chains, seb, last_end[pe], sums, pe)
         last_end[pe] = times.end_s[seb]
     for pe in range(pes):
         if last_end[pe] < 0.0:
@@ -258,9 +276,7 @@ class Path(NamedTuple):
 
 
 @kernel
-def critical_path(
-    program: Program, scale: Scale, times: Times, causes: Causes, last: int
-) -> Path:
+def critical_path(program: Program, scale: Scale, times: Times, causes: Causes, last: int) -> Path:
     """Return the path that ends with the SEB `last`.
 
     It comes to a SEB from the one that its PE ran before where the SEB had to wait for its PE,
@@ -268,9 +284,11 @@ def critical_path(
     """
     room = len(times.order)
     path = Path(
-        np.empty(room, dtype=np.int32), np.empty(room), np.empty(room, dtype=np.int32),
+        np.empty(room, dtype=np.int32),
         np.empty(room),
-    )  # fmt: skip
+        np.empty(room, dtype=np.int32),
+        np.empty(room),
+    )
     length = 0
     seb, until = last, times.end_s[last]
     while seb >= 0:
@@ -285,13 +303,19 @@ def critical_path(
             if following >= 0 and causes.kind[seb] == BY_MESSAGE:
                 message = program.sebs.starter[seb]
                 until = sent_at(
-                    program, scale, program.sebs.name[following], times.start_s[following],
-                    times.end_s[following], message,
-                )  # fmt: skip
+                    program,
+                    scale,
+                    program.sebs.name[following],
+                    times.start_s[following],
+                    times.end_s[following],
+                    message,
+                )
                 path.message[length], path.transit_s[length] = message, ready - until
         seb = following
         length += 1
     return Path(
-        path.seb[:length].copy(), path.ran_s[:length].copy(), path.message[:length].copy(),
+        path.seb[:length].copy(),
+        path.ran_s[:length].copy(),
+        path.message[:length].copy(),
         path.transit_s[:length].copy(),
-    )  # fmt: skip
+    )

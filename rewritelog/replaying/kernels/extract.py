@@ -98,9 +98,17 @@ def split_offset(offset: float, table: Floats, count: int) -> tuple[float, float
 
 @inner
 def extract_messages(
-    buf: Bytes, at: int, lay: KernelLayout, start: float, duration: float, table: Floats,
-    count: int, messages: MessageColumns, first: int, fault: Ints,
-) -> int:  # fmt: skip
+    buf: Bytes,
+    at: int,
+    lay: KernelLayout,
+    start: float,
+    duration: float,
+    table: Floats,
+    count: int,
+    messages: MessageColumns,
+    first: int,
+    fault: Ints,
+) -> int:
     """Fill in the messages counted at `at`; return the row after the last, −1 at a fault.
 
     `count` is 0 for a SEB without regions, of which `duration` is all scaled.
@@ -130,9 +138,16 @@ def extract_messages(
 
 @inner
 def extract_regions(
-    brackets: int, seb: int, events: Ints, first: int, last: int, table: Floats, count: int,
-    regions: RegionColumns, row: int,
-) -> int:  # fmt: skip
+    brackets: int,
+    seb: int,
+    events: Ints,
+    first: int,
+    last: int,
+    table: Floats,
+    count: int,
+    regions: RegionColumns,
+    row: int,
+) -> int:
     """Fill in the middle regions that are paired with the records; return the row after them."""
     many = last - first
     if not (brackets == many or (brackets == 0 and many == 1)):
@@ -151,9 +166,16 @@ def extract_regions(
 
 @inner
 def regions_of_seb(
-    buf: Bytes, events_at: int, lay: KernelLayout, start: float, end: float, records: Table,
-    first: int, last: int, table: Floats,
-) -> tuple[int, int]:  # fmt: skip
+    buf: Bytes,
+    events_at: int,
+    lay: KernelLayout,
+    start: float,
+    end: float,
+    records: Table,
+    first: int,
+    last: int,
+    table: Floats,
+) -> tuple[int, int]:
     """Pair a SEB's brackets with its records in `table`; return the brackets and the regions."""
     brackets = find_brackets(buf, events_at, lay, end - start, slack(start, end), table)
     count = set_regions(brackets, end - start, records, first, last, table)
@@ -163,9 +185,14 @@ def regions_of_seb(
 
 @inner
 def extract_cause(
-    buf: Bytes, at: int, lay: KernelLayout, depends: bool, first_of_timeline: bool,
-    sebs: SebColumns, row: int,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    at: int,
+    lay: KernelLayout,
+    depends: bool,
+    first_of_timeline: bool,
+    sebs: SebColumns,
+    row: int,
+) -> None:
     """Fill in what a SEB waits for.
 
     Without message and dependency it follows the SEB before it, and so does one that has
@@ -192,14 +219,24 @@ def extract_dependencies(
 
 @kernel
 def extract(
-    buf: Bytes, pieces: Pieces, lay: KernelLayout, names: Bytes, slots: NDArray[np.int32],
-    begins: Ints, records: Table, events: Ints, sebs: SebColumns, messages: MessageColumns,
-    dependencies: Numbers, regions: RegionColumns, fault: Ints,
-) -> tuple[int, float]:  # fmt: skip
+    buf: Bytes,
+    pieces: Pieces,
+    lay: KernelLayout,
+    names: Bytes,
+    slots: NDArray[np.int32],
+    begins: Ints,
+    records: Table,
+    events: Ints,
+    sebs: SebColumns,
+    messages: MessageColumns,
+    dependencies: Numbers,
+    regions: RegionColumns,
+    fault: Ints,
+) -> tuple[int, float]:
     """Fill in the columns of a block; return the number of regions, and when the last SEB ends.
 
-    The number is −1 at a fault. The block has been tallied. `begins`, shape (pieces + 1,), says where each piece's records
-    begin, and `events` the event of each record.
+    The number is −1 at a fault. The block has been tallied. `begins`, shape (pieces + 1,), says
+    where each piece's records begin, and `events` the event of each record.
     """
     table = np.empty((TABLE_ROWS, 64))
     row = message = dependency = region = 0
@@ -239,12 +276,23 @@ def extract(
                     count = regions_found
                     sebs.scaled_s[row] = table[_SCALED_BEFORE, count]
                     sebs.fixed_s[row] = table[_FIXED_BEFORE, count]
-            sebs.name[row] = slots[slot_of(buf, at + lay.seb_name, names, slots, lay.name_bytes)] - 1
+            sebs.name[row] = (
+                slots[slot_of(buf, at + lay.seb_name, names, slots, lay.name_bytes)] - 1
+            )
             sebs.messages[row] = load_i4(buf, at + lay.seb_bytes, lay.swap)
             sebs.dependencies[row] = load_i4(buf, backward, lay.swap)
             extract_cause(buf, at, lay, sebs.dependencies[row] > 0, seb == 0, sebs, row)
             message = extract_messages(
-                buf, at + lay.seb_bytes, lay, start, duration, table, count, messages, message, fault
+                buf,
+                at + lay.seb_bytes,
+                lay,
+                start,
+                duration,
+                table,
+                count,
+                messages,
+                message,
+                fault,
             )
             if message < 0:
                 return -1, latest

@@ -21,9 +21,9 @@ def find_number(numbers: Numbers, order: Numbers, low: int, high: int, number: i
         return -1
     if len(order) == 0:
         guess = low + number - numbers[low]
-        if low <= guess < high and numbers[guess] == number:
-            if guess == low or numbers[guess - 1] != number:
-                return guess
+        known = low <= guess < high and numbers[guess] == number
+        if known and (guess == low or numbers[guess - 1] != number):
+            return guess
     end = high
     while low < high:
         middle = (low + high) // 2

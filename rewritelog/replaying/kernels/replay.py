@@ -121,12 +121,16 @@ def count_inputs(sebs: Sebs, missing: NDArray[np.int32]) -> None:
 
 @inner
 def arrive(
-    seb: int, time: float, ready: Floats, missing: NDArray[np.int32], times: Floats, ids: Numbers,
+    seb: int,
+    time: float,
+    ready: Floats,
+    missing: NDArray[np.int32],
+    times: Floats,
+    ids: Numbers,
     size: int,
-) -> int:  # fmt: skip
+) -> int:
     """Give a SEB one of its inputs, and put it into the queue when it has all; return its size."""
-    if time > ready[seb]:
-        ready[seb] = time
+    ready[seb] = max(ready[seb], time)
     missing[seb] -= 1
     if missing[seb] > 0:
         return size

@@ -32,9 +32,16 @@ def written_delay(program: Program, delays: Delays, message: int, sender: int) -
 
 @inner
 def write_messages(
-    buf: Bytes, at: int, lay: KernelLayout, program: Program, scale: Scale, delays: Delays,
-    seb: int, start: float, end: float,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    at: int,
+    lay: KernelLayout,
+    program: Program,
+    scale: Scale,
+    delays: Delays,
+    seb: int,
+    start: float,
+    end: float,
+) -> None:
     """Write the times of the messages counted at `at`."""
     pe, name = program.sebs.pe[seb], program.sebs.name[seb]
     for k in range(load_i4(buf, at, lay.swap)):
@@ -65,9 +72,17 @@ def write_seb(
 
 @kernel
 def write_times(
-    buf: Bytes, pieces: Pieces, lay: KernelLayout, firsts: Ints, program: Program, scale: Scale,
-    delays: Delays, times: Times, durations: Floats, fault: Ints,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    pieces: Pieces,
+    lay: KernelLayout,
+    firsts: Ints,
+    program: Program,
+    scale: Scale,
+    delays: Delays,
+    times: Times,
+    durations: Floats,
+    fault: Ints,
+) -> None:
     """Write the replayed times into a block; `firsts` is the number of each piece's first SEB."""
     for piece in range(len(pieces.starts)):
         fault[FAULT_PIECE] = piece
@@ -80,9 +95,7 @@ def write_times(
             seb = firsts[piece] + k
             start, end = times.start_s[seb], times.end_s[seb]
             write_seb(buf, at, lay, times.ready_s[seb], start, end, durations[seb])
-            write_messages(
-                buf, at + lay.seb_bytes, lay, program, scale, delays, seb, start, end
-            )
+            write_messages(buf, at + lay.seb_bytes, lay, program, scale, delays, seb, start, end)
             at = following
 
 
