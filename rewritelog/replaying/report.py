@@ -185,11 +185,9 @@ def _verdict(report: ReplayReport) -> str:
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         messages = sum(share.seconds for share in path.messages)
-        lines += [
-            f"  bounded by {count_text(path.length, 'SEB')} one after the other: "
-            + f"{_share(longest, report.predicted_s)} in {printable(name)}, "
-            + f"{_share(messages, report.predicted_s)} in messages"
-        ]
+        chain = f"  bounded by {count_text(path.length, 'SEB')} one after the other"
+        in_name = f"{_share(longest, report.predicted_s)} in {printable(name)}"
+        lines.append(f"{chain}: {in_name}, {_share(messages, report.predicted_s)} in messages")
     lines += [
         f"  recorded: {_seconds(report.recorded_s)}, the emulator's time and no baseline",
         f"  network: {printable(report.network.text())}",
