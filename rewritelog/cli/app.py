@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from typing import Annotated
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
-from rewritelog import __version__
+from rewritelog.cli import console
 from rewritelog.cli.checking import check_command
+from rewritelog.cli.commands import Command, Group
+from rewritelog.cli.completion import completion_command, enable
 from rewritelog.cli.diffing import diff_command
 from rewritelog.cli.evaluation import (
     compare_command,
@@ -19,74 +23,88 @@ from rewritelog.cli.evaluation import (
 )
 from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
+from rewritelog.cli.standard import Debug, Version
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
 from rewritelog.errors import RewriteLogError, UsageError
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
+_ParsingError: Any = typer.BadParameter.__mro__[2]
+"""The root of what typer raises for arguments that it cannot parse."""
+
 app = typer.Typer(
     name="rewritelog",
-    help="Rewrite BigSim bgTrace logs with new SEB durations.",
+    cls=Group,
+    help="Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts "
+    "the target machine.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("rewrite")(rewrite_command)
-app.command("sample")(sample_command)
-app.command("fit")(fit_command)
-app.command("predict")(predict_command)
-app.command("verify")(verify_command)
-app.command("compare")(compare_command)
-app.command("check")(check_command)
-app.command("diff")(diff_command)
-app.command("info")(info_command)
-app.command("dump")(dump_command)
-app.command("convert")(convert_command)
-app.command("synth")(synth_command)
-
-_debug = False
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"rewritelog {__version__}")
-        raise typer.Exit
+def _add(name: str, command: Callable[..., None], panel: str) -> None:
+    app.command(name, cls=Command, rich_help_panel=panel)(command)
+
+
+_add("rewrite", rewrite_command, "Rewrite logs")
+_add("fit", fit_command, "Fit models")
+_add("predict", predict_command, "Fit models")
+_add("verify", verify_command, "Fit models")
+_add("compare", compare_command, "Fit models")
+_add("sample", sample_command, "Fit models")
+_add("check", check_command, "Inspect logs")
+_add("info", info_command, "Inspect logs")
+_add("diff", diff_command, "Inspect logs")
+_add("dump", dump_command, "Inspect logs")
+_add("convert", convert_command, "Make logs")
+_add("synth", synth_command, "Make logs")
+_add("completion", completion_command, "Set up")
 
 
 @app.callback()
-def _common(
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
-    version: Annotated[  # noqa: ARG001 - its callback does the work
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Show the version and stop."
-        ),
-    ] = False,
-) -> None:
-    global _debug  # noqa: PLW0603 - one process runs one command
-    _debug = debug
+def _common(debug: Debug = False, version: Version = False) -> None:
+    pass
 
 
 def run() -> None:
     """Run the command line; exit 0 done, 2 wrong usage, 130 interrupted, 1 everything else."""
+    console.reset()
+    if "_REWRITELOG_COMPLETE" in os.environ:
+        enable()
     try:
-        app()
+        code = app(standalone_mode=False)
+    except _ParsingError as error:
+        _show_parsing_error(error)
+        sys.exit(WRONG_USAGE)
     except UsageError as error:
         _fail(error, WRONG_USAGE)
     except RewriteLogError as error:
         _fail(error, FAILED)
     except KeyboardInterrupt:
-        typer.echo("rewritelog: interrupted", err=True)
+        console.fail("interrupted")
         sys.exit(INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _show_parsing_error(error: Any) -> None:
+    """Print what is wrong with the arguments, and where to look it up."""
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message, err=True)
+        return
+    console.fail(message[:1].lower() + message[1:].rstrip("."))
+    if error.ctx is not None:
+        typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
 
 
 def _fail(error: RewriteLogError, code: int) -> None:
-    from rewritelog.text import printable  # noqa: PLC0415
+    if console.debug():
+        from rewritelog.text import printable  # noqa: PLC0415
 
-    if _debug:
         for line in "".join(traceback.format_exception(error)).splitlines():
             typer.echo(printable(line), err=True)
-    typer.echo(f"rewritelog: {printable(str(error))}", err=True)
+    console.fail(str(error))
     sys.exit(code)

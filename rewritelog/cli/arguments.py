@@ -7,26 +7,120 @@ from typing import Annotated
 
 import typer
 
-LOGS_HELP = "The log folder, or its bgTrace file."
+from rewritelog.cli.completion import complete_model
 
-Logs = Annotated[Path, typer.Argument(help=LOGS_HELP)]
-Params = Annotated[
-    Path | None, typer.Option(help="The folder of the param.P files [default: LOGS].")
+MODEL, DILATION, OUTPUT = "Model", "Dilation", "Output"
+RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
+"""The groups of options in the help."""
+
+STANDARD_STREAM = Path("-")
+"""Stands for stdin among inputs, and for stdout among outputs."""
+
+LOGS_HELP = "The log folder, or its bgTrace file."
+TIMINGS_HELP = (
+    "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
+)
+MODEL_HELP = (
+    "auto (the default with timings), least-squares, sampled, counters, coefficients, constant "
+    "(the default without), the name of a plug-in, or MODULE:CLASS with scikit-learn's fit and "
+    "predict, which runs that module's code."
+)
+
+Logs = Annotated[Path, typer.Argument(metavar="LOGS", help=LOGS_HELP, show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT", help="The folder to write; it must not exist or be empty.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Timings = Annotated[
+    list[Path], typer.Argument(metavar="TIMINGS...", help=TIMINGS_HELP, show_default=False)
 ]
+TimingsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--timings", metavar="FILE...", rich_help_panel=MODEL,
+        help="Files of timing lines to fit to, plain or compressed; - is standard input.",
+    ),
+]  # fmt: skip
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME", help=MODEL_HELP, show_default=False, rich_help_panel=MODEL,
+        autocompletion=complete_model,
+    ),
+]  # fmt: skip
+Params = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="The folder of the param.P files [default: LOGS].",
+        rich_help_panel=MODEL,
+    ),
+]  # fmt: skip
 Formulas = Annotated[
-    Path | None, typer.Option(help="A file of formulas, for a model that takes one.")
+    Path | None,
+    typer.Option(metavar="FILE", help="A file of formulas for auto.", rich_help_panel=MODEL),
 ]
 Coefficients = Annotated[
-    Path | None, typer.Option(help="The file of coefficients of --model coefficients.")
-]
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The file of coefficients for --model coefficients.",
+        rich_help_panel=MODEL,
+    ),
+]  # fmt: skip
 ClockHz = Annotated[
-    float | None, typer.Option(help="Clock of the timing lines whose times are in cycles.")
-]
+    float | None,
+    typer.Option(
+        metavar="HZ", help="Clock rate for timing lines whose times are in cycles.",
+        rich_help_panel=MODEL,
+    ),
+]  # fmt: skip
 ModelOption = Annotated[
     list[str] | None,
-    typer.Option(help="NAME=VALUE, an option of a model from outside; repeatable."),
+    typer.Option(
+        metavar="NAME=VALUE", help="An option of a plug-in model; repeatable.",
+        rich_help_panel=ADVANCED,
+    ),
+]  # fmt: skip
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Stop at a malformed timing or param line.", rich_help_panel=RUNNING
+    ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at a malformed timing or param line.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
-Jobs = Annotated[int, typer.Option(help="Threads; 0 is as many as there are cores to use.", min=0)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace OUT if it exists.", rich_help_panel=OUTPUT)
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", metavar="N", min=0, show_default=False, rich_help_panel=RUNNING,
+        help="Number of threads [default: one for each available core].",
+    ),
+]  # fmt: skip
+Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="N", rich_help_panel=ADVANCED,
+        help="Seed of random draws; the same seed gives the same result.",
+    ),
+]  # fmt: skip
+
+
+def output_option(what: str) -> object:
+    """Return the option of a command's main output file."""
+    return typer.Option(
+        "--output", "-o", metavar="FILE", help=f"{what}; - is standard output.",
+        rich_help_panel=OUTPUT, show_default=False,
+    )  # fmt: skip
+
+
+def to_path(output: Path | None) -> Path | None:
+    """Return the path of an output, with that of stdout for `-`."""
+    return Path("/dev/stdout") if output == STANDARD_STREAM else output
+
+
+def is_stdout(output: Path | None) -> bool:
+    """Return whether an output is the stream that reports go to."""
+    return output is not None and str(output) in ("-", "/dev/stdout", "/dev/fd/1")

@@ -7,39 +7,41 @@ from typing import Annotated
 
 import typer
 
-from rewritelog.cli.arguments import LOGS_HELP, AsJson, Jobs, Params
+from rewritelog.cli.arguments import LOGS_HELP, Jobs, Params
+from rewritelog.cli.console import Outcome
+from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
-from rewritelog.text import json_text
+
+UNSOUND = 1
 
 
+@reporting()
 def check_command(
-    logs: Annotated[Path | None, typer.Argument(help=LOGS_HELP)] = None,
+    logs: Annotated[
+        Path | None, typer.Argument(metavar="LOGS", help=LOGS_HELP, show_default=False)
+    ] = None,
     params: Params = None,
-    as_json: AsJson = False,
     jobs: Jobs = 0,
     explain: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Say what a rule protects, and stop.")
+        str | None,
+        typer.Option(metavar="RULE", help="Say what a rule protects, and exit."),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="List the rules, and stop.")] = False,
-) -> None:
-    """Say what is wrong with a log set; exit with 1 where it is more than odd.
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules, and exit.")] = False,
+) -> Outcome | None:
+    """Find what is wrong with a log set and its params.
 
-    Run it first on logs that you do not trust: it takes little memory and no harm from any damage.
+    Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
+    The exit code is 1 where a finding is more than an oddity.
     """
     if explain is not None or rules:
         typer.echo(_about_rules(explain))
-        return
+        return None
     if logs is None:
-        raise UsageError("LOGS is needed")
+        raise UsageError("missing argument 'LOGS'")
     from rewritelog.checking.run import check_logs  # noqa: PLC0415 - numba is slow to import
 
     report = check_logs(logs, params, jobs=jobs)
-    if as_json:
-        typer.echo(json_text(report.to_json(), indent=2))
-    else:
-        typer.echo(report.text())
-    if not report.sound:
-        raise typer.Exit(1)
+    return Outcome(report, 0 if report.sound else UNSOUND)
 
 
 def _about_rules(explain: str | None) -> str:

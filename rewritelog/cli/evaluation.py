@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from rewritelog.cli.arguments import AsJson, ClockHz, Coefficients, Formulas, ModelOption, Strict
-from rewritelog.cli.model_options import MODEL_HELP, add_pairs, with_model_options
-from rewritelog.text import printable
+from rewritelog.cli import console
+from rewritelog.cli.arguments import (
+    MODEL,
+    ClockHz,
+    Coefficients,
+    Formulas,
+    ModelName,
+    ModelOption,
+    Seed,
+    Strict,
+    Timings,
+    is_stdout,
+    output_option,
+    to_path,
+)
+from rewritelog.cli.completion import complete_models
+from rewritelog.cli.console import Outcome
+from rewritelog.cli.model_options import add_pairs, with_model_options
+from rewritelog.cli.standard import FailOnWarning, plain, reporting
 
 ModelPath = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model file of `rewritelog fit`.")
-]
-Timings = Annotated[
-    list[Path], typer.Argument(metavar="TIMINGS...", help="Files of timing lines, plain or gzip.")
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model file of `rewritelog fit -o`.", show_default=False
+    ),
 ]
 
 
+@reporting(warns=True)
 @with_model_options
 def fit_command(
     timings: Timings,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The model file to write [default: only report]."),
+    output: Annotated[
+        Path | None, output_option("The model file to write [default: none, only report]")
     ] = None,
-    model: Annotated[str, typer.Option(help=MODEL_HELP, show_default=False)] = "auto",
+    model: ModelName = "auto",
     formulas: Formulas = None,
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
     model_option: ModelOption = None,
     strict: Strict = False,
-    as_json: AsJson = False,
     *,
     model_options: dict[str, Any],
-) -> None:
-    """Fit a model to timing lines, say how far it is to be trusted, and write it to a model file.
+) -> Outcome:
+    """Fit a model to timing lines, and write it to a model file.
 
     `rewrite --fitted`, `predict` and `verify` use the file without the timings.
     """
@@ -44,79 +59,99 @@ def fit_command(
 
     add_pairs(model_options, model_option)
     request = FitRequest(
-        tuple(timings), model, model_options, formulas, coefficients, clock_hz, strict
+        tuple(timings), model or "auto", model_options, formulas, coefficients, clock_hz, strict
     )
-    report = fit(request, out)
-    typer.echo(report.json_text() if as_json else report.text())
+    report = fit(request, to_path(output))
+    return Outcome(report, stdout_taken=is_stdout(output))
 
 
+@plain
 def predict_command(
     model: ModelPath,
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Files of params (param.P), timing lines or chosen SEBs."
+            metavar="FILE...",
+            help="Files of params (param.P), timing lines or chosen SEBs.",
+            show_default=False,
         ),
     ],
-    form: Annotated[
-        Literal["csv", "jsonl"], typer.Option("--format", help="What is printed.")
-    ] = "csv",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each record, one a line.")
+    ] = False,
     strict: Strict = False,
+    fail_on_warning: FailOnWarning = False,
 ) -> None:
-    """Print what a model file predicts for each record of the files, a line each, in their order.
+    """Print the predictions of a model file as CSV, one line for each record.
 
-    Each prediction says what determined it: fit, exact, out of range, or no model.
-    """
+    Each prediction says what determined it: fit, exact, out of range, or no model. The exit code is
+    1 where the model has nothing for any record.
+    """  # fmt: skip
     from rewritelog.evaluation.predict import predict  # noqa: PLC0415
     from rewritelog.evaluation.predictions import MalformedLines  # noqa: PLC0415
 
     malformed = MalformedLines()
-    for text in predict(model, files, form, malformed, strict=strict):
+    for text in predict(model, files, "jsonl" if as_json else "csv", malformed, strict=strict):
         typer.echo(text, nl=False)
-    for warning in malformed.warnings():
-        typer.echo(f"warning: {printable(warning)}", err=True)
+    console.note_all(malformed.warnings())
+    console.leave_if_warned(fail_on_warning)
 
 
+@reporting(warns=True)
 def verify_command(
     model: ModelPath,
     timings: Timings,
     clock_hz: ClockHz = None,
-    worst: Annotated[int, typer.Option(help="How many of the worst lines are shown.")] = 10,
+    worst: Annotated[
+        int, typer.Option(metavar="N", help="How many of the worst lines to show.")
+    ] = 10,
     strict: Strict = False,
-    as_json: AsJson = False,
-) -> None:
-    """Compare the predictions of a model file with measured times, by event and overall."""
+) -> Outcome:
+    """Compare the predictions of a model file with measured times."""
     from rewritelog.evaluation.verify import verify  # noqa: PLC0415
 
-    report = verify(model, timings, clock_hz, strict=strict, worst=worst)
-    typer.echo(report.json_text() if as_json else report.text())
+    return Outcome(verify(model, timings, clock_hz, strict=strict, worst=worst))
 
 
+@reporting(warns=True)
 @with_model_options
 def compare_command(
     timings: Timings,
     models: Annotated[
-        str, typer.Option(help="The models to compare, with commas between.")
+        str,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="The models to compare.",
+            rich_help_panel=MODEL,
+            autocompletion=complete_models,
+        ),
     ] = "auto,least-squares",
     formulas: Formulas = None,
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
-    folds: Annotated[int, typer.Option(help="Each line is left out of one of so many fits.")] = 10,
+    folds: Annotated[
+        int, typer.Option(metavar="N", help="Divide the lines into N parts, and leave out each.")
+    ] = 10,
     fraction: Annotated[
         float | None,
-        typer.Option(help="Fit to so large a random share of each event instead, try on the rest."),
+        typer.Option(
+            metavar="SHARE",
+            help="Fit to this share of each event's lines instead, drawn at random, and predict "
+            "the rest.",
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="How often all is done, each with a new seed.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same lines.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", help="Repeat all of it N times, each with a new seed.")
+    ] = 1,
+    seed: Seed = 1,
     strict: Strict = False,
-    as_json: AsJson = False,
     *,
     model_options: dict[str, Any],
-) -> None:
-    """Compare models on the same timing lines, each tried on lines that its fit has not seen.
+) -> Outcome:
+    """Compare models on timing lines that their fits have not seen.
 
     Lines are left out event by event. Options of models go to all models that have them.
-    """
+    """  # fmt: skip
     from rewritelog.evaluation.compare import CompareRequest, compare  # noqa: PLC0415
 
     request = CompareRequest(
@@ -132,5 +167,4 @@ def compare_command(
         repeats=repeats,
         seed=seed,
     )
-    report = compare(request)
-    typer.echo(report.json_text() if as_json else report.text())
+    return Outcome(compare(request))

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from rewritelog.cli.console import Outcome
 from rewritelog.errors import UsageError
 from rewritelog.models.options import (
     AutoOptions,
@@ -19,6 +20,9 @@ from rewritelog.models.options import (
     SampledOptions,
 )
 
+MODEL_OPTIONS = "Options of models"
+"""The group of these flags in the help."""
+
 _BUILT_IN = {
     "auto": AutoOptions,
     "least-squares": LeastSquaresOptions,
@@ -26,13 +30,6 @@ _BUILT_IN = {
     "counters": CountersOptions,
     "coefficients": CoefficientsOptions,
 }
-
-
-MODEL_HELP = (
-    "auto (the default with timings), least-squares, sampled, counters, coefficients, constant "
-    "(the default without), the name of a plug-in, or MODULE:CLASS with scikit-learn's fit and "
-    "predict, which runs that module's code."
-)
 
 
 def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
@@ -47,14 +44,22 @@ def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
             if field.name not in flags and field.name not in taken:
                 spelled = f"--{field.name.replace('_', '-')}"
                 text = f"{field.metadata['help']} [{_owners(field.name)}]"
-                told = typer.Option(spelled, help=text, show_default=False)
+                declared = typer.Option(
+                    spelled, help=text, show_default=False, metavar=_metavar(kinds[field.name]),
+                    rich_help_panel=MODEL_OPTIONS,
+                )  # fmt: skip
                 flags[field.name] = inspect.Parameter(
                     field.name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=None,
-                    annotation=Annotated[kinds[field.name] | None, told],
+                    annotation=Annotated[kinds[field.name] | None, declared],
                 )
     return flags
+
+
+def _metavar(kind: object) -> str | None:
+    """Return how the help shows the value of an option; None for its choices."""
+    return {float: "NUMBER", int: "N", str: "TEXT"}.get(kind)  # type: ignore[call-overload,no-any-return]
 
 
 def _owners(option: str) -> str:
@@ -71,20 +76,22 @@ def _owners(option: str) -> str:
     return f"default {'; '.join(defaults)}"
 
 
-def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_model_options(
+    command: Callable[..., Outcome | None],
+) -> Callable[..., Outcome | None]:
     """Give a command the flags of all built-in models, as one dict `model_options`.
 
-    The dict has what was given. A flag of the command's own stands for itself alone.
+    The dict has what was given, without flags that the command has itself.
     """
     signature = inspect.signature(command, eval_str=True)
     flags = _flags(signature.parameters)
     own = [p for name, p in signature.parameters.items() if name != "model_options"]
 
     @wraps(command)
-    def extended(**given: Any) -> None:
+    def extended(**given: Any) -> Outcome | None:
         options = {name: given.pop(name) for name in flags}
         chosen = {name: value for name, value in options.items() if value is not None}
-        command(**given, model_options=chosen)
+        return command(**given, model_options=chosen)
 
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     extended.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -106,8 +113,8 @@ def split_pairs(pairs: list[str], flag: str) -> list[tuple[str, str]]:
 
 
 def add_pairs(options: dict[str, Any], pairs: list[str] | None) -> None:
-    """Add the pairs of `--model-option` to the options that flags gave; none may stand twice."""
+    """Add the pairs of `--model-option` to the options that flags gave, each name once."""
     for name, value in split_pairs(pairs or [], "--model-option"):
         if name in options:
-            raise UsageError(f"the model option {name!r} is given twice")
+            raise UsageError(f"the model option {name!r} is given more than once")
         options[name] = value

@@ -10,112 +10,153 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rewritelog.cli import console
 from rewritelog.cli.arguments import (
+    ADVANCED,
+    DILATION,
+    MODEL,
+    OUTPUT,
+    RUNNING,
     ClockHz,
     Coefficients,
     Force,
     Formulas,
     Jobs,
     Logs,
+    ModelName,
     ModelOption,
     Params,
     Strict,
+    TimingsOption,
 )
-from rewritelog.cli.model_options import MODEL_HELP, add_pairs, split_pairs, with_model_options
+from rewritelog.cli.console import Outcome
+from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
+from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
-from rewritelog.text import json_text
 
 if TYPE_CHECKING:
-    from rewritelog.rewriting.report import Report
     from rewritelog.rewriting.run import Progress
 
 
+@reporting(warns=True)
 @with_model_options
 def rewrite_command(
     logs: Logs,
     out: Annotated[
-        Path | None, typer.Argument(help="The folder to write; it must not exist or be empty.")
+        Path | None,
+        typer.Argument(
+            metavar="OUT",
+            help="The folder to write; it must not exist or be empty.",
+            show_default=False,
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP, show_default=False)] = None,
-    timings: Annotated[
-        list[Path] | None,
-        typer.Option(help="A file of timing lines to fit to, plain or gzip; repeatable."),
-    ] = None,
+    timings: TimingsOption = None,
+    model: ModelName = None,
     fitted: Annotated[
         Path | None,
-        typer.Option(help="A model file of `rewritelog fit`, instead of a model and timings."),
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=MODEL,
+            help="A model file of `rewritelog fit -o`, instead of a model and timings.",
+        ),
     ] = None,
     formulas: Formulas = None,
     coefficients: Coefficients = None,
     params: Params = None,
     clock_hz: ClockHz = None,
-    model_option: ModelOption = None,
     dilation: Annotated[
         float | None,
-        typer.Option(help="Factor on durations that no model covers [default: 1]."),
+        typer.Option(
+            metavar="FACTOR",
+            rich_help_panel=DILATION,
+            help="Factor on durations that no model covers [default: 1].",
+        ),
     ] = None,
     speedup: Annotated[
-        float | None, typer.Option(help="The same said the other way: 2 is --dilation 0.5.")
+        float | None,
+        typer.Option(
+            metavar="FACTOR",
+            rich_help_panel=DILATION,
+            help="The inverse of --dilation: 2 is --dilation 0.5.",
+        ),
     ] = None,
     dilation_for: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=F, the dilation of SEBs of that name (* matches anything); repeatable, "
-            "the last match wins."
+            metavar="NAME=FACTOR",
+            rich_help_panel=DILATION,
+            help="The dilation of SEBs of that name (* matches anything); repeatable, the last "
+            "match wins.",
         ),
     ] = None,
-    spread: Annotated[
-        SpreadName,
-        typer.Option(
-            help="none: each predicted duration is the fit's mean; residual: it lies around the "
-            "mean as timing lines that the fit had not seen did."
-        ),
-    ] = "none",
-    spread_seed: Annotated[
-        int, typer.Option(help="The same seed spreads durations in the same way everywhere.", min=0)
-    ] = 1,
-    recv: Annotated[
-        RecvPolicy,
-        typer.Option(
-            help="A message's recvTime: shift it with sendTime, or keep it unless sendTime "
-            "passes it."
-        ),
-    ] = "shift",
-    copy_params: Annotated[
-        bool, typer.Option("--copy-params", help="Copy the param.P files to OUT too.")
-    ] = False,
     force: Force = False,
+    copy_params: Annotated[
+        bool,
+        typer.Option(
+            "--copy-params", help="Copy the param.P files to OUT too.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Report and write nothing; takes no OUT.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    jobs: Jobs = 0,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="Threads of this machine, or the ranks of mpiexec.", rich_help_panel=RUNNING
+        ),
+    ] = "threads",
     no_flush: Annotated[
         bool,
         typer.Option(
             "--no-flush",
+            rich_help_panel=RUNNING,
             help="Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
         ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report and write nothing.")] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report to this file as JSON too.")
-    ] = None,
     strict: Strict = False,
-    engine: Annotated[
-        EngineName, typer.Option(help="Threads of this machine, or the ranks of mpiexec.")
-    ] = "threads",
-    jobs: Jobs = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress bar and no report on stdout.")
-    ] = False,
+    recv: Annotated[
+        RecvPolicy,
+        typer.Option(
+            rich_help_panel=ADVANCED,
+            help="A message's recvTime: shift it with sendTime, or keep it unless sendTime "
+            "passes it.",
+        ),
+    ] = "shift",
+    spread: Annotated[
+        SpreadName,
+        typer.Option(
+            rich_help_panel=ADVANCED,
+            help="none: each predicted duration is the fit's mean; residual: it varies around the "
+            "mean as held-out timing lines do.",
+        ),
+    ] = "none",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            rich_help_panel=ADVANCED,
+            help="Seed of --spread residual, and of the draw of --model sampled [default: 1].",
+        ),
+    ] = None,
+    model_option: ModelOption = None,
     *,
     model_options: dict[str, Any],
-) -> None:
-    """Rewrite a log set with new SEB durations, so that a simulator predicts the target.
+) -> Outcome | None:
+    """Rewrite a log set with new SEB durations.
 
     Without a model every duration is multiplied by the dilation. A fitted model predicts the
     bracketed parts of SEBs from their parameters, and the rest is dilated.
-    """
+    """  # fmt: skip
     if (out is None) != dry_run:
-        raise UsageError("OUT is needed" if out is None else "--dry-run takes no OUT")
+        raise UsageError("missing argument 'OUT'" if out is None else "--dry-run takes no OUT")
     add_pairs(model_options, model_option)
+    if seed is not None and model == "sampled":
+        model_options.setdefault("seed", seed)
     options = RewriteOptions(
         model=model,
         model_options=model_options,
@@ -129,7 +170,7 @@ def rewrite_command(
         dilation=_dilation(dilation, speedup),
         dilation_for=_dilations_for(dilation_for or []),
         spread=spread,
-        spread_seed=spread_seed,
+        spread_seed=1 if seed is None else seed,
         recv=recv,
         copy_params=copy_params,
         force=force,
@@ -137,29 +178,20 @@ def rewrite_command(
         engine=engine,
         jobs=jobs,
     )
-    _run(logs, out, options, report, quiet=quiet)
+    return _run(logs, out, options)
 
 
-def _run(
-    logs: Path, out: Path | None, options: RewriteOptions, report: Path | None, *, quiet: bool
-) -> None:
+def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | None:
     from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
-    if report is not None:
-        _check_report(report, logs, options)
-    with _progress(quiet=quiet) as progress:
+    with _progress() as progress:
         account = rewrite_or_serve(logs, out, options, progress)
-    if account is None:
-        return
-    if not quiet:
-        typer.echo(account.text())
-    if report is not None:
-        _write_report(report, account)
+    return None if account is None else Outcome(account)
 
 
 def _dilation(dilation: float | None, speedup: float | None) -> float:
     if dilation is not None and speedup is not None:
-        raise UsageError("--dilation and --speedup say the same: give one of them")
+        raise UsageError("--dilation and --speedup exclude each other")
     if speedup is not None:
         from rewritelog.rewriting.options import check_factor  # noqa: PLC0415
 
@@ -174,28 +206,14 @@ def _dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
         try:
             factors.append((name, float(text)))
         except ValueError as error:
-            raise UsageError(f"--dilation-for {name}={text}: {text!r} is no number") from error
+            raise UsageError(f"--dilation-for {name}={text}: {text!r} is not a number") from error
     return tuple(factors)
 
 
-def _check_report(report: Path, logs: Path, options: RewriteOptions) -> None:
-    """Refuse to write the report over an input."""
-    from rewritelog.output import check_outputs  # noqa: PLC0415
-
-    files = (*options.timings, options.fitted, options.formulas, options.coefficients)
-    check_outputs([report], files, (logs if logs.is_dir() else logs.parent, options.params))
-
-
-def _write_report(report: Path, account: Report) -> None:
-    from rewritelog.output import write_text_file  # noqa: PLC0415
-
-    write_text_file(report, json_text(account.to_json(), indent=2) + "\n")
-
-
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Progress | None]:
-    """Yield what shows a bar on stderr, or None where that is no terminal or not wanted."""
-    if quiet or not sys.stderr.isatty():
+def _progress() -> Iterator[Progress | None]:
+    """Yield what shows a bar on stderr, or None where it is not a terminal or with --quiet."""
+    if console.quiet() or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm  # noqa: PLC0415

@@ -7,18 +7,31 @@ from typing import Annotated
 
 import typer
 
-from rewritelog.cli.arguments import ClockHz, Logs, Params, Strict
+from rewritelog.cli.arguments import (
+    ClockHz,
+    Logs,
+    Params,
+    Seed,
+    Strict,
+    TimingsOption,
+    is_stdout,
+    output_option,
+    to_path,
+)
+from rewritelog.cli.console import Outcome
+from rewritelog.cli.standard import reporting
 from rewritelog.models.options import SampleMethod
 
 
+@reporting(warns=True)
 def sample_command(
     logs: Logs,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The list to write [default: only report]."),
+    output: Annotated[
+        Path | None, output_option("The list to write [default: none, only report]")
     ] = None,
     fraction: Annotated[
-        float, typer.Option(help="Share of all SEBs with a param record to choose, in (0, 1].")
+        float,
+        typer.Option(metavar="SHARE", help="Share of all SEBs with a param record, in (0, 1]."),
     ] = 0.02,
     method: Annotated[
         SampleMethod,
@@ -27,38 +40,34 @@ def sample_command(
             "over the run only; random: by chance."
         ),
     ] = "design",
-    seed: Annotated[int, typer.Option(help="The same seed chooses the same SEBs.")] = 1,
     floor: Annotated[
-        int, typer.Option(help="Each event and category gets at least so many, if it has them.")
+        int,
+        typer.Option(metavar="N", help="At least N SEBs of each event and category that has them."),
     ] = 5,
     params: Params = None,
     formulas: Annotated[
         Path | None,
         typer.Option(
-            help="A formulas file: its categories are chosen from each, its terms spanned."
+            metavar="FILE",
+            help="A formulas file: SEBs are chosen from each category, and terms are spanned.",
         ),
     ] = None,
-    timings: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A file of lines that are timed already: they count as known, and replicates are "
-            "asked for where identical parameters differ; repeatable."
-        ),
-    ] = None,
+    timings: TimingsOption = None,
     clock_hz: ClockHz = None,
     replicates: Annotated[
-        int, typer.Option(help="Choose some parameters of each event so often, where they recur.")
+        int,
+        typer.Option(
+            metavar="N", help="Choose some parameters of each event N times, where they recur."
+        ),
     ] = 1,
-    report: Annotated[
-        Path | None, typer.Option("--json", help="Write the report to this file as JSON too.")
-    ] = None,
+    seed: Seed = 1,
     strict: Strict = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report on stdout.")] = False,
-) -> None:
-    """Choose which SEBs of a run to time, so that a fit to them says most about all others.
+) -> Outcome:
+    """Choose the SEBs to time, for a fit that predicts all others best.
 
-    OUT lists PE, SEB, event and parameters of each; a program that is instrumented with
-    tracebigsim, or a cycle-accurate simulator, times these alone.
+    The list names PE, SEB, event and parameters of each; a program that is instrumented with
+    tracebigsim, or a cycle-accurate simulator, times these alone. Timing lines that exist already
+    (--timings) count as known.
     """
     from rewritelog.sampling.choose import sample  # noqa: PLC0415 - heavy
     from rewritelog.sampling.options import SampleOptions  # noqa: PLC0415
@@ -75,6 +84,5 @@ def sample_command(
         formulas=formulas,
         strict=strict,
     )
-    account = sample(logs, options, out, report)
-    if not quiet:
-        typer.echo(account.text())
+    account = sample(logs, options, to_path(output))
+    return Outcome(account, stdout_taken=is_stdout(output))

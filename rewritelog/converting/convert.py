@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -83,6 +83,10 @@ class Conversion:
     bytes_out: int
     """Bytes of the timeline files after."""
     losses: tuple[Loss, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was done in types that JSON has."""
+        return asdict(self)
 
     def text(self) -> str:
         """Return what was done, for reading."""

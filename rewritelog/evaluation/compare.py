@@ -127,7 +127,6 @@ class CompareReport:
             *Table(("model", *HEAD), rows).lines(),
             "  (mean and median relative error of lines left out; sum: predicted / measured - 1;",
             "  later: the same without each event's first line; no answer: share of the lines)",
-            *(f"warning: {printable(text)}" for text in self.warnings),
         ]
         return "\n".join(lines)
 

@@ -80,7 +80,6 @@ class FitReport:
             f"model: {self.request.model}" + (f" ({told})" if told else ""),
             f"fitted to {count_text(self.read.lines, 'timing line')} of {names}",
             *(f"  {line}" for line in self.fitted.summary()),
-            *(f"warning: {warning}" for warning in self.warnings),
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",
         ]
         return "\n".join(printable(line) for line in lines)

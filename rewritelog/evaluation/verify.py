@@ -105,7 +105,7 @@ class VerifyReport:
         if self.worst:
             lines.append("worst lines, by relative error:")
         lines += [_worst_text(line) for line in self.worst]
-        return "\n".join([*lines, *(f"warning: {printable(text)}" for text in self.warnings)])
+        return "\n".join(lines)
 
     def _lines_text(self) -> str:
         files = ", ".join(printable(str(path)) for path in self.files)

@@ -120,8 +120,7 @@ class Report:
         """Return the report for a person."""
         tables = (_sebs(self), _durations(self), _events(self), _shares(self))
         parts = [_heading(self), _model(self), *tables]
-        warnings = [f"warning: {printable(warning)}" for warning in self.warnings]
-        return "\n".join([*(part for part in parts if part), *warnings, _closing(self)])
+        return "\n".join([*(part for part in parts if part), _closing(self)])
 
 
 def _versions() -> dict[str, str]:

@@ -30,17 +30,15 @@ def sample(
     logs: LogSet | str | Path,
     options: SampleOptions | None = None,
     out: Path | None = None,
-    report: Path | None = None,
 ) -> SampleReport:
-    """Choose SEBs of a run, and write the list of them to `out` and its report to `report`.
+    """Choose SEBs of a run, and write the list of them to `out`.
 
-    Raise a `RewriteLogError` for whatever is wrong; then both files are as they were.
+    Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was.
     """
     options = options or SampleOptions()
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     folder = list_params(options.params or source.folder)
-    inputs = (*options.timings, options.formulas)
-    check_outputs((out, report), inputs, (source.folder, folder.folder))
+    check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
     formulas = _formulas(options)
     read = _timings(options)
     run = read_run(source, folder, strict=options.strict)
@@ -61,7 +59,8 @@ def sample(
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
     )
-    _write(made, run, out, report)
+    if out is not None:
+        write_text_file(out, made.head() + _lines(made, run))
     return made
 
 
@@ -100,16 +99,6 @@ def _remarks(
 
 def _event_of(samples: EventTimings) -> Key:
     return samples.event, samples.params.shape[1]
-
-
-def _write(made: SampleReport, run: RunRecords, out: Path | None, report: Path | None) -> None:
-    texts = []
-    if out is not None:
-        texts.append((out, made.head() + _lines(made, run)))
-    if report is not None:
-        texts.append((report, made.json_text() + "\n"))
-    for path, text in texts:
-        write_text_file(path, text)
 
 
 def _lines(made: SampleReport, run: RunRecords) -> str:

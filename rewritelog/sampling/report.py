@@ -132,7 +132,7 @@ class SampleReport:
                 {**dataclasses.asdict(spread), "replicates": spread.replicates}
                 for spread in self.spreads
             ],
-            "warnings": list(self.warnings()),
+            "warnings": list(self.warnings),
         }
 
     def json_text(self) -> str:
@@ -155,7 +155,6 @@ class SampleReport:
             *self._table(),
             f"  would be extrapolated: {self.extrapolated:,} records ({percent_text(share)})",
             *map(_spread_text, self.spreads),
-            *(f"warning: {warning}" for warning in self.warnings()),
         ]
         return "\n".join(lines)
 
@@ -173,6 +172,7 @@ class SampleReport:
         heads = ("params", "category", "records", "points", "timed", "chosen", "outside", "beyond")
         return Table(("event", *heads), rows, most_rows=SHOWN).lines()
 
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each thing that a user should know of."""
         return (*self.remarks, *self._size_warnings(), *self._span_warnings(),

@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,10 @@ class Synthesis:
     """The size of the timeline files together."""
     seconds: float
     """How long it took."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was made in types that JSON has."""
+        return asdict(self)
 
     def text(self) -> str:
         """Return what was made, for reading."""

@@ -173,13 +173,13 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         (["OUT", "--dilation", "nan"], "finite"),
         (["OUT", "--dilation", "inf"], "finite"),
         (["OUT", "--speedup", "0"], "above 0"),
-        (["OUT", "--speedup", "2", "--dilation", "0.5"], "give one of them"),
+        (["OUT", "--speedup", "2", "--dilation", "0.5"], "exclude each other"),
         (["OUT", "--dilation", "fast"], "--dilation"),
         (["OUT", "--dilation-for", "name"], "NAME=VALUE"),
-        (["OUT", "--dilation-for", "name=x"], "no number"),
+        (["OUT", "--dilation-for", "name=x"], "not a number"),
         (["OUT", "--dilation-for", "name=-2"], "above 0"),
         (["OUT", "--recv", "drop"], "--recv"),
-        (["OUT", "--jobs", "-1"], "--jobs"),
+        (["OUT", "--jobs", "-1"], "jobs"),
         (["OUT", "--model", "nonsense"], "auto, coefficients, constant, counters, least-squares"),
         (["OUT", "--model", "least-squares"], "needs a file of timing lines"),
         (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),
@@ -288,9 +288,9 @@ def test_malformed_timings_are_warned_of(logs: Path, timings: Path, tmp_path: Pa
         file.write("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 2 }\n")
     done = run("rewrite", logs, "--dry-run", "--model", "least-squares", "--timings", timings)
     assert done.returncode == 0
-    assert "warning: 1 malformed timing line left out" in done.stdout
-    assert "timings.txt:9: " in done.stdout
-    assert "different numbers of parameters" in done.stdout
+    assert "warning: 1 malformed timing line left out" in done.stderr
+    assert "timings.txt:9: " in done.stderr
+    assert "different numbers of parameters" in done.stderr
 
 
 def test_the_report_never_replaces_an_input(logs: Path, timings: Path, tmp_path: Path) -> None:

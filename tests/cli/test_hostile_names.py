@@ -71,7 +71,7 @@ COMMANDS = {
     "info": ["info", "LOGS"],
     "info --json": ["info", "LOGS", "--json"],
     "dump": ["dump", "LOGS", "--pe", "0"],
-    "dump --format jsonl": ["dump", "LOGS", "--pe", "0", "--format", "jsonl"],
+    "dump --json": ["dump", "LOGS", "--pe", "0", "--json"],
     "check": ["check", "LOGS"],
     "check --json": ["check", "LOGS", "--json"],
     "diff": ["diff", "LOGS", "LOGS"],

@@ -153,7 +153,7 @@ def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
 def test_the_command_line(logs: Path) -> None:
     run(logs, "wanted", spread_seed=7)
     fit = ("--model", AUTO, "--timings", logs.parent / "timings")
-    spread = ("--spread", "residual", "--spread-seed=7")
+    spread = ("--spread", "residual", "--seed=7")
     done = rewritelog("rewrite", logs, logs.parent / "out", *fit, *spread)
     assert done.returncode == 0, done.stderr
     assert contents(logs.parent / "out") == contents(logs.parent / "wanted")

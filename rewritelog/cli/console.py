@@ -1,0 +1,124 @@
+"""What a command prints: its report on stdout, warnings and errors on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+import typer
+
+WARNED = 1
+BOLD, YELLOW, RED = "1", "33", "31"
+
+
+class Report(Protocol):
+    """What a command has done or found."""
+
+    def text(self) -> str:
+        """Return the report for a person."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in types that JSON has."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command ends with."""
+
+    report: Report
+    exit_code: int = 0
+    stdout_taken: bool = False
+    """Whether stdout holds the output, so that the report goes to stderr."""
+
+
+@dataclass
+class _Run:
+    """How the one command of this process is run."""
+
+    quiet: bool = False
+    debug: bool = False
+    warnings: int = 0
+
+
+_run = _Run()
+
+
+def begin(*, quiet: bool = False) -> None:
+    """Begin a command; what was noted while its arguments were parsed counts as its own."""
+    _run.quiet = quiet
+
+
+def reset() -> None:
+    """Forget all of an earlier command in this process."""
+    _run.quiet, _run.debug, _run.warnings = False, False, 0
+
+
+def set_debug() -> None:
+    """Have errors show where in the code they come from."""
+    _run.debug = True
+
+
+def debug() -> bool:
+    """Return whether errors show where in the code they come from."""
+    return _run.debug
+
+
+def quiet() -> bool:
+    """Return whether reports and progress are left out."""
+    return _run.quiet
+
+
+def leave_if_warned(wanted: bool) -> None:
+    """End with exit code 1 where that is wanted of a run with warnings."""
+    if wanted and _run.warnings:
+        raise typer.Exit(WARNED)
+
+
+def note(warning: str) -> None:
+    """Print a warning, with `--quiet` too."""
+    from rewritelog.text import printable  # noqa: PLC0415 - only some runs need it
+
+    _run.warnings += 1
+    typer.echo(f"{coloured('warning:', YELLOW, sys.stderr)} {printable(warning)}", err=True)
+
+
+def note_all(warnings: Sequence[str]) -> None:
+    """Print warnings, each on a line of its own."""
+    for warning in warnings:
+        note(warning)
+
+
+def fail(message: str) -> None:
+    """Print an error."""
+    from rewritelog.text import printable  # noqa: PLC0415
+
+    prefix = coloured("rewritelog: error:", RED, sys.stderr)
+    typer.echo(f"{prefix} {printable(message)}", err=True)
+
+
+def show(text: str, *, err: bool = False) -> None:
+    """Print a report, its headings in bold where a terminal shows them."""
+    stream = sys.stderr if err else sys.stdout
+    if has_colours(stream):
+        lines = text.split("\n")
+        text = "\n".join(line if line.startswith(" ") else _bold(line) for line in lines)
+    typer.echo(text, err=err, color=True)
+
+
+def _bold(line: str) -> str:
+    return f"\x1b[{BOLD}m{line}\x1b[0m" if line else line
+
+
+def coloured(text: str, code: str, stream: TextIO) -> str:
+    """Return a text in a colour, where the stream is a terminal that shows it."""
+    return f"\x1b[{code}m{text}\x1b[0m" if has_colours(stream) else text
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal with colours; the variable NO_COLOR forbids them."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return stream.isatty()
