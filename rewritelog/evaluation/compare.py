@@ -19,7 +19,7 @@ from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
-from rewritelog.text import Table, count_text, json_text, percent_text, printable
+from rewritelog.text import Table, count_text, json_text, percent_text
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_texts
 

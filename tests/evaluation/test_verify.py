@@ -51,7 +51,6 @@ def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
     assert (events["k"].score.lines, events["k"].score.predicted) == (3, 2)
     assert events["k"].score.mean_relative_error == pytest.approx(0.1)
     assert any("'other': the model has no fit for 1 of 1 line" in text for text in report.warnings)
-    assert "warning: event 'k'" in report.text()
 
 
 def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -> None:
