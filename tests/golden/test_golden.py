@@ -80,7 +80,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "diff-predicted": ("diff", "cells", "predicted"),
     "diff-others": ("diff", "damaged", "cells"),
     "dump": ("dump", "damaged", "--pe", "0"),
-    "dump-jsonl": ("dump", "damaged", "--pe", "1", "--format", "jsonl"),
+    "dump-jsonl": ("dump", "damaged", "--pe", "1", "--json"),
     "convert": ("convert", "cells", "converted", "--byte-order", "big"),
     "synth": ("synth", "made", "--pes", "4", "--sebs", "50"),
     "no-command": (),
