@@ -1,13 +1,12 @@
-"""A fit in words and in JSON types: formula, quality, range, what was dropped, what to do."""
+"""A fit in words: formula, quality, range, what was dropped, what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.text import event_label, json_number
+from rewritelog.text import event_label
 
 POOR_R2 = 0.5
 """Below this share of explained variation a fit is warned of."""
@@ -30,68 +29,6 @@ FIRST_CALL = 1.5
 ILL_CONDITIONED = 1e6
 
 LINE_WIDTH = 100
-
-
-def describe(fit: EventFit) -> dict[str, Any]:
-    """Return one event's fit in JSON types; times are in seconds."""
-    described = {
-        "event": fit.event,
-        "parameters": fit.parameters,
-        "samples": fit.samples,
-        "unusable_samples": fit.unusable,
-        "ranges": [
-            {"parameter": f"p{number}", "min": float(low), "max": float(high)}
-            for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
-        ],
-        **_describe_class(fit.whole),
-        "tried": {name: json_number(error) for name, error in fit.family_errors.items()},
-        "exact_sets": None if fit.exact_matches is None else len(fit.exact_matches.weights),
-        "exact_weight": None
-        if fit.exact_matches is None
-        else json_number(float(fit.exact_matches.weights.mean())),
-    }
-    if fit.category is not None:
-        described["category"] = str(fit.category)
-        described["classes"] = [
-            {"value": one.value, "samples": one.samples, **_describe_class(one)}
-            for one in fit.classes[1:]
-        ]
-    return described
-
-
-def _describe_class(fit: ClassFit) -> dict[str, Any]:
-    """Return one function's terms and its quality."""
-    quality = fit.quality
-    return {
-        "family": fit.family,
-        "terms": [
-            {
-                "term": coefficient.term,
-                "coefficient": json_number(coefficient.value),
-                "standard_error": json_number(coefficient.standard_error),
-            }
-            for coefficient in fit.coefficients
-        ],
-        "calibration": json_number(fit.function.calibration),
-        "dropped": [{"term": drop.term, "reason": drop.reason} for drop in fit.dropped],
-        "chi2": json_number(quality.chi2),
-        "degrees_of_freedom": quality.freedom,
-        "chi2_per_degree": json_number(quality.chi2 / quality.freedom if quality.freedom else None),
-        "r2": json_number(quality.r2),
-        "held_out": {
-            "r2": json_number(quality.held_out_r2),
-            "mean_relative_error": json_number(quality.held_out_error),
-            "rms_relative_error": json_number(quality.held_out_rms),
-            "sum_error": json_number(quality.held_out_sum_error),
-            "interval_coverage": json_number(quality.coverage),
-        },
-        "rank": quality.rank,
-        "condition": json_number(quality.condition),
-        "largest_leverage": json_number(quality.largest_leverage),
-        "far_off": quality.far_off,
-        "first_call": json_number(quality.first_call),
-        "negative_raw": quality.negative,
-    }
 
 
 def summarise(fit: EventFit) -> list[str]:

@@ -13,6 +13,7 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
+from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.text import event_label
 
@@ -81,7 +82,7 @@ class FittedEvents(FittedModel):
 
     def describe(self) -> dict[str, Any]:
         """Return the options and the fits in full."""
-        events = [fit_report.describe(fit) for fit in self.fits.values()]
+        events = [event_json(fit, complete=False) for fit in self.fits.values()]
         return {**self.options, **self.extra, "events": events}
 
     def summary(self) -> tuple[str, ...]:

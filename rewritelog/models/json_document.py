@@ -1,6 +1,10 @@
 """JSON documents: those of strangers read value by value, and our own written for people.
 
 Every error names the file and the JSON path of the value, as in `m.json: $.events[2].event`.
+
+`msgspec` would decode into types too. It accepts a key twice, names no key of an object with any
+keys (`$.tried[...]`), would be one more package that all users need, and takes longer to import
+than a model file to read; lengths that depend on other values would still be checked here.
 """
 
 from __future__ import annotations
@@ -8,8 +12,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,16 +23,16 @@ from rewritelog.errors import ModelError
 from rewritelog.text import json_text, printable
 
 MAX_DEPTH = 20
-"""Lists and objects may nest so deep."""
+"""Lists and objects nest at most this deep."""
 
 MAX_TEXT = 10_000
-"""A name or sentence may have so many characters."""
+"""A name or sentence has at most this many characters."""
 
 LINE_WIDTH = 100
 
 T = TypeVar("T")
 
-ODD_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 """How numbers are written that JSON does not have."""
 
 
@@ -40,6 +44,8 @@ class Node:
     name: str
     """What errors call the file."""
     path: str = "$"
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """What the document calls keys that have another name now."""
 
     def error(self, problem: str) -> ModelError:
         """Return the error that the problem is."""
@@ -54,13 +60,14 @@ class Node:
         """Return the values of an object that has these keys, all of them and no others."""
         if not isinstance(self.value, dict):
             raise self.error(f"must be an object, not {self._found}")
-        for key in keys:
-            if key not in self.value:
-                raise self.error(f"has no {key!r}")
-        for key in self.value:
-            if key not in keys:
-                raise self.error(f"has an unknown key, {printable(key[:80])!r}")
-        return {key: self._child(f".{key}", self.value[key]) for key in keys}
+        names = {key: self.aliases.get(key, key) for key in keys}
+        for name in names.values():
+            if name not in self.value:
+                raise self.error(f"has no {name!r}")
+        unknown = self.value.keys() - names.values()
+        if unknown:
+            raise self.error(f"has an unknown key, {printable(min(unknown)[:80])!r}")
+        return {key: self._child(f".{name}", self.value[name]) for key, name in names.items()}
 
     def entries(self) -> dict[str, Node]:
         """Return the values of an object with any keys."""
@@ -105,10 +112,10 @@ class Node:
             raise self.error(f"must be a number, not {self._found}")
         return float(self._finite([self.value])[0])
 
-    def odd_number(self) -> float:
+    def exact_number(self) -> float:
         """Return a number, or what stands for one that is not finite."""
-        if isinstance(self.value, str) and self.value in ODD_NUMBERS:
-            return ODD_NUMBERS[self.value]
+        if isinstance(self.value, str) and self.value in NOT_FINITE:
+            return NOT_FINITE[self.value]
         return self.number()
 
     def maybe(self, read: Callable[[Node], T]) -> T | None:
@@ -126,20 +133,20 @@ class Node:
         return self._finite(values)
 
     def table(self, columns: int) -> Floats:
-        """Return a list of lists of so many finite numbers, shape (rows, columns)."""
+        """Return a list of lists of that many finite numbers, shape (rows, columns)."""
         rows = [row.numbers(columns) for row in self.items()]
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
 
-    def odd_table(self, columns: int) -> Floats:
-        """Return such a table in which numbers may be odd."""
-        rows = [[item.odd_number() for item in row.items()] for row in self.items()]
+    def exact_table(self, columns: int) -> Floats:
+        """Return such a table in which numbers need not be finite."""
+        rows = [[item.exact_number() for item in row.items()] for row in self.items()]
         for place, row in enumerate(rows):
             if len(row) != columns:
                 raise self._child(f"[{place}]", None).error(f"must have {columns} numbers")
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
 
     def _child(self, step: str, value: Any) -> Node:
-        return Node(value, self.name, self.path + step)
+        return Node(value, self.name, self.path + step, self.aliases)
 
     def _list(self) -> list[Any]:
         if not isinstance(self.value, list):
@@ -163,8 +170,8 @@ class Node:
 def load_document(text: str, name: str) -> Node:
     """Return the document that a text holds.
 
-    Raise `ModelError` with line and column for what is not JSON, and for NaN, infinity, a key that
-    stands twice in an object, and lists and objects that nest deeper than `MAX_DEPTH`.
+    Raise `ModelError` with line and column for what is not JSON, and for NaN, infinity, a
+    duplicated key in an object, and lists and objects that nest deeper than `MAX_DEPTH`.
     """
     try:
         value = json.loads(
@@ -183,13 +190,13 @@ def load_document(text: str, name: str) -> Node:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+        duplicated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {duplicated[:80]!r} is duplicated in an object")
     return made
 
 
 def _refused(token: str) -> Any:
-    raise ValueError(f"{token} is no number of JSON")
+    raise ValueError(f"{token} is not a JSON number")
 
 
 def _float(token: str) -> float:

@@ -8,29 +8,22 @@ predicts to the bit what the fit in memory does. A file holds no code, and every
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, cast, get_type_hints
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from rewritelog.errors import ModelError
 from rewritelog.models.base import FittedModel, Timings
-from rewritelog.models.exact_matches import ExactMatches
-from rewritelog.models.exact_times import ExactTimes, hash_rows
-from rewritelog.models.expressions import MAX_PARAMETERS, Expression, Origin, parse
+from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
 from rewritelog.models.fitted_events import FittedEvents, Key
-from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
-from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
+from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.json_document import Node, load_document, readable
-from rewritelog.text import exact_number
 
 FORMAT = "rewritelog model"
-VERSION = 1
-
-MOST_ALIKE = 64
-"""So many parameter sets may share a hash; more are no accident."""
+VERSION = 2
+ALIASES: dict[int, dict[str, str]] = {1: VERSION_1_KEYS, VERSION: {}}
+"""What each version that is read calls the keys that have another name now."""
 
 Columns: TypeAlias = Literal["params", "counters"]
 """What the columns of a fit's tables are: the parameters of lines, or their counters."""
@@ -115,17 +108,24 @@ def parse_model(text: str, name: str) -> ModelFile:
 
     Raise `ModelError` for everything that `model_text` would not have written.
     """
-    document = load_document(text, name)
-    _check_format(document)
+    document = _checked_format(load_document(text, name))
     parts = document.fields(
-        "format", "version", "source", "model", "columns", "options", "notes", "extra", "unfitted",
+        "format",
+        "version",
+        "source",
+        "model",
+        "columns",
+        "options",
+        "notes",
+        "extra",
+        "unfitted",
         "events",
-    )  # fmt: skip
+    )
     fits: dict[Key, EventFit] = {}
     for node in parts["events"].items():
-        fit = _read_event(node)
+        fit = read_event(node)
         if (fit.event, fit.parameters) in fits:
-            raise node.error("stands twice")
+            raise node.error("is duplicated")
         fits[fit.event, fit.parameters] = fit
     fitted = FittedEvents(
         model=parts["model"].text(),
@@ -139,13 +139,16 @@ def parse_model(text: str, name: str) -> ModelFile:
     return ModelFile(fitted, columns, _read_source(parts["source"]))
 
 
-def _check_format(document: Node) -> None:
-    """Refuse other documents, and files of versions that are not known."""
+def _checked_format(document: Node) -> Node:
+    """Return the document as its version is read; refuse other documents and later versions."""
     value = document.value
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise document.error(f'is no model file: it does not begin with "format": "{FORMAT}"')
-    if type(value.get("version")) is not int or value["version"] != VERSION:
-        raise document.error(f"is not of version {VERSION}, the one that this rewritelog reads")
+    version = value.get("version")
+    if type(version) is not int or version not in ALIASES:
+        versions = " and ".join(map(str, ALIASES))
+        raise document.error(f"has version {version!r}; this rewritelog reads {versions}")
+    return replace(document, aliases=ALIASES[version])
 
 
 def _file_json(file: ModelFile) -> dict[str, Any]:
@@ -160,57 +163,7 @@ def _file_json(file: ModelFile) -> dict[str, Any]:
         "notes": list(fitted.notes),
         "extra": dict(fitted.extra),
         "unfitted": [{"event": event, "parameters": count} for event, count in fitted.unfitted],
-        "events": [_event_json(fit) for fit in fitted.fits.values()],
-    }
-
-
-def _event_json(fit: EventFit) -> dict[str, Any]:
-    return {
-        "event": fit.event,
-        "parameters": fit.parameters,
-        "samples": fit.samples,
-        "unusable": fit.unusable,
-        "lowest": fit.lowest.tolist(),
-        "highest": fit.highest.tolist(),
-        "category": None if fit.category is None else str(fit.category),
-        "tried": {name: exact_number(error) for name, error in fit.family_errors.items()},
-        "classes": [_class_json(one) for one in fit.classes],
-        "exact": None if fit.exact_matches is None else _exact_matches_json(fit.exact_matches),
-    }
-
-
-def _class_json(fit: ClassFit) -> dict[str, Any]:
-    return {
-        "value": fit.value,
-        "samples": fit.samples,
-        "family": fit.family,
-        "law": {"bounds": None, **fit.function.to_json()},
-        "coefficients": [
-            {
-                "term": one.term,
-                "value": exact_number(one.value),
-                "standard_error": exact_number(one.standard_error),
-            }
-            for one in fit.coefficients
-        ],
-        "dropped": [asdict(one) for one in fit.dropped],
-        "quality": {
-            name: value if isinstance(value, int) else exact_number(value)
-            for name, value in asdict(fit.quality).items()
-        },
-        "leverage_root": [
-            [exact_number(value) for value in row] for row in fit.leverage_root.tolist()
-        ],
-        "ratios": fit.ratios.tolist(),
-    }
-
-
-def _exact_matches_json(exact_matches: ExactMatches) -> dict[str, Any]:
-    return {
-        "seconds": exact_matches.times.seconds.tolist(),
-        "samples": [int(count) for count in exact_matches.times.counts],
-        "weights": exact_matches.weights.tolist(),
-        "params": exact_matches.times.rows.tolist(),
+        "events": [event_json(fit, complete=True) for fit in fitted.fits.values()],
     }
 
 
@@ -234,144 +187,3 @@ def _scalar(node: Node) -> object:
     if isinstance(node.value, dict | list):
         raise node.error("must be a text, a number, true, false or null")
     return node.value
-
-
-def _read_event(node: Node) -> EventFit:
-    parts = node.fields(
-        "event", "parameters", "samples", "unusable", "lowest", "highest", "category", "tried",
-        "classes", "exact",
-    )  # fmt: skip
-    many = parts["parameters"].count()
-    if many > MAX_PARAMETERS:
-        raise parts["parameters"].error(f"is {many}; at most {MAX_PARAMETERS}")
-    return EventFit(
-        event=parts["event"].text(),
-        samples=parts["samples"].count(),
-        unusable=parts["unusable"].count(),
-        lowest=parts["lowest"].numbers(many),
-        highest=parts["highest"].numbers(many),
-        classes=_read_classes(parts["classes"], many),
-        category=parts["category"].maybe(lambda one: _read_expression(one, many)),
-        family_errors={name: one.odd_number() for name, one in parts["tried"].entries().items()},
-        exact_matches=parts["exact"].maybe(lambda one: _read_exact_matches(one, many)),
-    )
-
-
-def _read_classes(node: Node, many: int) -> tuple[ClassFit, ...]:
-    """Return the laws: the one of all samples first, then one for each value."""
-    nodes = node.items()
-    if not nodes:
-        raise node.error("is empty: the function of all samples is missing")
-    classes = [_read_class(one, many) for one in nodes]
-    for place, (one, found) in enumerate(zip(nodes, classes, strict=True)):
-        if (found.value is None) != (place == 0):
-            raise one.error("the first class has the value null, and all others a number")
-    if len({found.value for found in classes}) < len(classes):
-        raise node.error("has a value twice")
-    return tuple(classes)
-
-
-def _read_class(node: Node, many: int) -> ClassFit:
-    parts = node.fields(
-        "value", "samples", "family", "law", "coefficients", "dropped", "quality", "leverage_root",
-        "ratios",
-    )  # fmt: skip
-    function = _read_function(parts["law"], many)
-    ratios = parts["ratios"].numbers()
-    if (np.diff(ratios) < 0).any():
-        raise parts["ratios"].error("do not rise")
-    root = parts["leverage_root"].odd_table(len(function.terms))
-    if len(root) > len(function.terms):
-        raise parts["leverage_root"].error(f"has more than {len(function.terms)} rows")
-    return ClassFit(
-        value=parts["value"].maybe(Node.number),
-        samples=parts["samples"].count(),
-        family=parts["family"].text(),
-        function=function,
-        coefficients=tuple(_read_coefficient(one) for one in parts["coefficients"].items()),
-        dropped=tuple(_read_dropped(one) for one in parts["dropped"].items()),
-        quality=_read_quality(parts["quality"]),
-        leverage_root=root,
-        ratios=ratios,
-    )
-
-
-def _read_function(node: Node, many: int) -> FittedFunction:
-    """Return what `Law.to_json` wrote."""
-    parts = node.fields("bounds", "terms", "calibration")
-    terms: list[Expression] = []
-    coefficients: list[float] = []
-    for one in parts["terms"].items():
-        term = one.fields("term", "coefficient")
-        terms.append(_read_expression(term["term"], many))
-        coefficients.append(term["coefficient"].number())
-    return FittedFunction(
-        tuple(terms),
-        np.array(coefficients, dtype=np.float64),
-        parts["calibration"].number(),
-        parts["bounds"].maybe(lambda one: _read_bounds(one, many)),
-    )
-
-
-def _read_bounds(node: Node, many: int) -> PredictionBounds:
-    parts = node.fields("least_s", "most_s", "lowest", "highest")
-    return PredictionBounds(
-        parts["lowest"].numbers(many),
-        parts["highest"].numbers(many),
-        parts["least_s"].number(),
-        parts["most_s"].maybe(Node.number),
-    )
-
-
-def _read_expression(node: Node, many: int) -> Expression:
-    return parse(node.text(), parameters=many, where=Origin(node.where))
-
-
-def _read_coefficient(node: Node) -> Coefficient:
-    parts = node.fields("term", "value", "standard_error")
-    return Coefficient(
-        parts["term"].text(),
-        parts["value"].odd_number(),
-        parts["standard_error"].maybe(Node.odd_number),
-    )
-
-
-def _read_dropped(node: Node) -> Dropped:
-    parts = node.fields("term", "reason")
-    return Dropped(parts["term"].text(), parts["reason"].text())
-
-
-def _read_quality(node: Node) -> Quality:
-    """Return the numbers of a fit, each of the type that it is declared with."""
-    kinds: Mapping[str, Any] = get_type_hints(Quality)
-    parts = node.fields(*kinds)
-    values: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        if kind is int:
-            values[name] = parts[name].count()
-        elif kind is bool:
-            values[name] = parts[name].flag()
-        elif kind is float:
-            values[name] = parts[name].odd_number()
-        else:
-            values[name] = parts[name].maybe(Node.odd_number)
-    return Quality(**values)
-
-
-def _read_exact_matches(node: Node, many: int) -> ExactMatches:
-    parts = node.fields("seconds", "samples", "weights", "params")
-    rows = parts["params"].table(many)
-    seconds = parts["seconds"].numbers(len(rows))
-    counts = parts["samples"].numbers(len(rows))
-    weights = parts["weights"].numbers(len(rows))
-    if ((weights < 0) | (weights > 1)).any():
-        raise parts["weights"].error("must lie between 0 and 1")
-    keys = hash_rows(rows)
-    order = np.lexsort((*rows.T, keys))
-    if (rows[order[1:]] == rows[order[:-1]]).all(axis=1).any():
-        raise parts["params"].error("holds a row twice")
-    alike = int(np.unique(keys, return_counts=True)[1].max(initial=0))
-    if alike > MOST_ALIKE:
-        raise parts["params"].error(f"has {alike} rows of one hash; at most {MOST_ALIKE}")
-    times = ExactTimes(keys[order], rows[order], seconds[order], counts[order], alike)
-    return ExactMatches(times, weights[order])

@@ -17,13 +17,19 @@ def fit(*timings: EventTimings, **options: Any) -> Any:
 
 
 def only(fitted: FittedModel) -> Any:
-    """Return the description of the one event, checked to be strict JSON."""
+    """Return the one event with its function's facts and quality, checked to be strict JSON."""
     (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
-    return described
+    return flattened(described)
+
+
+def flattened(described: Any) -> Any:
+    """Return what a report says of an event and of the function of all its samples."""
+    whole = described["classes"][0]
+    return described | whole | whole["quality"]
 
 
 def coefficients(fitted: FittedModel) -> Any:
-    return {term["term"]: term["coefficient"] for term in only(fitted)["terms"]}
+    return {term["term"]: term["value"] for term in only(fitted)["coefficients"]}
 
 
 def dropped(fitted: FittedModel) -> Any:

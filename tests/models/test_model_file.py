@@ -1,6 +1,7 @@
 """Model files: what is read back predicts to the bit, and no file does any harm."""
 
 import copy
+import csv
 import json
 import random
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from kinds import ReferenceTimings
 
 from rewritelog.errors import ModelError
+from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, MalformedLines
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.checks import (
@@ -32,6 +34,8 @@ from rewritelog.models.model_file import (
 )
 from rewritelog.models.options import AutoOptions
 from rewritelog.models.registry import load_model
+
+MODEL_FILES = Path(__file__).parent / "model_files"
 
 FORMULA = """
 [[formula]]
@@ -120,6 +124,32 @@ def test_reference_fits_predict_to_the_bit(
     same_bits(file.fitted, again(file).fitted, timings)
 
 
+@pytest.mark.parametrize("name", ["auto", "formula", "least-squares", "sampled", "counters"])
+def test_files_of_version_1_predict_as_the_code_that_wrote_them(name: str) -> None:
+    """`model_files` were written, and asked for predictions, by version 0.1.0."""
+    file = parse_model((MODEL_FILES / f"{name}.json").read_text(), name)
+    predict = LinePredictor(MODEL_FILES / f"{name}.json", file)
+    (lines,) = predict.predict_detailed([MODEL_FILES / "timings.txt"], MalformedLines())
+    with (MODEL_FILES / f"{name}.csv").open() as text:
+        expected = list(csv.DictReader(text))
+    assert len(expected) == 79
+    assert [float(row["predicted_s"]) for row in expected] == lines.predicted_s.tolist()
+    sources = [str(DeterminedBy(one)) for one in lines.determined_by]
+    assert sources == [row["determined_by"] for row in expected]
+    assert json.loads(model_text(file))["version"] == 2
+    again(file)
+
+
+def test_a_defect_of_an_old_file_is_named_by_its_own_keys() -> None:
+    document = json.loads((MODEL_FILES / "auto.json").read_text())
+    document["events"][0]["classes"][0]["law"]["calibration"] = None
+    with pytest.raises(ModelError, match=r"m: \$\.events\[0\]\.classes\[0\]\.law\.calibration"):
+        parse_model(json.dumps(document), "m")
+    document["events"][0]["classes"][0]["function"] = {}
+    with pytest.raises(ModelError, match="unknown key, 'function'"):
+        parse_model(json.dumps(document), "m")
+
+
 def test_classes_of_a_formula_are_kept(event: Callable[..., EventTimings]) -> None:
     n, side = np.arange(40.0), np.arange(40) % 2
     timings = [event(n, side, seconds=1 + n * (1 + side))]
@@ -200,15 +230,15 @@ def document(event: Callable[..., EventTimings]) -> dict[str, Any]:
     fitted = Auto(AutoOptions(exact_match="always"), formula).fit([falling, plain])
     file = ModelFile(fitted, "params", Source("1", ("t",), 36, None, "0" * 64))
     made: dict[str, Any] = json.loads(model_text(file))
-    assert made["events"][0]["classes"][0]["law"]["bounds"]
+    assert made["events"][0]["classes"][0]["function"]["bounds"]
     return made
 
 
-LAW = ("events", 1, "classes", 0, "law")
+LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is no model file"),
-    (("version",), 2, "is not of version 1"),
-    (("version",), True, "is not of version 1"),
+    (("version",), 3, "has version 3; this rewritelog reads 1 and 2"),
+    (("version",), True, "has version True"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
     (("source", "lines"), -1, r"\$\.source\.lines: must be a count, not -1"),
     (("source", "sha256"), None, r"\$\.source\.sha256: must be a text, not null"),
@@ -234,9 +264,9 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root\[0\]: must have"),
     (("events", 1, "classes", 0, "quality", "rank"), 1.5, "must be a count, not 1.5"),
     (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "do not rise"),
-    (("events", 1, "exact", "weights", 0), 1.5, "between 0 and 1"),
-    (("events", 1, "exact", "params", 0), [2.0, 5.0], "holds a row twice"),
-    (("events", 1, "exact", "seconds"), [1.0], "must have 4 numbers, not 1"),
+    (("events", 1, "exact_matches", "weights", 0), 1.5, "between 0 and 1"),
+    (("events", 1, "exact_matches", "params", 0), [2.0, 5.0], "has a duplicated row"),
+    (("events", 1, "exact_matches", "seconds"), [1.0], "must have 4 numbers, not 1"),
 ]
 
 
@@ -255,10 +285,10 @@ def test_each_defect_is_named(
 
 def test_a_missing_key_and_an_event_twice(document: dict[str, Any]) -> None:
     document["events"].append(document["events"][0])
-    with pytest.raises(ModelError, match=r"\$\.events\[2\]: stands twice"):
+    with pytest.raises(ModelError, match=r"\$\.events\[2\]: is duplicated"):
         parse_model(json.dumps(document), "m.json")
-    del document["events"][0]["classes"][0]["law"]["calibration"]
-    with pytest.raises(ModelError, match=r"\[0\]\.law: has no 'calibration'"):
+    del document["events"][0]["classes"][0]["function"]["calibration"]
+    with pytest.raises(ModelError, match=r"\[0\]\.function: has no 'calibration'"):
         parse_model(json.dumps(document), "m.json")
 
 
@@ -269,10 +299,10 @@ def test_a_missing_key_and_an_event_twice(document: dict[str, Any]) -> None:
         ('{\n "format": }', "m.json:2:12: is not JSON"),
         ("[" * 100_000, "m.json: is nested too deep|is not JSON"),
         ("[" * 30 + "]" * 30, "nested more than 20 deep"),
-        ('{"a": NaN}', "NaN is no number of JSON"),
-        ('{"a": -Infinity}', "-Infinity is no number of JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": -Infinity}', "-Infinity is not a JSON number"),
         ('{"a": 1e999}', "1e999 is larger than any float64"),
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' is duplicated"),
         ("9" * 10_000, "m.json: "),
         ("[]", r"m\.json: \$: is no model file"),
         ("null", "is no model file"),
@@ -286,15 +316,17 @@ def test_what_is_no_model_file(text: str, said: str) -> None:
 def test_many_rows_of_one_hash_are_refused(
     document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewritelog.models.model_file.MOST_ALIKE", 0)
-    with pytest.raises(ModelError, match=r"exact\.params: has 1 rows of one hash; at most 0"):
+    monkeypatch.setattr("rewritelog.models.fit_schema.MOST_SETS_OF_A_HASH", 0)
+    with pytest.raises(
+        ModelError, match=r"exact_matches\.params: has 1 rows of one hash; at most 0"
+    ):
         parse_model(json.dumps(document), "m.json")
 
 
 def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
     rows = np.array([[1.0, 5.0], [4.0, 7.0]])
     before = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
-    for values in document["events"][1]["exact"].values():
+    for values in document["events"][1]["exact_matches"].values():
         values.reverse()
     after = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
     assert before.tobytes() == after.tobytes()

@@ -100,8 +100,7 @@ def test_few_samples_give_few_terms_lower_orders_first(
     described = only(fitted)
     assert list(coefficients(fitted)) == kept
     assert described["degrees_of_freedom"] == 0
-    assert described["chi2_per_degree"] is None
-    assert {term["standard_error"] for term in described["terms"]} == {None}
+    assert {term["standard_error"] for term in described["coefficients"]} == {None}
     assert fitted.predict("kernel", samples.params) == pytest.approx(seconds[:count])
     assert "add timing lines" in " ".join(fitted.warnings()) or count == 1
     assert "no degree of freedom" in fitted.summary()[0]
@@ -208,8 +207,8 @@ def test_whatever_the_samples_the_fit_stays_among_them(
     seconds = data.draw(hnp.arrays(np.float64, rows, elements=st.floats(0, 10)))
     fitted = fit(EventTimings("kernel", params, seconds))
     described = only(fitted)
-    assert 1 <= len(described["terms"]) <= rows
-    assert len(described["terms"]) + len(described["dropped"]) == 2 * columns + 1
+    assert 1 <= len(described["coefficients"]) <= rows
+    assert len(described["coefficients"]) + len(described["dropped"]) == 2 * columns + 1
     middle = (seconds.min() + seconds.max()) / 2
     length = np.linalg.norm(fitted.predict("kernel", params) - middle)
     assert length <= np.linalg.norm(seconds - middle) * (1 + 1e-7) + 1e-12
