@@ -1,14 +1,19 @@
-"""Files of timing or param lines, plain or gzip, read in pieces that end where lines end."""
+"""Files and streams of timing or param lines, read in pieces that end where lines end.
+
+They may be plain, or compressed by gzip, bzip2, xz or Zstandard: their first bytes tell. `-` is
+standard input. Zstandard wants Python 3.14, or the package zstandard.
+"""
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -20,7 +25,14 @@ from tracebigsim.errors import TraceFileError
 from tracebigsim.lines import LineTable, scan
 
 CHUNK_BYTES: Final = 16 << 20
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+STANDARD_INPUT: Final = "-"
+_MAGICS: Final = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+}
+_LONGEST_MAGIC: Final = max(map(len, _MAGICS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +53,11 @@ class TextChunk:
 def read_text_chunks(
     path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[TextChunk]:
-    """Read a file in pieces of about `chunk_bytes`; whether it is gzip is told by its first bytes.
+    """Read a file, a pipe or (`-`) standard input in pieces of about `chunk_bytes`.
 
     Holds some chunks and MAX_LINE_BYTES, whatever the file holds. Raises TraceFileError where the
-    file is not there, is not a regular file, cannot be read, or is corrupt or cut gzip data, and
-    ValueError for a chunk of less than 1 byte.
+    file does not exist, is neither a regular file nor a pipe, cannot be read, or holds compressed
+    data that are corrupt or cut short, and ValueError for a chunk of less than 1 byte.
     """
     if chunk_bytes < 1:
         raise ValueError(f"a chunk has at least 1 byte, not {chunk_bytes}")
@@ -91,35 +103,101 @@ def _placed(table: LineTable, chunk: TextChunk) -> LineTable:
 
 @contextmanager
 def _problems_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what reading a file may raise into a TraceFileError that names it."""
+    """Turn what the system says of a file into a TraceFileError that names it."""
     try:
         yield
-    except EOFError as error:
-        raise TraceFileError(path, "the gzip data end too early; is the file cut?") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise TraceFileError(path, f"corrupt gzip data: {error}") from error
     except OSError as error:
         raise TraceFileError(path, error.strerror or str(error)) from error
 
 
 @contextmanager
+def _corruption_named(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Turn what a decompressor says of its data into a TraceFileError that names the file."""
+    try:
+        yield
+    except EOFError as error:
+        raise TraceFileError(path, f"the {kind} data end too early; is the file cut?") from error
+    except _decompression_errors() as error:
+        raise TraceFileError(path, f"corrupt {kind} data: {error}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise TraceFileError(path, f"corrupt {kind} data: {error}") from error
+
+
+def _decompression_errors() -> tuple[type[Exception], ...]:
+    """Return what the decompressors that are in use raise for corrupt data."""
+    found: list[type[Exception]] = [zlib.error]
+    for module, name in (
+        ("lzma", "LZMAError"), ("zstandard", "ZstdError"), ("compression.zstd", "ZstdError"),
+    ):  # fmt: skip
+        if module in sys.modules:
+            found.append(getattr(sys.modules[module], name))
+    return tuple(found)
+
+
+@contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, through gzip where its first bytes say so."""
+    """Open a file or a pipe for reading, through a decompressor where its first bytes say so."""
+    with _opened_raw(path) as raw:
+        start = raw.peek(_LONGEST_MAGIC)
+        kind = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), None)
+        if kind is None:
+            yield raw
+        else:
+            with _corruption_named(path, kind), closing(_decompressed(path, raw, kind)) as unpacked:
+                yield unpacked
+
+
+def _opened_raw(path: str | os.PathLike[str]) -> AbstractContextManager[BufferedReader]:
+    """Open a regular file, a pipe or standard input."""
+    if os.fspath(path) == STANDARD_INPUT:
+        return nullcontext(cast(BufferedReader, sys.stdin.buffer))
     mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):
         raise TraceFileError(path, "is a folder, not a file")
-    if not stat.S_ISREG(mode):
-        raise TraceFileError(path, "is not a regular file (a pipe, socket or device)")
-    with Path(path).open("rb") as raw:
-        if raw.peek(2)[:2] == _GZIP_MAGIC:
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield cast(BinaryIO, unpacked)
-        else:
-            yield raw
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        raise TraceFileError(path, "is not a regular file or a pipe")
+    return Path(path).open("rb")
+
+
+def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, kind: str) -> BinaryIO:
+    """Return the stream of what a compressed stream holds."""
+    if kind == "gzip":
+        import gzip  # noqa: PLC0415 - only for such files, as those below
+
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if kind == "bzip2":
+        import bz2  # noqa: PLC0415
+
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if kind == "xz":
+        import lzma  # noqa: PLC0415
+
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    return _from_zstd(path, raw)
+
+
+def _from_zstd(path: str | os.PathLike[str], raw: BufferedReader) -> BinaryIO:
+    """Return a Zstandard stream's content, by Python itself (3.14) or the package zstandard."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found] # noqa: PLC0415
+    except ImportError:
+        pass
+    else:
+        return cast(BinaryIO, zstd.ZstdFile(raw))
+    try:
+        import zstandard  # noqa: PLC0415
+    except ImportError:
+        raise TraceFileError(
+            path, "is compressed by Zstandard: install the package zstandard to read it"
+        ) from None
+    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    return cast(BinaryIO, reader)
 
 
 def _whole_lines(stream: BinaryIO, chunk_bytes: int) -> Iterator[TextChunk]:
-    """Cut a stream at line ends; what is longer than a line may be is passed over to its end."""
+    """Cut a stream at line ends; the rest of a line that is too long is skipped."""
     line, offset = 1, 0
     pending = b""
     in_long_line = False

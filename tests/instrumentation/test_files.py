@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
+import lzma
 import os
+import sys
+import threading
 from dataclasses import fields
 from pathlib import Path
 
@@ -115,9 +120,45 @@ def test_a_device() -> None:
     assert_refused("/dev/null", "not a regular file")
 
 
-def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:
+EVENTS = [scan(TEXT).events[number] for number in scan(TEXT).event]
+
+
+def events_of(path: Path | str) -> list[str]:
+    return [table.events[number] for table in scan_file(path) for number in table.event]
+
+
+COMPRESSORS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_compressed_files_read_as_plain_ones(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "packed"
+    path.write_bytes(COMPRESSORS[kind](TEXT))
+    assert events_of(path) == EVENTS
+    path.write_bytes(path.read_bytes()[:-12])
+    assert_refused(path, f"the {kind} data end too early; is the file cut?")
+
+
+def test_zstandard_is_read_where_a_package_can(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    (tmp_path / "t.zst").write_bytes(zstandard.compress(TEXT + b"\n") + zstandard.compress(TEXT))
+    assert events_of(tmp_path / "t.zst") == 2 * EVENTS
+    (tmp_path / "t.zst").write_bytes(b"\x28\xb5\x2f\xfd broken")
+    assert_refused(tmp_path / "t.zst", "corrupt Zstandard data")
+
+
+def test_a_pipe_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    assert_refused(tmp_path / "fifo", "not a regular file")
+    writer = threading.Thread(target=(tmp_path / "fifo").write_bytes, args=(gzip.compress(TEXT),))
+    writer.start()
+    assert events_of(tmp_path / "fifo") == EVENTS
+    writer.join()
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(TEXT)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert events_of("-") == EVENTS
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
