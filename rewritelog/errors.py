@@ -53,13 +53,14 @@ class Location:
 
 
 class DamagedLogError(RewriteLogError):
-    """A log breaks its own format; `location` says where."""
+    """A log violates its own format: `location` says where, `rule` which rule of `check`."""
 
-    def __init__(self, location: Location, problem: str) -> None:
+    def __init__(self, location: Location, problem: str, rule: str = "unreadable") -> None:
         super().__init__(f"{location}: {problem}")
         self.location = location
         self.problem = problem
+        self.rule = rule
 
-    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Location, str]]:
+    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Location, str, str]]:
         """Pickle by what it was made of, so that it crosses process borders whole."""
-        return (type(self), (self.location, self.problem))
+        return (type(self), (self.location, self.problem, self.rule))

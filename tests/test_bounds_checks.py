@@ -14,8 +14,7 @@ from rewritelog.kernels import walk
 
 lay = layout(6, "little").kernel
 place = np.array([{at}])
-fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-print(walk.count_sebs(np.zeros(8, dtype=np.uint8), place, place + 500, lay, fault))
+print(walk.count_sebs(np.zeros(8, dtype=np.uint8), place, place + 500, lay))
 """
 
 

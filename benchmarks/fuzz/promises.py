@@ -395,10 +395,10 @@ def check_block(
     trace[:] = 0
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     starts, ends = borders[:-1].copy(), borders[1:].copy()
-    counts = count_sebs(buf, starts, ends, lay, fault)
-    trace[0], trace[1] = fault[FAULT_CODE], fault[FAULT_AT]
-    if fault[FAULT_CODE] != OK:
-        return 1 if _odd_fault(fault, len(buf), len(starts)) else 0
+    counts, valid = count_sebs(buf, starts, ends, lay)
+    trace[0], trace[1] = valid.sum(), counts.sum()
+    if not valid.all():
+        return 0
     pieces = Pieces(starts + lay.count_bytes, ends, counts, np.zeros_like(counts))
     totals = tally(buf, pieces.starts, pieces.ends, counts, lay, fault)
     trace[2], trace[3], trace[4] = fault[FAULT_CODE], fault[FAULT_AT], fault[FAULT_SEB]

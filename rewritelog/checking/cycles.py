@@ -9,14 +9,11 @@ from rewritelog.arrays import Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.kernels.check import find_waits
 from rewritelog.errors import Location
-from rewritelog.format import Layout
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock
 
 
-def add_cycles(
-    loaded: LoadedBlock, chosen: Ints, dependencies: int, lay: Layout, findings: Findings
-) -> None:
+def add_cycles(loaded: LoadedBlock, chosen: Ints, dependencies: int, findings: Findings) -> None:
     """Add a finding for each group of SEBs that wait for one another.
 
     `chosen` are the pieces to look at, which are whole timelines that can be walked, and
@@ -26,17 +23,21 @@ def add_cycles(
     offsets = np.zeros(int(pieces.counts.sum()), dtype=np.int64)
     waits = np.zeros((dependencies, 2), dtype=np.int32)
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    rows = find_waits(loaded.buffer, pieces, lay.kernel, offsets, waits, fault)
+    rows = find_waits(loaded.buffer, pieces, loaded.layout.kernel, offsets, waits, fault)
     group, firsts = _cycles(waits[:rows], len(offsets))
     bases = np.concatenate([[0], np.cumsum(pieces.counts)])
     found = []
     for head in firsts[:SHOWN].tolist():
         piece = int(np.searchsorted(bases, head, side="right")) - 1
         members = np.flatnonzero(group == group[head]) - bases[piece]
-        place = Location(loaded.file.path, loaded.block.offset + int(offsets[head]),
-                      int(loaded.pes[chosen[piece]]), head - int(bases[piece]))  # fmt: skip
+        location = Location(
+            loaded.file.path,
+            loaded.block.offset + int(offsets[head]),
+            int(loaded.pes[chosen[piece]]),
+            head - int(bases[piece]),
+        )
         named = ", ".join(map(str, members[:SHOWN])) + (", …" if len(members) > SHOWN else "")
-        found.append(Finding(place, f"these SEBs wait for one another: {named}"))
+        found.append(Finding(location, f"these SEBs wait for one another: {named}"))
     findings.add_many("dependency-cycle", len(firsts), found)
 
 

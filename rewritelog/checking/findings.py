@@ -1,13 +1,15 @@
-"""What a check finds: by rule a count, and the first few with their places."""
+"""What a check finds: by rule a count, and the first few with their locations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from rewritelog.checking.rules import RULES, Severity
-from rewritelog.errors import DamagedLogError, Location
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.text import printable
 
 SHOWN = 5
@@ -16,15 +18,15 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """A place where a rule is broken."""
+    """A violation of a rule, and where it is."""
 
     location: Location
     message: str
 
     def __str__(self) -> str:
         """Return the finding for a terminal; a message of a text file names its line itself."""
-        place = str(self.location)
-        return printable(f"{place}: {self.message}" if place else self.message)
+        location = str(self.location)
+        return printable(f"{location}: {self.message}" if location else self.message)
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding in types of JSON."""
@@ -50,9 +52,19 @@ class Findings:
         """Add one finding."""
         self.add_many(rule, 1, [Finding(location, message)])
 
-    def add_damage(self, rule: str, error: DamagedLogError) -> None:
-        """Add what an error says as a finding."""
-        self.add(rule, error.location, error.problem)
+    def add_faults(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:
+        """Add `count` faults of a reader, all of one rule."""
+        first = list(islice(faults, SHOWN))
+        if first:
+            found = [Finding(fault.location, fault.problem) for fault in first]
+            self.add_many(first[0].rule, count, found)
+
+    def add_unreadable(self, path: Path, error: RewriteLogError) -> None:
+        """Add that a file cannot be read."""
+        if isinstance(error, DamagedLogError):
+            self.add_faults([error])
+        else:
+            self.add("unreadable", Location(path), str(error).removeprefix(f"{path}: "))
 
     def add_many(self, rule: str, count: int, first: Iterable[Finding]) -> None:
         """Add `count` findings of a rule, of which the first few are given."""
@@ -67,7 +79,7 @@ class Findings:
             self.add_many(rule, count, other.shown[rule])
 
     def of(self, severity: Severity) -> list[str]:
-        """Return the rules of a severity that are broken, in the order of the table."""
+        """Return the rules of a severity that are violated, in the order of the table."""
         return [
             name
             for name, rule in RULES.items()

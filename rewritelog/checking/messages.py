@@ -1,4 +1,4 @@
-"""What a kernel noted of a broken rule, in words: the record is read again at its place."""
+"""Messages about violations that a kernel found: the record is read again where it stands."""
 
 from __future__ import annotations
 
@@ -10,169 +10,146 @@ import numpy as np
 
 from rewritelog.arrays import Bytes
 from rewritelog.checking.kernels.violations import OTHER, SEB_ITSELF, Violation
-from rewritelog.format import Layout
+from rewritelog.format import Layout, format_names
+from rewritelog.logs.summary import Summary
 from rewritelog.text import count_text
 
 
 @dataclass(frozen=True)
-class Noted:
-    """Where a kernel saw a rule broken, and what the words need."""
+class Example:
+    """A violation that a kernel found, and where the record stands that it is in."""
 
     buffer: Bytes
     layout: Layout
-    seb: int
     total: int
     """SEBs of the timeline."""
     at: int
     """Byte of the buffer, −1 for none."""
     item: int
-    pes: int
-    workers: int
-    nodes: int
+    """See `violations.ITEM`."""
+    summary: Summary
 
-    def record(self, dtype: np.dtype[Any], at: int | None = None) -> Any:
-        """Return the record that stands at the place."""
-        begin = self.at if at is None else at
-        return self.buffer[begin : begin + dtype.itemsize].view(dtype)[0]
+    def _record(self, dtype: np.dtype[Any], at: int) -> Any:
+        return self.buffer[at : at + dtype.itemsize].view(dtype)[0]
 
+    @property
     def number(self) -> int:
-        """Return the integer that stands at the place."""
-        order = "<i4" if self.layout.order == "little" else ">i4"
-        return int(self.record(np.dtype(order)))
+        """The integer that stands there."""
+        return int(self._record(self.layout.count, self.at))
 
-    def seb_head(self) -> Any:
-        """Return the SEB's own fields, given the place of the SEB or of one of its messages."""
-        lay = self.layout.kernel
-        before = (
-            0 if self.item < 0 else self.item * lay.message_bytes + lay.count_bytes + lay.seb_bytes
-        )
-        return self.record(self.layout.seb, self.at - before)
+    @property
+    def message(self) -> Any:
+        """The message that stands there."""
+        return self._record(self.layout.message, self.at)
+
+    @property
+    def event(self) -> Any:
+        """The event that stands there."""
+        return self._record(self.layout.event, self.at)
+
+    @property
+    def seb(self) -> Any:
+        """The SEB that stands there, or whose message does."""
+        lay, at = self.layout.kernel, self.at
+        if self.item >= 0:
+            at -= self.item * lay.message_bytes + lay.count_bytes + lay.seb_bytes
+        return self._record(self.layout.seb, at)
+
+    @property
+    def cause(self) -> str:
+        """The message that starts the SEB."""
+        return f"message {self.seb['msg_id']} of PE {self.seb['src_pe']}"
 
 
-def say(broken: Violation, noted: Noted) -> str:
-    """Return what is wrong, in words."""
-    return _WORDS[broken](noted)
+def message_of(violation: Violation, found: Example) -> str:
+    """Return what is wrong, as a finding says it."""
+    return MESSAGES[violation](found)
 
 
-def _seqno(noted: Noted) -> str:
-    return f"seqno {noted.seb_head()['seqno']}"
+def _not_finite(found: Example) -> str:
+    if found.item <= OTHER:
+        return f"event {OTHER - found.item}: {_times_not_finite(found.event, 'event')}"
+    if found.item == SEB_ITSELF:
+        return _times_not_finite(found.seb, "seb")
+    return f"message {found.item}: {_times_not_finite(found.message, 'message')}"
 
 
-def _not_finite(noted: Noted) -> str:
-    if noted.item <= OTHER:
-        event = noted.record(noted.layout.event)
-        return f"event {OTHER - noted.item}: rTime {float(event['r_time'])}"
-    record = noted.seb_head() if noted.item == SEB_ITSELF else noted.record(noted.layout.message)
-    named = ", ".join(
-        f"{_TIMES[name]} {float(record[name])}"
-        for name in _TIMES
-        if name in (record.dtype.names or ()) and not np.isfinite(record[name])
+def _times_not_finite(record: Any, kind: Any) -> str:
+    times = [name for name in record.dtype.names if record.dtype[name].kind == "f"]
+    named = format_names(kind)
+    return ", ".join(
+        f"{named[name]} {float(record[name])}" for name in times if not np.isfinite(record[name])
     )
-    return named if noted.item == SEB_ITSELF else f"message {noted.item}: {named}"
 
 
-_TIMES = {
-    "recv_time": "recvTime", "eff_recv_time": "effRecvTime", "start_time": "startTime",
-    "exec_time": "execTime", "end_time": "endTime", "send_time": "sendTime",
-}  # fmt: skip
+def _exec_time(found: Example) -> str:
+    executed, start, end = (float(found.seb[f"{name}_time"]) for name in ("exec", "start", "end"))
+    return f"execTime {executed} s, but endTime − startTime is {end - start} s"
 
 
-def _exec_time(noted: Noted) -> str:
-    head = noted.seb_head()
-    duration = float(head["end_time"]) - float(head["start_time"])
-    return f"execTime {float(head['exec_time'])} s, but endTime − startTime is {duration} s"
+def _recv_before_send(found: Example) -> str:
+    received, sent = float(found.message["recv_time"]), float(found.message["send_time"])
+    return f"message {found.item}: recvTime {received} s is before sendTime {sent} s"
 
 
-def _two_causes(noted: Noted) -> str:
-    return f"it is started by {_message(noted)}, and depends on SEBs as well"
+def _send_outside(found: Example) -> str:
+    sent = float(found.message["send_time"])
+    start, end = float(found.seb["start_time"]), float(found.seb["end_time"])
+    return f"message {found.item}: sendTime {sent} s, in a SEB from {start} s to {end} s"
 
 
-def _message(noted: Noted) -> str:
-    head = noted.seb_head()
-    return f"message {head['msg_id']} of PE {head['src_pe']}"
+def _message_target(found: Example) -> str:
+    nodes = count_text(found.summary.nodes, "node")
+    workers = count_text(found.summary.num_wth, "worker thread")
+    target = f"dstNode {found.message['dst_node']}, tID {found.message['tid']}"
+    return f"message {found.item}: {target}; there are {nodes} with {workers}"
 
 
-def _floating(_noted: Noted) -> str:
-    return "neither a starting message nor a backward dependency, and recvTime −1"
+def _dependency_order(found: Example) -> str:
+    if found.item > OTHER:
+        return f"backward dependency {found.item}: SEB {found.number}, which is not an earlier one"
+    return (
+        f"forward dependency {OTHER - found.item}: SEB {found.number}, which is not a later one "
+        f"of the timeline's {count_text(found.total, 'SEB')}"
+    )
 
 
-def _starting_message(noted: Noted) -> str:
-    return f"it is started by {_message(noted)}, where PEs are 0 to {noted.pes - 1}"
-
-
-def _not_sent(noted: Noted) -> str:
-    return f"it is started by {_message(noted)}, which is not sent"
-
-
-def _recv_before_send(noted: Noted) -> str:
-    message = noted.record(noted.layout.message)
-    return (f"message {noted.item}: recvTime {float(message['recv_time'])} s is before sendTime "
-            f"{float(message['send_time'])} s")  # fmt: skip
-
-
-def _message_size(noted: Noted) -> str:
-    return f"message {noted.item}: {noted.record(noted.layout.message)['size']} bytes"
-
-
-def _send_outside(noted: Noted) -> str:
-    sent = float(noted.record(noted.layout.message)["send_time"])
-    head = noted.seb_head()
-    return (f"message {noted.item}: sendTime {sent} s, in a SEB from {float(head['start_time'])} s "
-            f"to {float(head['end_time'])} s")  # fmt: skip
-
-
-def _message_target(noted: Noted) -> str:
-    message = noted.record(noted.layout.message)
-    machine = f"{count_text(noted.nodes, 'node')} with {count_text(noted.workers, 'worker thread')}"
-    target = f"dstNode {message['dst_node']}, tID {message['tid']}"
-    return f"message {noted.item}: {target}; there are {machine}"
-
-
-def _message_number(noted: Noted) -> str:
-    number = noted.record(noted.layout.message)["msg_id"]
-    return f"message {noted.item}: its number {number} is not above the last one"
-
-
-def _marks(_noted: Noted) -> str:
-    return "its marks do not pair up inside the SEB"
-
-
-def _event_outside(noted: Noted) -> str:
-    return f"event {noted.item}: rTime {float(noted.record(noted.layout.event)['r_time'])} s"
-
-
-def _dependency_order(noted: Noted) -> str:
-    if noted.item <= OTHER:
-        return (f"forward dependency {OTHER - noted.item}: SEB {noted.number()}, which is not a "
-                f"later one of the timeline's {count_text(noted.total, 'SEB')}")  # fmt: skip
-    return f"backward dependency {noted.item}: SEB {noted.number()}, which is not an earlier one"
-
-
-def _dependencies_disagree(_noted: Noted) -> str:
-    return "its forward dependencies are not the SEBs that name it as a backward one"
-
-
-def _param_records(noted: Noted) -> str:
-    records, brackets = noted.item >> 32, noted.item & 0xFFFFFFFF
+def _param_records(found: Example) -> str:
+    records, brackets = found.item >> 32, found.item & 0xFFFFFFFF
     return f"{count_text(records, 'param record')} and {count_text(brackets, 'bracket')}"
 
 
-_WORDS: dict[Violation, Callable[[Noted], str]] = {
-    Violation.SEQNO: _seqno,
+MESSAGES: dict[Violation, Callable[[Example], str]] = {
+    Violation.SEQNO: lambda found: f"seqno {found.seb['seqno']}",
     Violation.NOT_FINITE: _not_finite,
     Violation.EXEC_TIME: _exec_time,
-    Violation.TWO_CAUSES: _two_causes,
-    Violation.FLOATING: _floating,
-    Violation.STARTING_MESSAGE: _starting_message,
-    Violation.NOT_SENT: _not_sent,
+    Violation.TWO_CAUSES: lambda found: (
+        f"it is started by {found.cause}, and depends on SEBs as well"
+    ),
+    Violation.FLOATING: lambda _: (
+        "neither a starting message nor a backward dependency, and recvTime −1"
+    ),
+    Violation.STARTING_MESSAGE: lambda found: (
+        f"it is started by {found.cause}, but the PEs are 0 to {found.summary.total_pes - 1}"
+    ),
+    Violation.NOT_SENT: lambda found: f"it is started by {found.cause}, which is never sent",
     Violation.RECV_BEFORE_SEND: _recv_before_send,
-    Violation.MESSAGE_SIZE: _message_size,
+    Violation.MESSAGE_SIZE: lambda found: (
+        f"message {found.item}: negative size, {found.message['size']} bytes"
+    ),
     Violation.SEND_OUTSIDE: _send_outside,
     Violation.MESSAGE_TARGET: _message_target,
-    Violation.MESSAGE_NUMBER: _message_number,
-    Violation.MARKS: _marks,
-    Violation.EVENT_OUTSIDE: _event_outside,
+    Violation.MESSAGE_NUMBER: lambda found: (
+        f"message {found.item}: its number {found.message['msg_id']} is not above the last one"
+    ),
+    Violation.MARKS: lambda _: "its marks do not pair up inside the SEB",
+    Violation.EVENT_OUTSIDE: lambda found: (
+        f"event {found.item}: rTime {float(found.event['r_time'])} s"
+    ),
     Violation.DEPENDENCY_ORDER: _dependency_order,
-    Violation.DEPENDENCIES_DISAGREE: _dependencies_disagree,
+    Violation.DEPENDENCIES_DISAGREE: lambda _: (
+        "its forward dependencies are not the SEBs that name it as a backward one"
+    ),
     Violation.PARAM_RECORDS: _param_records,
 }
+"""What a finding says of each violation."""

@@ -1,4 +1,4 @@
-"""The param records of a block, held against its timelines."""
+"""The param records of a block, checked against its timelines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewritelog.arrays import Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.kernels.violations import Records
 from rewritelog.errors import Location, RewriteLogError
@@ -18,30 +17,29 @@ NO_RECORDS = np.zeros(0, dtype=np.int64)
 
 
 def check_params(
-    source: ParamFolder, loaded: LoadedBlock, totals: Ints, findings: Findings
+    source: ParamFolder, loaded: LoadedBlock, findings: Findings
 ) -> tuple[Records, int]:
     """Read a block's params and add what is wrong with them; return them for the kernel.
 
-    `totals` is the number of SEBs of each timeline. The second result is the number of records.
+    The second result is the number of records.
     """
     params, notes = _read(source, loaded, findings)
     _add_notes(notes, findings)
-    nowhere = np.flatnonzero(params.seb >= totals[params.piece])
+    nowhere = np.flatnonzero(params.seb >= loaded.totals[params.piece])
     findings.add_many(
-        "param-seb", len(nowhere),
-        [_nowhere(source, loaded, params, totals, int(row)) for row in nowhere[:SHOWN]],
-    )  # fmt: skip
+        "param-seb",
+        len(nowhere),
+        [_nowhere(source, loaded, params, int(row)) for row in nowhere[:SHOWN]],
+    )
     begins = np.searchsorted(params.piece, np.arange(len(loaded.pes) + 1))
     return Records(wanted=True, begins=begins, sebs=params.seb), len(params.seb)
 
 
-def _nowhere(
-    source: ParamFolder, loaded: LoadedBlock, params: ParamRecords, totals: Ints, row: int
-) -> Finding:
+def _nowhere(source: ParamFolder, loaded: LoadedBlock, params: ParamRecords, row: int) -> Finding:
     piece = int(params.piece[row])
     pe, seb = int(loaded.pes[piece]), int(params.seb[row])
     event = printable(params.events[params.event[row]])
-    problem = f"a record of event {event!r}, but the timeline has {totals[piece]} SEBs"
+    problem = f"a record of event {event!r}, but the timeline has {loaded.totals[piece]} SEBs"
     return Finding(Location(source.path(pe), pe=pe, seb=seb), problem)
 
 
@@ -60,7 +58,7 @@ def _read(
                 readable.add(pe)
             except RewriteLogError as error:
                 path = source.path(pe)
-                if loaded.block.cut is None or loaded.block.cut.first_seb == 0:
+                if loaded.block.part is None or loaded.block.part.first_seb == 0:
                     problem = str(error).removeprefix(f"{path}: ")
                     findings.add("param-file", Location(path, pe=pe), problem)
         return read_params(replace(source, pes=frozenset(readable)), loaded, strict=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rewritelog.checking.blocks import Checked, CheckTask, check_block, find_not_sent
 from rewritelog.checking.findings import SHOWN, Finding, Findings
-from rewritelog.checking.heads import Heads, KnownFile, read_heads
+from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.kernels.violations import MessageFlags
 from rewritelog.checking.report import CheckReport
 from rewritelog.errors import Location
@@ -21,6 +21,7 @@ from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
 from rewritelog.logs.logset import log_folder
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.logs.summary import Summary
+from rewritelog.logs.timelines import TimelineFile
 from rewritelog.logs.work import in_order
 
 _AHEAD = 4
@@ -29,7 +30,7 @@ _AHEAD = 4
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
 _BYTES_A_FLAG = 32
 
-Work = tuple[KnownFile, Block]
+Work = tuple[TimelineFile, Block]
 
 
 def check_logs(
@@ -70,9 +71,9 @@ def check_logs(
 
 
 def _blocks(heads: Heads, block_bytes: int) -> Iterator[Work]:
-    for known in heads.files:
-        for block in plan_blocks(known.file, block_bytes):
-            yield known, block
+    for file in heads.files:
+        for block in plan_blocks(file, block_bytes):
+            yield file, block
 
 
 def _check_one(task: CheckTask, work: Work) -> Checked:
@@ -85,7 +86,7 @@ def _find_one(task: CheckTask, work: Work) -> Findings:
 
 def _mail(heads: Heads) -> MessageFlags:
     """Return flags for as many messages as the files may hold, within a limit."""
-    size = sum(one.file.size_bytes for one in heads.files)
+    size = sum(file.size_bytes for file in heads.files)
     flags = min(max(_FEWEST_FLAGS, 1 << (size // _BYTES_A_FLAG).bit_length()), _MOST_FLAGS)
     return MessageFlags(np.zeros(flags, dtype=np.uint8), np.zeros(flags, dtype=np.uint8))
 

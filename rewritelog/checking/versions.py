@@ -1,4 +1,4 @@
-"""Which log version timelines are in: told by trying, since it stands in another file."""
+"""Which log version timelines are in: found by trying, since another file says it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from rewritelog.arrays import Bytes
 from rewritelog.checking.kernels.check import sound_sebs
 from rewritelog.errors import DamagedLogError
-from rewritelog.format import ByteOrder, layout
-from rewritelog.format.declaration import LOG_VERSIONS
+from rewritelog.format import ByteOrder, layout, number_type
+from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS
 from rewritelog.kernels import walk
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
@@ -21,9 +21,8 @@ _SAMPLES, _TRIES = 8, 64
 """How many timelines are read, and how many are looked at to find some that have SEBs."""
 
 _SAMPLE_BYTES = 1 << 18
-_COUNT_BYTES = 4
 
-_TWINS = {5: 4}
+_SAME_LAYOUT = {5: 4}
 """Versions that have the layout of another one."""
 
 
@@ -37,15 +36,17 @@ class _Sample:
     whole: bool
 
 
-def likely_version(files: Iterable[tuple[TimelineFile, ByteOrder]], claimed: int) -> int | None:
+def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
     """Return the log version that fits the first timelines better than the one claimed.
 
     Return None where none does. 4 stands for 5 too, which has the same layout.
     """
     samples = list(_samples(files))
-    fits = {version: _fit(samples, version) for version in LOG_VERSIONS if version not in _TWINS}
+    fits = {
+        version: _fit(samples, version) for version in LOG_VERSIONS if version not in _SAME_LAYOUT
+    }
     best = max(fits, key=lambda version: fits[version])
-    exact, sebs = fits.get(_TWINS.get(claimed, claimed), (0, 0))
+    exact, sebs = fits.get(_SAME_LAYOUT.get(claimed, claimed), (0, 0))
     better = fits[best][0] > exact or (fits[best][0] == exact and fits[best][1] > 2 * sebs + 1)
     return best if better else None
 
@@ -53,35 +54,36 @@ def likely_version(files: Iterable[tuple[TimelineFile, ByteOrder]], claimed: int
 def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError:
     """Return the error of a walk, saying so where another log version fits the timelines."""
     claimed = logs.summary.log_version
-    likely = likely_version([(file, logs.summary.order) for file in logs.files], claimed)
+    likely = likely_version(logs.files, claimed)
     if likely is None:
         return error
     hint = f"the summary says log version {claimed}, but the timelines fit version"
-    return DamagedLogError(error.location, f"{error.problem}; {hint} {version_text(likely)}")
+    problem = f"{error.problem}; {hint} {version_text(likely)}"
+    return DamagedLogError(error.location, problem, error.rule)
 
 
 def version_text(version: int) -> str:
-    """Return how a version that was told by trying is named."""
-    twins = [other for other, same in _TWINS.items() if same == version]
-    return " or ".join(str(number) for number in (version, *twins))
+    """Return how a version that was found by trying is named."""
+    others = [other for other, same in _SAME_LAYOUT.items() if same == version]
+    return " or ".join(str(number) for number in (version, *others))
 
 
-def _samples(files: Iterable[tuple[TimelineFile, ByteOrder]]) -> Iterator[_Sample]:
+def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
     """Yield the beginnings of a few timelines that have SEBs, of every file some."""
-    chosen = list(files)
+    chosen = [file for file in files if len(file.pes)]
     each = max(1, _SAMPLES // max(1, len(chosen)))
-    for file, order in chosen[:_SAMPLES]:
+    for file in chosen[:_SAMPLES]:
         found = 0
         with InputFile(file.path) as source:
             for begin, end in zip(file.borders[:_TRIES], file.borders[1:], strict=False):
                 size = int(end - begin)
-                if size <= _COUNT_BYTES or found == each:
+                if size <= COUNT_BYTES or found == each:
                     continue
                 window = source.read(int(begin), min(size, _SAMPLE_BYTES))
-                count = int(window[:_COUNT_BYTES].view("<i4" if order == "little" else ">i4")[0])
+                count = int(window[:COUNT_BYTES].view(number_type(file.order, "i4"))[0])
                 if count > 0:
                     found += 1
-                    yield _Sample(window[_COUNT_BYTES:], order, count, size == len(window))
+                    yield _Sample(window[COUNT_BYTES:], file.order, count, size == len(window))
 
 
 def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:

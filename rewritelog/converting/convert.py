@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.converting.kernels import convert as kernels
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
-from rewritelog.format import ByteOrder, Layout, layout
+from rewritelog.format import ByteOrder, Layout, Record, format_names, layout
 from rewritelog.format.declaration import (
+    INTEGER_FORMATS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
     MISSING,
@@ -21,12 +22,7 @@ from rewritelog.format.declaration import (
     timeline_file_struct,
 )
 from rewritelog.kernels import walk
-from rewritelog.logs.blocks import (
-    BLOCK_BYTES,
-    Buffer,
-    LoadedBlock,
-    raise_fault,
-)
+from rewritelog.logs.blocks import BLOCK_BYTES, Buffer, LoadedBlock, raise_fault
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.timelines import TimelineFile
@@ -39,13 +35,6 @@ COMPANIONS = ("param.*", "*.sts", "*.log.gz")
 OFFSET_LIMIT = 1 << 32
 """Offsets are taken modulo this, so that a timeline of so many bytes could not be told from 0."""
 
-_NAMES = {
-    "mpi_op": "mpiOp",
-    "mpi_size": "mpiSize",
-    "charm_ep": "charm_ep",
-    "obj_id": "objId",
-    "group": "group",
-}
 _GUARDS = {"mpi_size": "mpi_op"}
 """Fields that mean something only where another one does; elsewhere they hold garbage."""
 
@@ -64,7 +53,7 @@ class Loss:
     seb: int
 
     def __str__(self) -> str:
-        """Spell the loss as messages name it."""
+        """Return the loss as messages name it."""
         return (
             f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
         )
@@ -174,7 +163,7 @@ def _convert_file(
     sizes = np.zeros(len(file.pes), dtype=np.int64)
     target = Buffer()
     create_file(path, file.head_bytes)
-    with InputFile(file.path) as source, OutputFile(path, flush=True) as output:
+    with OutputFile(path, flush=True) as output:
         at = file.head_bytes
         for loaded in logs.blocks_of(file, BLOCK_BYTES):
             data, written = _convert_block(loaded, plan, target, tally)
@@ -184,19 +173,18 @@ def _convert_file(
             if lossy or not tally.losses:
                 output.write(data, at)
             at += len(data)
-        machine = source.read(0, MACHINE_HEADER_BYTES).tobytes()
-        output.write(_file_head(machine, file, sizes, plan.target.order), 0)
+        output.write(_file_head(file, sizes, plan.target.order), 0)
     tally.bytes_out += at
 
 
 def _convert_block(
     loaded: LoadedBlock, plan: _Plan, buffer: Buffer, tally: _Tally
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[Bytes, Ints]:
     """Return the block's converted bytes, and how many of them each piece has."""
     lay, pieces = plan.source.kernel, loaded.pieces
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
     totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
-    raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
+    raise_fault(fault, loaded)
     sebs, messages = int(pieces.counts.sum()), int(totals[:, 0].sum())
     size = loaded.block.size_bytes
     size += sebs * (plan.sebs.size - lay.seb_bytes) + messages * (
@@ -204,7 +192,7 @@ def _convert_block(
     )
     data = buffer.take(size)
     lost = [_no_losses(records) for records in (plan.sebs, plan.messages)]
-    sizes: NDArray[np.int64] = kernels.convert(
+    sizes: Ints = kernels.convert(
         loaded.buffer, pieces, lay, plan.reverse, plan.sebs, plan.messages, data, *lost
     )
     tally.sebs += sebs
@@ -235,9 +223,7 @@ def _note_losses(
         tally.losses[key] = Loss(name, count, records, *place)
 
 
-def _check_sizes(
-    file: TimelineFile, sizes: NDArray[np.int64], loaded: LoadedBlock, plan: _Plan
-) -> None:
+def _check_sizes(file: TimelineFile, sizes: Ints, loaded: LoadedBlock, plan: _Plan) -> None:
     largest = int(np.argmax(sizes))
     if sizes[largest] >= OFFSET_LIMIT:
         raise OutputError(
@@ -246,13 +232,11 @@ def _check_sizes(
         )
 
 
-def _file_head(
-    machine: bytes, file: TimelineFile, sizes: NDArray[np.int64], order: ByteOrder
-) -> bytes:
+def _file_head(file: TimelineFile, sizes: Ints, order: ByteOrder) -> bytes:
     borders = file.head_bytes + np.cumsum(sizes) - sizes
     head: bytes = timeline_file_struct(order).build(
         {
-            "machine": _converted_machine(machine, order),
+            "machine": _converted_machine(file.machine, order),
             "count": len(sizes),
             "offsets": (borders % OFFSET_LIMIT).tolist(),
         }
@@ -262,7 +246,7 @@ def _file_head(
 
 def _converted_machine(machine: bytes, order: ByteOrder) -> Any:
     header = MachineHeader.parse(machine)
-    header.sizes.integer_format = header.sizes.float_format = 1 if order == "little" else 0
+    header.sizes.integer_format = header.sizes.float_format = INTEGER_FORMATS[order]
     return header
 
 
@@ -286,39 +270,39 @@ def _copy_companions(source: Path, target: Path) -> None:
 
 
 def _plan(source: Layout, target: Layout) -> _Plan:
-    seb_rules, seb_defaults, seb_lost = _rules(source.seb, target.seb)
-    message_rules, message_defaults, message_lost = _rules(source.message, target.message)
     reverse = source.order != target.order
-    return _Plan(
-        source,
-        target,
-        kernels.Records(
-            target.seb.itemsize, _moves(source.seb, target.seb, reverse=reverse),
-            _template(target.seb), seb_rules, seb_defaults,
-        ),
-        kernels.Records(
-            target.message.itemsize, _moves(source.message, target.message, reverse=reverse),
-            _template(target.message), message_rules, message_defaults,
-        ),
-        (*(("SEBs", name) for name in seb_lost), *(("messages", name) for name in message_lost)),
-    )  # fmt: skip
+    sebs, seb_losses = _records("seb", source.seb, target.seb, reverse=reverse)
+    messages, message_losses = _records("message", source.message, target.message, reverse=reverse)
+    losses = [("SEBs", name) for name in seb_losses]
+    losses += [("messages", name) for name in message_losses]
+    return _Plan(source, target, sebs, messages, tuple(losses))
 
 
-def _places(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:
-    """Return the offset, size and width in bytes of a number of each field."""
-    places = {}
+def _records(
+    record: Record, source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool
+) -> tuple[kernels.Records, list[str]]:
+    """Return how one kind of record is converted, and the fields that the target cannot hold."""
+    rules, names = _loss_rules(record, source, target)
+    moves = _moves(source, target, reverse=reverse)
+    template, defaults = _default_record(target), _default_record(source)
+    return kernels.Records(target.itemsize, moves, template, rules, defaults), names
+
+
+def _extents(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:
+    """Return each field's offset, its size, and the size of one number in it, in bytes."""
+    extents = {}
     for name, entry in (dtype.fields or {}).items():
         kind, offset = entry[0], entry[1]
         width = 1 if kind.base.kind == "V" else kind.base.itemsize
-        places[name] = (int(offset), kind.itemsize, width)
-    return places
+        extents[name] = (int(offset), kind.itemsize, width)
+    return extents
 
 
-def _moves(source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool) -> NDArray[np.int64]:
+def _moves(source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool) -> Ints:
     """Return the moves that fill a target record; neighbours of one kind become one move."""
     moves: list[list[int]] = []
-    known = _places(source)
-    for name, (to, size, width) in _places(target).items():
+    known = _extents(source)
+    for name, (to, size, width) in _extents(target).items():
         begin, there, _ = known.get(name, (-1, 0, 1))
         kept = min(size, there)
         parts = [[begin, to, kept, width if reverse else 1], [-1, to + kept, size - kept, 1]]
@@ -338,37 +322,32 @@ def _add_move(moves: list[list[int]], part: list[int]) -> None:
     moves.append(part)
 
 
-def _template(dtype: np.dtype[Any]) -> NDArray[np.uint8]:
-    return np.frombuffer(_default_record(dtype), dtype=np.uint8)
-
-
-def _default_record(dtype: np.dtype[Any]) -> bytes:
+def _default_record(dtype: np.dtype[Any]) -> Bytes:
     """Return a record whose fields that some version lacks have their defaults, the others 0."""
     record = np.zeros(1, dtype=dtype)
     for name in dtype.names or ():
         if name in MISSING:
             value = np.asarray(MISSING[name])
             record[name] = value[: record[name].size] if value.ndim else value
-    return record.tobytes()
+    return record.view(np.uint8)
 
 
-def _rules(
-    source: np.dtype[Any], target: np.dtype[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], list[str]]:
-    """Return the rules of the fields that the target lacks, their defaults and their names.
+def _loss_rules(
+    record: Record, source: np.dtype[Any], target: np.dtype[Any]
+) -> tuple[Ints, list[str]]:
+    """Return the rules of the fields that the target lacks, and their names.
 
     The names are FORMAT's; of an array that the target holds in part, the first element lost.
     """
     rules: list[list[int]] = []
     lost: list[str] = []
-    known = _places(target)
-    spelt: list[str] = []
-    for name, (at, size, width) in _places(source).items():
+    known = _extents(target)
+    names: list[str] = []
+    for name, (at, size, width) in _extents(source).items():
         kept = known[name][1] if name in known else 0
         if kept < size:
             guard = lost.index(_GUARDS[name]) if _GUARDS.get(name) in lost else -1
             rules.append([at + kept, size - kept, at + kept, guard])
             lost.append(name)
-            spelt.append(_NAMES[name] + (f"[{kept // width}]" if kept else ""))
-    defaults = np.frombuffer(_default_record(source), dtype=np.uint8)
-    return np.array(rules, dtype=np.int64).reshape(-1, 4), defaults, spelt
+            names.append(format_names(record)[name] + (f"[{kept // width}]" if kept else ""))
+    return np.array(rules, dtype=np.int64).reshape(-1, 4), names

@@ -70,7 +70,7 @@ def _compare(task: DiffTask, loaded: LoadedPair) -> Totals:
         outcome = compare(side_a, side_b, task.rules, events, found, state, *faults)
         for fault, block in zip(faults, (loaded.a, loaded.b), strict=True):
             if block is not None:
-                raise_fault(fault, block.file, block.block.offset, block.pes, block.pieces.firsts)
+                raise_fault(fault, block)
         if outcome != NAMES_FULL:
             break
         found = _grown(found)

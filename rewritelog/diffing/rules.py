@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Bytes
 from rewritelog.diffing.kernels.interface import Field, Rules
-from rewritelog.format import Layout
+from rewritelog.format import ByteOrder, Layout
 from rewritelog.format.declaration import MISSING
 
 _SEPARATE = "name"
@@ -22,15 +23,15 @@ _MEANINGLESS = {"mpi_size": ("mpi_op", Field.MPI_SIZE_IDLE)}
 class _Builder:
     """The rules of one kind of record, and the defaults that they refer to."""
 
-    order_a: Any
-    order_b: Any
+    order_a: ByteOrder
+    order_b: ByteOrder
     defaults_a: bytearray
     defaults_b: bytearray
     rows: list[list[int]] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, kind: Field, in_a: int, in_b: int, number: np.dtype[Any]) -> None:
-        """Add the rule of a field, or of one element of an array; a place below 0 is no place."""
+        """Add the rule of a field, or of an element of an array; it is absent below offset 0."""
         default = -1
         if in_a < 0 or in_b < 0:
             default = self._default(name, number, absent_in_a=in_a < 0)
@@ -58,7 +59,7 @@ def rules_of(a: Layout, b: Layout) -> Rules:
     defaults_a, defaults_b = bytearray(), bytearray()
     tables = []
     for one, other, prefix in ((a.seb, b.seb, ""), (a.message, b.message, "MESSAGE_")):
-        builder = _Builder(_order(a), _order(b), defaults_a, defaults_b)
+        builder = _Builder(a.order, b.order, defaults_a, defaults_b)
         names = [*(one.names or ()), *(n for n in other.names or () if n not in (one.names or ()))]
         for name in names:
             if name != _SEPARATE:
@@ -96,9 +97,5 @@ def _elements(dtype: np.dtype[Any], name: str) -> tuple[list[int], Any]:
     return [int(offset) + k * number.itemsize for k in range(many)], number
 
 
-def _order(lay: Layout) -> str:
-    return "<" if lay.order == "little" else ">"
-
-
-def _bytes(data: bytearray) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _bytes(data: bytearray) -> Bytes:
     return np.frombuffer(bytes(data), dtype=np.uint8)

@@ -1,16 +1,17 @@
-"""The fields that are compared: what FORMAT calls them, their kind, and their values in words."""
+"""The fields that are compared: what the format calls them, their kind, and their values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Bytes
 from rewritelog.diffing.kernels.interface import Field
-from rewritelog.format import Layout
-from rewritelog.format.declaration import NAME_BYTES
+from rewritelog.format import Layout, Record, format_names, layout
+from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS, NAME_BYTES
 from rewritelog.text import printable
 
 ABSENT = "absent"
@@ -36,80 +37,73 @@ class About:
     label: str
     of: str
     """What has the field: `SEBs`, `messages` or `events`."""
-    number: str
+    number: str = ""
     """Its numpy type without the byte order; empty where it is no number."""
     kind: Kind = Kind.CONTENT
 
 
-def _seb(label: str, number: str = "i4", kind: Kind = Kind.CONTENT) -> About:
-    return About(label, "SEBs", number, kind)
-
-
-def _message(label: str, number: str = "i4", kind: Kind = Kind.CONTENT) -> About:
-    return About(label, "messages", number, kind)
-
-
-def _event(label: str, number: str, kind: Kind = Kind.CONTENT) -> About:
-    return About(label, "events", number, kind)
-
-
-ABOUT = {
-    Field.EP: _seb("ep"),
-    Field.SEQNO: _seb("seqno"),
-    Field.SRC_PE: _seb("msgId source PE"),
-    Field.MSG_ID: _seb("msgId number"),
-    Field.MPI_OP: _seb("mpiOp", "u2"),
-    Field.MPI_SIZE: _seb("mpiSize", "u4"),
-    Field.CHARM_EP: _seb("charm_ep", "i2"),
-    Field.RECV_TIME: _seb("recvTime", "f8", Kind.TIME),
-    Field.EFF_RECV_TIME: _seb("effRecvTime", "f8", Kind.TIME),
-    Field.START_TIME: _seb("startTime", "f8", Kind.TIME),
-    Field.EXEC_TIME: _seb("execTime", "f8", Kind.TIME),
-    Field.END_TIME: _seb("endTime", "f8", Kind.TIME),
-    Field.FLAG: _seb("flag", "i1"),
-    Field.NAME: _seb("name", ""),
-    Field.OBJ_ID: _seb("objId"),
-    Field.MESSAGES: _seb("number of messages"),
-    Field.EVENTS: _seb("number of events"),
-    Field.BACKWARD: _seb("backward dependencies", ""),
-    Field.FORWARD: _seb("forward dependencies", ""),
-    Field.MESSAGE_MSG_ID: _message("message msgID"),
-    Field.MESSAGE_DST_NODE: _message("message dstNode"),
-    Field.MESSAGE_SEND_TIME: _message("message sendTime", "f8", Kind.TIME),
-    Field.MESSAGE_RECV_TIME: _message("message recvTime", "f8", Kind.TIME),
-    Field.MESSAGE_TID: _message("message tID", "i2"),
-    Field.MESSAGE_SIZE: _message("message size"),
-    Field.MESSAGE_GROUP: _message("message group"),
-    Field.EVENT_TYPE: _event("event type", "i1"),
-    Field.EVENT_TIME: _event("event rTime", "f8", Kind.TIME),
-    Field.EVENT_INDEX: _event("event index", "i4"),
-    Field.EVENT_TEXT: _event("event text", ""),
-    Field.NAME_REST: _seb("bytes after the name's NUL", "", Kind.MEANINGLESS),
-    Field.MPI_SIZE_IDLE: _seb("mpiSize without an MPI operation", "u4", Kind.MEANINGLESS),
+_OTHERS = {
+    Field.MESSAGES: About("number of messages", "SEBs", "i4"),
+    Field.EVENTS: About("number of events", "SEBs", "i4"),
+    Field.BACKWARD: About("backward dependencies", "SEBs"),
+    Field.FORWARD: About("forward dependencies", "SEBs"),
+    Field.EVENT_TIME: About("event rTime", "events", "f8", Kind.TIME),
+    Field.EVENT_INDEX: About("event index", "events", "i4"),
+    Field.EVENT_TEXT: About("event text", "events"),
+    Field.NAME_REST: About("bytes after the name's NUL", "SEBs", "", Kind.MEANINGLESS),
+    Field.MPI_SIZE_IDLE: About("mpiSize without an MPI operation", "SEBs", "u4", Kind.MEANINGLESS),
 }
-"""In the order of a SEB."""
+"""Fields that are none of a record's fixed part, or only sometimes."""
 
 
-def value_text(buf: Bytes, layout: Layout, field: Field, at: int) -> str:
+_PREFIXED: tuple[Record, ...] = ("message", "event")
+"""The records whose fields are named with the record before them."""
+
+
+def _about(field: Field) -> About:
+    """Return what the declaration knows of a field, which is named by its record and its name."""
+    if field in _OTHERS:
+        return _OTHERS[field]
+    record: Record = "seb"
+    name = field.name.lower()
+    for other in _PREFIXED:
+        if name.startswith(f"{other}_"):
+            record, name = other, name.removeprefix(f"{other}_")
+    newest = layout(LOG_VERSIONS[-1], "little")
+    number = getattr(newest, record)[name].base
+    label = format_names(record)[name]
+    return About(
+        label if record == "seb" else f"{record} {label}",
+        f"{record}s" if record != "seb" else "SEBs",
+        "" if number.kind == "V" else number.str[1:],
+        Kind.TIME if number.kind == "f" else Kind.CONTENT,
+    )
+
+
+ABOUT = {field: _about(field) for field in Field}
+"""What is known of each field, in the order of a SEB."""
+
+
+def value_text(buf: Bytes, lay: Layout, field: Field, at: int) -> str:
     """Return the value of a field that stands at a byte, for reading; below 0 it is absent."""
     if at < 0:
         return ABSENT
-    order = "<" if layout.order == "little" else ">"
     if ABOUT[field].number:
-        return _number(buf, at, order + ABOUT[field].number)
+        return _number(buf, at, np.dtype(ABOUT[field].number).newbyteorder(lay.order))
     if field in (Field.NAME, Field.NAME_REST):
         raw = buf[at : at + NAME_BYTES].tobytes()
         return repr(printable(raw.partition(b"\0")[0])) if field is Field.NAME else raw.hex(" ")
-    count = int(buf[at : at + 4].view(order + "i4")[0])
+    after = at + COUNT_BYTES
+    count = int(buf[at:after].view(lay.count)[0])
     if field is Field.EVENT_TEXT:
-        text = buf[at + 4 : at + 4 + min(count, _TEXT_SHOWN)].tobytes()
+        text = buf[after : after + min(count, _TEXT_SHOWN)].tobytes()
         return repr(printable(text.rstrip(b"\0")))
-    entries = buf[at + 4 : at + 4 + 4 * min(count, _ENTRIES_SHOWN)].view(order + "i4").tolist()
+    shown = buf[after : after + COUNT_BYTES * min(count, _ENTRIES_SHOWN)]
+    entries = shown.view(lay.count).tolist()
     more = ["…"] if count > _ENTRIES_SHOWN else []
     return f"[{', '.join([*map(str, entries), *more])}]"
 
 
-def _number(buf: Bytes, at: int, dtype: str) -> str:
-    kind = np.dtype(dtype)
+def _number(buf: Bytes, at: int, kind: np.dtype[Any]) -> str:
     value = buf[at : at + kind.itemsize].view(kind)[0].item()
     return f"{value:.17g}" if isinstance(value, float) else str(value)

@@ -1,6 +1,15 @@
 """The bgTrace format: `declaration` says it in construct, `layout` derives bytes and dtypes."""
 
-from rewritelog.format.declaration import ByteOrder
-from rewritelog.format.layout import KernelLayout, Layout, layout
+from rewritelog.format.declaration import ByteOrder, EventType
+from rewritelog.format.layout import KernelLayout, Layout, Record, format_names, layout, number_type
 
-__all__ = ["ByteOrder", "KernelLayout", "Layout", "layout"]
+__all__ = [
+    "ByteOrder",
+    "EventType",
+    "KernelLayout",
+    "Layout",
+    "Record",
+    "format_names",
+    "layout",
+    "number_type",
+]

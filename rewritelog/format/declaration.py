@@ -6,6 +6,7 @@ Everything faster (numpy dtypes, kernel constants) is computed from these struct
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -37,6 +38,26 @@ PRIMITIVES: dict[ByteOrder, Primitives] = {
     "little": Primitives(c.Int8sl, c.Int16sl, c.Int16ul, c.Int32sl, c.Int32ul, c.Float64l),
     "big": Primitives(c.Int8sb, c.Int16sb, c.Int16ub, c.Int32sb, c.Int32ub, c.Float64b),
 }
+
+INTEGER_FORMATS: dict[ByteOrder, int] = {"big": 0, "little": 1}
+"""What a machine header says of the byte order, of integers and floats alike."""
+
+COUNT_BYTES = int(c.Int32sl.sizeof())
+"""The size of every count, offset and dependency."""
+
+
+class EventType(IntEnum):
+    """What an event is; nothing else may stand as its type."""
+
+    PROJECTIONS = 1
+    PRINT = 2
+    MARK = 3
+
+
+def _field(name: str, kind: Any, documented: str) -> Any:
+    """Declare a field that the format's own documents call `documented`."""
+    return c.Renamed(kind, newname=name, newdocs=documented)
+
 
 _SIZES_AFTER_LONG = (
     "integer_format" / c.Byte,
@@ -109,11 +130,11 @@ def message_struct(log_version: int, order: ByteOrder) -> c.Struct:
     """Return the struct of a message of one log version."""
     t = PRIMITIVES[order]
     fields = [
-        "msg_id" / t.i4,
-        "dst_node" / t.i4,
-        "send_time" / t.f8,
-        "recv_time" / t.f8,
-        "tid" / t.i2,
+        _field("msg_id", t.i4, "msgID"),
+        _field("dst_node", t.i4, "dstNode"),
+        _field("send_time", t.f8, "sendTime"),
+        _field("recv_time", t.f8, "recvTime"),
+        _field("tid", t.i2, "tID"),
         "size" / t.i4,
     ]
     if log_version >= 1:
@@ -126,10 +147,11 @@ def event_struct(order: ByteOrder) -> c.Struct:
     """Return the struct of an event; the type tells what follows its time."""
     t = PRIMITIVES[order]
     text = c.Prefixed(t.i4, c.GreedyBytes)
+    data = {EventType.PROJECTIONS: t.i4, EventType.PRINT: text, EventType.MARK: text}
     return c.Struct(
         "type" / t.i1,
-        "r_time" / t.f8,
-        "data" / c.Switch(c.this.type, {1: t.i4, 2: text, 3: text}, default=c.Error),
+        _field("r_time", t.f8, "rTime"),
+        "data" / c.Switch(c.this.type, data, default=c.Error),
     )
 
 
@@ -137,18 +159,27 @@ def event_struct(order: ByteOrder) -> c.Struct:
 def seb_head_struct(log_version: int, order: ByteOrder) -> c.Struct:
     """Return the struct of the fixed part of a SEB: all that stands before its messages."""
     t = PRIMITIVES[order]
-    fields = ["ep" / t.i4, "seqno" / t.i4, "src_pe" / t.i4, "msg_id" / t.i4]
+    fields = [
+        "ep" / t.i4,
+        "seqno" / t.i4,
+        _field("src_pe", t.i4, "msgId source PE"),
+        _field("msg_id", t.i4, "msgId number"),
+    ]
     if log_version >= 6:
-        fields += ["mpi_op" / t.u2, "mpi_size" / t.u4]
+        fields += [_field("mpi_op", t.u2, "mpiOp"), _field("mpi_size", t.u4, "mpiSize")]
     if log_version >= 4:
         fields += ["charm_ep" / t.i2]
     fields += [
-        name / t.f8
-        for name in ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
+        _field("recv_time", t.f8, "recvTime"),
+        _field("eff_recv_time", t.f8, "effRecvTime"),
+        _field("start_time", t.f8, "startTime"),
+        _field("exec_time", t.f8, "execTime"),
+        _field("end_time", t.f8, "endTime"),
+        "flag" / t.i1,
+        "name" / c.Bytes(NAME_BYTES),
     ]
-    fields += ["flag" / t.i1, "name" / c.Bytes(NAME_BYTES)]
     if log_version >= 2:
-        fields += ["obj_id" / c.Array(4 if log_version >= 3 else 3, t.i4)]
+        fields += [_field("obj_id", c.Array(4 if log_version >= 3 else 3, t.i4), "objId")]
     return c.Struct(*fields)
 
 

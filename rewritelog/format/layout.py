@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import construct as c
 import numpy as np
 
 from rewritelog.format import declaration
 from rewritelog.format.declaration import ByteOrder
+
+Record: TypeAlias = Literal["seb", "message", "event"]
 
 _KINDS = {"b": "i1", "B": "u1", "h": "i2", "H": "u2", "l": "i4", "L": "u4", "d": "f8"}
 
@@ -61,6 +63,8 @@ class Layout:
     message: np.dtype[Any]
     event: np.dtype[Any]
     """The fixed part of an event, up to its index or text."""
+    count: np.dtype[Any]
+    """Counts, indices and dependencies."""
     kernel: KernelLayout
 
 
@@ -91,13 +95,30 @@ def _scalar(name: str, kind: Any) -> str:
     raise TypeError(f"field {name} has no fixed size: {kind}")
 
 
+def number_type(order: ByteOrder, name: str) -> np.dtype[Any]:
+    """Return the numpy type of a primitive type, as in `number_type("big", "u4")`."""
+    return np.dtype(_scalar(name, getattr(declaration.PRIMITIVES[order], name)))
+
+
+@cache
+def format_names(record: Record) -> dict[str, str]:
+    """Return what the format's own documents call the declared fields of a record."""
+    newest = declaration.LOG_VERSIONS[-1]
+    structs = {
+        "seb": declaration.seb_head_struct(newest, "little"),
+        "message": declaration.message_struct(newest, "little"),
+        "event": declaration.event_struct("little"),
+    }
+    return {part.name: part.docs or part.name for part in structs[record].subcons}
+
+
 @cache
 def layout(log_version: int, order: ByteOrder) -> Layout:
     """Return the layout of a log version in a byte order, computed from the declaration."""
     seb = dtype_of(declaration.seb_head_struct(log_version, order))
     message = dtype_of(declaration.message_struct(log_version, order))
     event = dtype_of(c.Struct(*declaration.event_struct(order).subcons[:2]))
-    i4 = declaration.PRIMITIVES[order].i4.sizeof()
+    count = number_type(order, "i4")
     offsets = {
         f"{record}_{name}": int(offset)
         for record, dtype in (("seb", seb), ("message", message), ("event", event))
@@ -107,11 +128,11 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         swap=not event["r_time"].isnative,
         seb_bytes=seb.itemsize,
         name_bytes=declaration.NAME_BYTES,
-        count_bytes=i4,
+        count_bytes=declaration.COUNT_BYTES,
         message_bytes=message.itemsize,
         event_bytes=event.itemsize,
-        index_bytes=i4,
-        dependency_bytes=i4,
+        index_bytes=declaration.COUNT_BYTES,
+        dependency_bytes=declaration.COUNT_BYTES,
         **{name: offset for name, offset in offsets.items() if name in KernelLayout._fields},
     )
-    return Layout(log_version, order, seb, message, event, kernel)
+    return Layout(log_version, order, seb, message, event, count, kernel)

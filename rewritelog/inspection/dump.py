@@ -14,7 +14,7 @@ import construct
 import numpy as np
 
 from rewritelog.errors import DamagedLogError, Location, UsageError
-from rewritelog.format import Layout, layout
+from rewritelog.format import EventType, Layout, format_names, layout
 from rewritelog.format.declaration import (
     LOG_VERSIONS,
     MISSING,
@@ -35,28 +35,14 @@ Record: TypeAlias = dict[str, Any]
 
 _BUFFER_BYTES = 1 << 18
 
-_POINTER = 1
-"""The type of the events that point into a Projections log."""
-
-_TIMES = {
-    "recv_time": "recvTime",
-    "eff_recv_time": "effRecvTime",
-    "start_time": "startTime",
-    "exec_time": "execTime",
-    "end_time": "endTime",
-}
-_MESSAGE_TITLES = {
-    "msg_id": "msgID",
-    "dst_node": "dstNode",
-    "send_time": "sendTime [s]",
-    "recv_time": "recvTime [s]",
-    "tid": "tID",
-    "size": "size [bytes]",
-    "group": "group",
-}
+_UNITS = {"send_time": " [s]", "recv_time": " [s]", "size": " [bytes]"}
 _FLAGS = {1: "simulation start", 2: "quiescence"}
 _MPI_OPERATIONS = {0: "none", 1: "barrier", 2: "allreduce", 3: "alltoall"}
-_EVENT_KINDS = {1: "Projections", 2: "print", 3: "mark"}
+_EVENT_KINDS = {
+    EventType.PROJECTIONS: "Projections",
+    EventType.PRINT: "print",
+    EventType.MARK: "mark",
+}
 
 
 def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
@@ -69,9 +55,9 @@ def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
     """
     if kind not in get_args(DumpKind):
         raise UsageError(f"dump format {kind!r} is unknown; there are text and jsonl")
-    file, slot = logs.place(pe)
-    begin, end = (int(border) for border in file.borders[slot : slot + 2])
-    return _lines(logs.layout, file.path, pe, begin, end, kind)
+    block = logs.timeline_block(pe)
+    path = logs.files[block.file].path
+    return _lines(logs.layout, path, pe, block.offset, block.end, kind)
 
 
 def _lines(lay: Layout, path: Path, pe: int, begin: int, end: int, kind: DumpKind) -> Iterator[str]:
@@ -294,11 +280,12 @@ def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
 def _json_event(event: Record) -> Record:
     data = event["data"]
     fields: Record = {"type": event["type"], "r_time_s": exact_number(event["r_time"])}
-    fields |= {"index": data, "text": None} if event["type"] == _POINTER else {"index": None}
-    if event["type"] != _POINTER:
-        fields["text"], plain = _spell(data)
-        if not plain or not data.endswith(b"\0"):
-            fields["text_bytes"] = data.hex()
+    if event["type"] == EventType.PROJECTIONS:
+        return fields | {"index": data, "text": None}
+    fields["index"] = None
+    fields["text"], plain = _spell(data)
+    if not plain or not data.endswith(b"\0"):
+        fields["text_bytes"] = data.hex()
     return fields
 
 
@@ -316,8 +303,9 @@ def _text_lines(record: Record) -> Iterator[str]:
         yield _labelled("charm_ep", str(record["charm_ep"]))
     if "obj_id" in record:
         yield _labelled("objId", _numbers(record["obj_id"]))
-    for name, label in _TIMES.items():
-        yield _labelled(label, f"{record[name]!r} s")
+    for name, label in format_names("seb").items():
+        if name.endswith("_time"):
+            yield _labelled(label, f"{record[name]!r} s")
     for name in ("backward", "forward"):
         yield _labelled(name, _numbers(record[name]) or "none")
     yield from _message_lines(record["messages"])
@@ -333,7 +321,8 @@ def _message_lines(messages: list[Record]) -> Iterator[str]:
     """Yield a table of the messages, each column as wide as its widest entry."""
     if not messages:
         return
-    titles = ["message", *(_MESSAGE_TITLES[name] for name in messages[0])]
+    names = format_names("message")
+    titles = ["message", *(names[name] + _UNITS.get(name, "") for name in messages[0])]
     rows = [titles, *([str(k), *map(str, m.values())] for k, m in enumerate(messages))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -342,7 +331,7 @@ def _message_lines(messages: list[Record]) -> Iterator[str]:
 
 def _event_text(event: Record) -> str:
     kind = f"{event['type']} ({_EVENT_KINDS[event['type']]})"
-    if event["type"] == _POINTER:
+    if event["type"] == EventType.PROJECTIONS:
         return f"{kind}, index {event['data']}"
     return f"{kind}, {_text(event['data'], len(event['data']))}"
 

@@ -213,7 +213,7 @@ def _add_block(found: kernels.Survey, loaded: LoadedBlock, logs: LogSet) -> kern
     lay = logs.layout.kernel
     while True:
         outcome = kernels.survey(loaded.buffer, loaded.pieces, lay, found, state, fault)
-        raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, loaded.pieces.firsts)
+        raise_fault(fault, loaded)
         if outcome != kernels.NAMES_FULL:
             return found
         found = _grown(found)

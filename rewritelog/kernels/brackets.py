@@ -12,6 +12,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Floats
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_f8, load_i4
+from rewritelog.kernels.walk import PROJECTIONS
 from tracebigsim.compiled import inner
 
 OLD, NEW, GIVEN = 0, 1, 2
@@ -41,7 +42,7 @@ def begins_with(buf: Bytes, at: int, length: int, text: Bytes) -> bool:
 @inner
 def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return whether the event at `at` is a bracket's start mark, its end mark, or none."""
-    if buf[at] == 1:
+    if buf[at] == PROJECTIONS:
         return NO_MARK
     length = load_i4(buf, at + lay.event_bytes, lay.swap)
     text = at + lay.event_bytes + lay.count_bytes
@@ -55,7 +56,7 @@ def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
 @inner
 def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return where the event after the one at `at` begins; the walk has checked both."""
-    if buf[at] == 1:
+    if buf[at] == PROJECTIONS:
         return at + lay.event_bytes + lay.index_bytes
     text = at + lay.event_bytes + lay.count_bytes
     return text + load_i4(buf, at + lay.event_bytes, lay.swap)

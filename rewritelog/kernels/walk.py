@@ -1,6 +1,6 @@
 """The walk over timelines: where each SEB, message and event stands, every count checked.
 
-A walk stops at the first thing that cannot be: the kernel leaves a code and the byte offset in
+A walk stops at the first fault: the kernel leaves a code and the byte offset in
 `fault`, and `FAULTS` says what they mean.
 """
 
@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Ints
+from rewritelog.arrays import Bytes, Flags, Ints
+from rewritelog.format.declaration import EventType
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
 from tracebigsim.compiled import inner, kernel
+
+# Kernels take plain integers for the members of enumerations.
+PROJECTIONS, PRINT, MARK = int(EventType.PROJECTIONS), int(EventType.PRINT), int(EventType.MARK)
 
 
 class FaultKind(NamedTuple):
@@ -22,7 +26,9 @@ class FaultKind(NamedTuple):
     field: str
     problem: str
     cut: bool = False
-    """True where more bytes could still mend it: the end of a buffer may cut a SEB anywhere."""
+    """Whether more bytes could still resolve it: the end of a buffer may cut a SEB anywhere."""
+    rule: str = "count"
+    """The rule of `check` that is violated."""
 
 
 OK = 0
@@ -49,32 +55,29 @@ RECV_OVERFLOW = 20
 EVENT_OVERFLOW = 21
 SEQNO_WRONG = 22
 
+_MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event text length"
+_BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
+
 FAULTS = {
-    SEB_CUT: FaultKind("ep", "the SEB is cut off", cut=True),
-    MESSAGE_COUNT_NEGATIVE: FaultKind("number of messages", "{} messages cannot be"),
-    MESSAGES_CUT: FaultKind("number of messages", "{} messages do not fit here", cut=True),
-    EVENT_COUNT_NEGATIVE: FaultKind("number of events", "{} events cannot be"),
-    EVENTS_CUT: FaultKind("number of events", "{} events do not fit here", cut=True),
-    EVENT_TYPE: FaultKind("event type", "an event of type {}; only 1, 2 and 3 exist"),
-    TEXT_NEGATIVE: FaultKind("event text length", "a text of {} bytes cannot be"),
-    TEXT_CUT: FaultKind("event text length", "a text of {} bytes does not fit here", cut=True),
-    BACKWARD_NEGATIVE: FaultKind(
-        "number of backward dependencies", "{} backward dependencies cannot be"
+    SEB_CUT: FaultKind("ep", "the SEB is truncated", cut=True, rule="cut-off"),
+    MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
+    MESSAGES_CUT: FaultKind(_MESSAGES, "{} messages do not fit", cut=True),
+    EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
+    EVENTS_CUT: FaultKind(_EVENTS, "{} events do not fit", cut=True),
+    EVENT_TYPE: FaultKind(
+        "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
     ),
-    BACKWARD_CUT: FaultKind(
-        "number of backward dependencies", "{} backward dependencies do not fit here", cut=True
-    ),
-    FORWARD_NEGATIVE: FaultKind(
-        "number of forward dependencies", "{} forward dependencies cannot be"
-    ),
-    FORWARD_CUT: FaultKind(
-        "number of forward dependencies", "{} forward dependencies do not fit here", cut=True
-    ),
-    SEB_COUNT_NEGATIVE: FaultKind("count", "{} SEBs cannot be"),
-    SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline's bytes"),
-    BYTES_LEFT_OVER: FaultKind("count", "{} more bytes than its SEBs have"),
-    TIME_NOT_FINITE: FaultKind("startTime, endTime", "a time is not a finite number"),
-    SEND_NOT_FINITE: FaultKind("sendTime", "a time is not a finite number"),
+    TEXT_NEGATIVE: FaultKind(_TEXT, "negative text length {}"),
+    TEXT_CUT: FaultKind(_TEXT, "a text of {} bytes does not fit", cut=True),
+    BACKWARD_NEGATIVE: FaultKind(_BACKWARD, "negative count {} of backward dependencies"),
+    BACKWARD_CUT: FaultKind(_BACKWARD, "{} backward dependencies do not fit", cut=True),
+    FORWARD_NEGATIVE: FaultKind(_FORWARD, "negative count {} of forward dependencies"),
+    FORWARD_CUT: FaultKind(_FORWARD, "{} forward dependencies do not fit", cut=True),
+    SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
+    SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
+    BYTES_LEFT_OVER: FaultKind("count", "{} bytes left over after the last SEB", rule="left-over"),
+    TIME_NOT_FINITE: FaultKind("startTime, endTime", "the time is not a finite number"),
+    SEND_NOT_FINITE: FaultKind("sendTime", "the time is not a finite number"),
     DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
     SEND_OVERFLOW: FaultKind("sendTime", "the new time is too large for a number"),
     RECV_OVERFLOW: FaultKind("recvTime", "the new time is too large for a number"),
@@ -124,9 +127,9 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
         if place + lay.event_bytes + lay.count_bytes > end:
             return blame(fault, EVENTS_CUT, at, count)
         kind = int(buf[place])
-        if kind == 1:
+        if kind == PROJECTIONS:
             place += lay.event_bytes + lay.index_bytes
-        elif kind in (2, 3):
+        elif kind in (PRINT, MARK):
             length = load_i4(buf, place + lay.event_bytes, lay.swap)
             if length < 0:
                 return blame(fault, TEXT_NEGATIVE, place + lay.event_bytes, length)
@@ -204,28 +207,20 @@ def advance(
 
 
 @kernel
-def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout, fault: Ints) -> Ints:
-    """Return the number of SEBs that each timeline claims, checked against its bytes.
+def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple[Ints, Flags]:
+    """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
 
     Shapes: `starts` and `ends`, (timelines,), where each timeline's count stands and it ends.
     """
     counts = np.zeros(len(starts), dtype=np.int64)
+    valid = np.zeros(len(starts), dtype=np.bool_)
     smallest = lay.seb_bytes + 4 * lay.count_bytes
     for piece in range(len(starts)):
-        fault[FAULT_PIECE] = piece
         room = ends[piece] - starts[piece] - lay.count_bytes
-        if room < 0:
-            blame(fault, SEB_COUNT_TOO_LARGE, starts[piece], 0)
-            return counts
-        count = load_i4(buf, starts[piece], lay.swap)
-        if count < 0:
-            blame(fault, SEB_COUNT_NEGATIVE, starts[piece], count)
-            return counts
-        if count * smallest > room:
-            blame(fault, SEB_COUNT_TOO_LARGE, starts[piece], count)
-            return counts
-        counts[piece] = count
-    return counts
+        if room >= 0:
+            counts[piece] = load_i4(buf, starts[piece], lay.swap)
+            valid[piece] = counts[piece] >= 0 and counts[piece] * smallest <= room
+    return counts, valid
 
 
 @kernel
@@ -296,7 +291,7 @@ def locate(
             events[e, 0], events[e, 1], events[e, 2] = seb, k, place
             e += 1
             place += lay.event_bytes + lay.count_bytes
-            if buf[place - lay.event_bytes - lay.count_bytes] != 1:
+            if buf[place - lay.event_bytes - lay.count_bytes] != PROJECTIONS:
                 place += load_i4(buf, place - lay.count_bytes, lay.swap)
         sebs[seb, 3] = load_i4(buf, backward_at, lay.swap)
         place = backward_at + lay.count_bytes

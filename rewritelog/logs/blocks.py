@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.arrays import Bytes
+from rewritelog.arrays import Bytes, Flags, Ints
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import Layout
-from rewritelog.format.declaration import PRIMITIVES
+from rewritelog.format.declaration import COUNT_BYTES
 from rewritelog.kernels import walk
+from rewritelog.logs.faults import FaultHandler, raise_first
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.timelines import TimelineFile
 from rewritelog.text import bytes_text
@@ -27,16 +27,14 @@ BLOCK_BYTES = 16 << 20
 """The size that blocks are made up to."""
 
 MOST_SEB_BYTES = 1 << 27
-"""A SEB that is larger is taken for damage: a made log could cost any amount of memory else."""
+"""A larger SEB is refused as damage: a crafted log could take any amount of memory otherwise."""
 
 _FILES_IN_TURN = 8
 """The same for any number of workers, as is the order of what is reported."""
 
-_COUNT_BYTES = PRIMITIVES["little"].i4.sizeof()
-
 
 @dataclass(frozen=True)
-class Cut:
+class TimelinePart:
     """Which SEBs of its one timeline a part of a block holds."""
 
     first_seb: int
@@ -55,7 +53,7 @@ class Block:
     end: int
     first_timeline: int
     timelines: int
-    cut: Cut | None = None
+    part: TimelinePart | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -70,9 +68,14 @@ class LoadedBlock:
     block: Block
     file: TimelineFile
     buffer: Bytes
+    layout: Layout
     pieces: walk.Pieces
-    pes: NDArray[np.int64]
+    pes: Ints
     """The PE of each piece."""
+    totals: Ints
+    """How many SEBs the whole timeline of each piece says it has."""
+    closed: Flags
+    """Whether the timeline must end where the piece does."""
 
     @property
     def begin(self) -> tuple[int, int]:
@@ -132,20 +135,21 @@ def load_blocks(
     layout: Layout,
     buffer: Buffer,
     block_bytes: int = BLOCK_BYTES,
+    on_faults: FaultHandler = raise_first,
 ) -> Iterator[LoadedBlock]:
     """Yield a block with its bytes, or where it is a long timeline its parts, one by one.
 
-    Each uses the buffer's memory anew. Raise `DamagedLogError` where a timeline's count cannot be,
-    where a long timeline cannot be walked, or where the file has become another one meanwhile.
+    Each uses the buffer's memory anew. Faults are timelines that cannot hold the SEBs they count,
+    which are left out, and damage within a long timeline, which ends it. Raise `DamagedLogError`
+    where the file has become another one meanwhile.
     """
-    check_size(source, file)
-    if block.timelines == 1 and block.size_bytes > block_bytes:
-        yield from _load_parts(source, file, block, layout, buffer, block_bytes)
-    else:
-        yield _load_whole(source, file, block, layout, buffer.take(block.size_bytes))
+    if block.timelines > 1 or block.size_bytes <= block_bytes:
+        yield _load_whole(source, file, block, layout, buffer, on_faults)
+        return
+    yield from LongTimeline(source, file, block, layout, buffer, block_bytes, on_faults).parts()
 
 
-def check_size(source: InputFile, file: TimelineFile) -> None:
+def _check_size(source: InputFile, file: TimelineFile) -> None:
     """Raise `DamagedLogError` where a file is not as long any more as when its head was read."""
     if source.size_bytes != file.size_bytes:
         problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
@@ -153,93 +157,193 @@ def check_size(source: InputFile, file: TimelineFile) -> None:
 
 
 def _load_whole(
-    source: InputFile, file: TimelineFile, block: Block, layout: Layout, window: Bytes
-) -> LoadedBlock:
-    source.read_into(window, block.offset)
-    inside = slice(block.first_timeline, block.first_timeline + block.timelines)
-    pes = file.pes[inside]
-    starts = file.borders[:-1][inside] - block.offset
-    ends = file.borders[1:][inside] - block.offset
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    counts = walk.count_sebs(window, starts, ends, layout.kernel, fault)
-    raise_fault(fault, file, block.offset, pes)
-    pieces = walk.Pieces(starts + _COUNT_BYTES, ends, counts, np.zeros_like(counts))
-    return LoadedBlock(block, file, window, pieces, pes)
-
-
-def _load_parts(
     source: InputFile,
     file: TimelineFile,
-    whole: Block,
+    block: Block,
     layout: Layout,
     buffer: Buffer,
-    part_bytes: int,
-) -> Iterator[LoadedBlock]:
-    """Yield a timeline in parts that end at SEB borders; a SEB that is larger is one part."""
-    pe = file.pes[whole.first_timeline : whole.first_timeline + 1]
-    total = _claimed_sebs(source, file, layout, whole)
-    begin, skip, seb = whole.offset, _COUNT_BYTES, 0
-    while begin < whole.end:
-        fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-        window = buffer.take(min(max(part_bytes, skip), whole.end - begin))
-        source.read_into(window, begin)
-        sebs, used = walk.advance(window, skip, len(window), total - seb, layout.kernel, fault)
-        if not (fault_kind(fault).cut and begin + len(window) < whole.end):
-            raise_fault(fault, file, begin, pe, np.array([seb]))
-        elif sebs == 0:
-            if part_bytes >= MOST_SEB_BYTES:
-                raise oversized(file, begin + skip, int(pe[0]), seb)
-            part_bytes *= 2
-            continue
-        last = seb + sebs == total
-        if last and begin + used != whole.end:
-            left = whole.end - begin - used
-            place = Location(file.path, begin + used, int(pe[0]), total, "count")
-            raise DamagedLogError(place, walk.FAULTS[walk.BYTES_LEFT_OVER].problem.format(left))
-        cut = Cut(seb, sebs, last)
-        part = Block(file.index, begin, begin + used, whole.first_timeline, 1, cut)
-        pieces = walk.Pieces(*(np.array([n]) for n in (skip, used, sebs, seb)))
-        yield LoadedBlock(part, file, window[:used], pieces, pe)
-        begin, skip, seb = part.end, 0, seb + sebs
+    on_faults: FaultHandler,
+) -> LoadedBlock:
+    _check_size(source, file)
+    window = buffer.take(block.size_bytes)
+    source.read_into(window, block.offset)
+    inside = slice(block.first_timeline, block.first_timeline + block.timelines)
+    starts = file.borders[:-1][inside] - block.offset
+    ends = file.borders[1:][inside] - block.offset
+    counts, valid = walk.count_sebs(window, starts, ends, layout.kernel)
+    known = file.known[inside]
+    invalid = np.flatnonzero(known & ~valid)
+    first = block.first_timeline
+    faults = (_count_fault(file, first + k, int(counts[k])) for k in invalid.tolist())
+    on_faults(faults, len(invalid))
+    kept = known & valid
+    counts = counts[kept]
+    return LoadedBlock(
+        block=block,
+        file=file,
+        buffer=window,
+        layout=layout,
+        pieces=walk.Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts)),
+        pes=file.pes[inside][kept],
+        totals=counts,
+        closed=file.closed[inside][kept],
+    )
 
 
-def _claimed_sebs(source: InputFile, file: TimelineFile, layout: Layout, whole: Block) -> int:
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    start = np.zeros(1, dtype=np.int64)
-    head = source.read(whole.offset, _COUNT_BYTES)
-    counts = walk.count_sebs(head, start, start + whole.size_bytes, layout.kernel, fault)
-    raise_fault(fault, file, whole.offset, file.pes[whole.first_timeline :])
-    return int(counts[0])
+def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
+    """Return the fault of a timeline that cannot hold the SEBs that it counts."""
+    begin, end = (int(border) for border in file.borders[index : index + 2])
+    code = walk.SEB_COUNT_NEGATIVE if count < 0 else walk.SEB_COUNT_TOO_LARGE
+    problem = walk.FAULTS[code].problem.format(count)
+    if end - begin < COUNT_BYTES:
+        problem = f"the timeline has {end - begin} bytes, too few for a SEB count"
+    location = Location(file.path, begin, int(file.pes[index]), field="count")
+    return DamagedLogError(location, problem, "count")
 
 
-def oversized(file: TimelineFile, offset: int, pe: int, seb: int) -> DamagedLogError:
-    """Return the error of a SEB that is larger than any should be."""
-    most = bytes_text(MOST_SEB_BYTES)
-    problem = f"the SEB goes on for more than {most}, which is taken for damage"
-    return DamagedLogError(Location(file.path, offset, pe, seb), problem)
+class LongTimeline:
+    """A timeline larger than a block, loaded in parts that end at SEB borders."""
+
+    def __init__(
+        self,
+        source: InputFile,
+        file: TimelineFile,
+        block: Block,
+        layout: Layout,
+        buffer: Buffer,
+        part_bytes: int,
+        on_faults: FaultHandler = raise_first,
+    ) -> None:
+        _check_size(source, file)
+        self._source, self._file, self._block = source, file, block
+        self._layout, self._buffer, self._part_bytes = layout, buffer, part_bytes
+        self._on_faults = on_faults
+        self._pes = file.pes[block.first_timeline : block.first_timeline + 1]
+        self._at, self._skip, self._seb = block.offset, COUNT_BYTES, 0
+        self._window, self._seen, self._used = buffer.take(0), 0, 0
+        self._damaged = False
+        begin = np.zeros(1, dtype=np.int64)
+        self._totals, valid = walk.count_sebs(
+            source.read(block.offset, COUNT_BYTES), begin, begin + block.size_bytes, layout.kernel
+        )
+        self.left = int(self._totals[0])
+        """How many SEBs are still to come."""
+        if not valid[0]:
+            self._stop(_count_fault(file, block.first_timeline, self.left), 0)
+        self._check_end(block.offset + COUNT_BYTES)
+
+    def parts(self) -> Iterator[LoadedBlock]:
+        """Yield all parts, at least one unless the number of SEBs is invalid."""
+        if not self._damaged:
+            yield self.take(self.look())
+        while self.left:
+            yield self.take(self.look())
+
+    def look(self) -> int:
+        """Read the next window; return how many whole SEBs it holds.
+
+        It is at least one, or fewer where damage follows that the fault handler let pass.
+        """
+        while True:
+            size = min(max(self._part_bytes, self._skip), self._block.end - self._at)
+            self._window = self._buffer.take(size)
+            self._source.read_into(self._window, self._at)
+            fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+            self._seen, self._used = walk.advance(
+                self._window, self._skip, size, self.left, self._layout.kernel, fault
+            )
+            truncated = fault_kind(fault).cut and self._at + size < self._block.end
+            if fault[walk.FAULT_CODE] != walk.OK and not truncated:
+                part = self._part(self._seen, self._used)
+                self._stop(fault_error(fault, part), self._seen)
+            elif truncated and self._seen == 0:
+                if self._part_bytes < MOST_SEB_BYTES:
+                    self._part_bytes *= 2
+                    continue
+                self._stop(self._oversized(), 0)
+            return self._seen
+
+    def take(self, sebs: int) -> LoadedBlock:
+        """Return the first SEBs of the window, which holds as many, and go on after them."""
+        used = self._used
+        if sebs < self._seen:
+            fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+            _, used = walk.advance(
+                self._window, self._skip, len(self._window), sebs, self._layout.kernel, fault
+            )
+        part = self._part(sebs, used)
+        self._at, self._skip = part.block.end, 0
+        self._seb += sebs
+        self.left -= sebs
+        if sebs:
+            self._check_end(self._at)
+        return part
+
+    def _part(self, sebs: int, used: int) -> LoadedBlock:
+        last = self._seb + sebs == self._totals[0]
+        block = replace(
+            self._block,
+            offset=self._at,
+            end=self._at + used,
+            part=TimelinePart(self._seb, sebs, bool(last)),
+        )
+        pieces = (np.array([n]) for n in (self._skip, used, sebs, self._seb))
+        return LoadedBlock(
+            block=block,
+            file=self._file,
+            buffer=self._window[:used],
+            layout=self._layout,
+            pieces=walk.Pieces(*pieces),
+            pes=self._pes,
+            totals=self._totals,
+            closed=np.zeros(1, dtype=np.bool_),
+        )
+
+    def _stop(self, fault: DamagedLogError, left: int) -> None:
+        """Report damage beyond the next `left` SEBs, after which the timeline ends."""
+        self._on_faults([fault])
+        self.left, self._damaged = left, True
+
+    def _check_end(self, at: int) -> None:
+        """Report bytes that are left over after the last SEB."""
+        if self.left or self._damaged or at == self._block.end:
+            return
+        if self._file.closed[self._block.first_timeline]:
+            kind = walk.FAULTS[walk.BYTES_LEFT_OVER]
+            location = self._location(at, int(self._totals[0]), kind.field)
+            problem = kind.problem.format(self._block.end - at)
+            self._on_faults([DamagedLogError(location, problem, kind.rule)])
+
+    def _oversized(self) -> DamagedLogError:
+        problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the most that is accepted"
+        location = self._location(self._at + self._skip, self._seb)
+        return DamagedLogError(location, problem, "count")
+
+    def _location(self, at: int, seb: int, field: str | None = None) -> Location:
+        return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
-def fault_kind(fault: NDArray[np.int64]) -> walk.FaultKind:
+def fault_kind(fault: Ints) -> walk.FaultKind:
     """Return what kind of damage a kernel's fault is."""
     return walk.FAULTS.get(int(fault[walk.FAULT_CODE]), walk.FaultKind("", ""))
 
 
-def raise_fault(
-    fault: NDArray[np.int64],
-    file: TimelineFile,
-    base: int,
-    pes: NDArray[np.int64],
-    firsts: NDArray[np.int64] | None = None,
-) -> None:
-    """Raise `DamagedLogError` where a kernel noted a fault.
-
-    `base` is the file offset of the kernel's buffer, `pes` the PE of each piece, and `firsts` what
-    is to be added to the SEB index of each piece; a fault without it is one of the whole timeline.
-    """
-    if fault[walk.FAULT_CODE] == walk.OK:
-        return
+def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
+    """Return what a kernel found in a block; `absolute` where its SEB is that of the timeline."""
     kind = fault_kind(fault)
     piece = int(fault[walk.FAULT_PIECE])
-    seb = None if firsts is None else int(fault[walk.FAULT_SEB] + firsts[piece])
-    place = Location(file.path, base + int(fault[walk.FAULT_AT]), int(pes[piece]), seb, kind.field)
-    raise DamagedLogError(place, kind.problem.format(int(fault[walk.FAULT_VALUE])))
+    first = 0 if absolute else int(loaded.pieces.firsts[piece])
+    location = Location(
+        loaded.file.path,
+        loaded.block.offset + int(fault[walk.FAULT_AT]),
+        int(loaded.pes[piece]),
+        first + int(fault[walk.FAULT_SEB]),
+        kind.field,
+    )
+    return DamagedLogError(location, kind.problem.format(int(fault[walk.FAULT_VALUE])), kind.rule)
+
+
+def raise_fault(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> None:
+    """Raise `DamagedLogError` where a kernel found a fault in a block (see `fault_error`)."""
+    if fault[walk.FAULT_CODE] != walk.OK:
+        raise fault_error(fault, loaded, absolute=absolute)

@@ -49,14 +49,13 @@ class LogSet:
         """The layout of the timelines' records."""
         return layout(self.summary.log_version, self.summary.order)
 
-    def place(self, pe: int) -> tuple[TimelineFile, int]:
-        """Return the file that holds the timeline of a PE, and which one of it that is."""
+    def timeline_block(self, pe: int) -> Block:
+        """Return the block that the timeline of a PE is."""
         if pe not in self.pes:
             raise UsageError(f"PE {pe} is not in the log: it has PEs 0 to {self.pes[-1]}")
-        node, worker = divmod(pe, self.summary.num_wth)
-        index = node % self.summary.files
-        slot = node // self.summary.files * self.summary.num_wth + worker
-        return self.files[index], slot
+        file, index = self.summary.timeline_of(pe)
+        begin, end = (int(n) for n in self.files[file].borders[index : index + 2])
+        return Block(file, begin, end, index, 1)
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield all blocks with their bytes; each is overwritten by the next."""
@@ -79,10 +78,10 @@ class LogSet:
 
     def timeline(self, pe: int) -> Tables:
         """Return everything that the timeline of a PE holds."""
-        file, slot = self.place(pe)
-        begin, end = (int(n) for n in file.borders[slot : slot + 2])
-        block = Block(file.index, begin, end, slot, 1)
-        return join_tables([tables_of(loaded, self.layout) for loaded in self._load(file, [block])])
+        block = self.timeline_block(pe)
+        return join_tables(
+            [tables_of(part) for part in self._load(self.files[block.file], [block])]
+        )
 
     def sebs(self, pes: Iterable[int] | None = None) -> Table:
         """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""
@@ -106,10 +105,12 @@ def log_folder(path: str | Path) -> Path:
     given = Path(path)
     folder = given if given.is_dir() else given.parent
     if not given.is_dir() and given.name != SUMMARY_NAME:
-        problem = "is no log folder and no bgTrace file" if given.exists() else "does not exist"
+        problem = (
+            "is neither a log folder nor a bgTrace file" if given.exists() else "does not exist"
+        )
         raise RewriteLogError(f"{given}: {problem}")
     if not (folder / SUMMARY_NAME).exists():
-        raise RewriteLogError(f"{folder}: no log set here: there is no file {SUMMARY_NAME}")
+        raise RewriteLogError(f"{folder}: no log set here: the file {SUMMARY_NAME} is missing")
     return folder
 
 

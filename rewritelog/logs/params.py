@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.logs.blocks import Cut, LoadedBlock
+from rewritelog.logs.blocks import LoadedBlock, TimelinePart
 from rewritelog.logs.files import InputFile
 from rewritelog.text import FAULTS_SHOWN, fault_text
 from tracebigsim.errors import TraceFileError
@@ -103,26 +103,26 @@ def read_params(
     Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
     """
     pes = loaded.pes.tolist()
-    return read_records(source, pes, loaded.block.cut, strict=strict, columns=columns)
+    return read_records(source, pes, loaded.block.part, strict=strict, columns=columns)
 
 
 def read_records(
     source: ParamFolder,
     pes: Sequence[int],
-    cut: Cut | None = None,
+    part: TimelinePart | None = None,
     *,
     strict: bool,
     columns: Columns = "params",
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of some PEs (the i-th has piece i), or of a cut of the one PE given.
+    """Read the records of some PEs (the i-th has piece i), or of a part of the one PE given.
 
     Raise `TimingError` as `read_params` does.
     """
     notes = ParamNotes()
     parts = []
-    for scanned in _scan_files(source, pes, cut):
-        _note_faults(scanned, notes, cut, strict=strict)
-        parts.append(_rows(scanned, cut, notes))
+    for scanned in _scan_files(source, pes, part):
+        _note_faults(scanned, notes, part, strict=strict)
+        parts.append(_rows(scanned, part, notes))
     return _joined(parts, columns), notes
 
 
@@ -151,7 +151,9 @@ class _Scanned:
         return self.paths[file], line - before + self.lines_before
 
 
-def _scan_files(source: ParamFolder, pes: Sequence[int], cut: Cut | None) -> Iterator[_Scanned]:
+def _scan_files(
+    source: ParamFolder, pes: Sequence[int], part: TimelinePart | None
+) -> Iterator[_Scanned]:
     """Scan the param files of PEs: the small ones all together, the large ones in parts."""
     texts, pieces, paths = [], [], []
     for piece, pe in enumerate(pes):
@@ -164,7 +166,7 @@ def _scan_files(source: ParamFolder, pes: Sequence[int], cut: Cut | None) -> Ite
                 pieces.append(piece)
                 paths.append(path)
                 continue
-        for lines_before, table in _scan_large(path, cut):
+        for lines_before, table in _scan_large(path, part):
             yield _Scanned(table, [], np.array([piece]), [path], lines_before)
     if texts:
         joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
@@ -181,23 +183,23 @@ class _Span:
     lowest: int
     highest: int
 
-    def has(self, cut: Cut) -> bool:
+    def has(self, part: TimelinePart) -> bool:
         """Return whether a record for a part of the timeline may stand here."""
-        below = cut.last or self.lowest < cut.first_seb + cut.sebs
-        return below and self.highest >= cut.first_seb
+        below = part.last or self.lowest < part.first_seb + part.sebs
+        return below and self.highest >= part.first_seb
 
 
 _local = threading.local()
 """Each worker's spans of the last large file, whose timeline it works through part by part."""
 
 
-def _scan_large(path: Path, cut: Cut | None) -> Iterator[tuple[int, LineTable]]:
+def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, LineTable]]:
     """Scan a large file, or for a later part of its timeline what may tell of that part's SEBs."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
-    if cut is not None and cut.first_seb > 0 and path in known:
+    if part is not None and part.first_seb > 0 and path in known:
         with InputFile(path) as file:
             for span in known[path]:
-                if span.has(cut):
+                if span.has(part):
                     yield span.lines_before, scan(file.read(span.offset, span.size_bytes))
         return
     spans = []
@@ -221,9 +223,11 @@ def _seb_of(table: LineTable) -> Ints:
     return np.where(table.seb >= 0, table.seb, table.seqno)
 
 
-def _note_faults(scanned: _Scanned, notes: ParamNotes, cut: Cut | None, *, strict: bool) -> None:
+def _note_faults(
+    scanned: _Scanned, notes: ParamNotes, part: TimelinePart | None, *, strict: bool
+) -> None:
     """Note malformed lines and those of no SEB, once for a timeline that is cut into blocks."""
-    if cut is not None and cut.first_seb > 0:
+    if part is not None and part.first_seb > 0:
         return
     table = scanned.table
     notes.faulty += table.fault_count
@@ -255,13 +259,13 @@ class _Rows:
         return self.table.param_start, self.table.params
 
 
-def _rows(scanned: _Scanned, cut: Cut | None, notes: ParamNotes) -> _Rows:
+def _rows(scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes) -> _Rows:
     table = scanned.table
     seb = _seb_of(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
     wanted = np.ones(len(table), dtype=np.bool_)
-    if cut is not None:
-        wanted = (seb >= cut.first_seb) & (cut.last | (seb < cut.first_seb + cut.sebs))
+    if part is not None:
+        wanted = (seb >= part.first_seb) & (part.last | (seb < part.first_seb + part.sebs))
     wanted &= seb >= 0
     differs = wanted & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
     if differs.any():

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import construct
 
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import ByteOrder
 from rewritelog.format.declaration import (
+    COUNT_BYTES,
+    INTEGER_FORMATS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
     MAGIC,
     MachineHeader,
     summary_struct,
 )
+from rewritelog.logs.faults import raise_first
 from rewritelog.logs.files import InputFile
 
-_LENGTHS = {52: "no log version", 56: "no thread entry point", 60: "whole"}
+_ABSENT = {"log_version": 0, "thread_entry_point": -1}
+"""What the fields read as that older summaries lack."""
+
+LOG_VERSION_AT = 52
+_LENGTHS = (LOG_VERSION_AT, LOG_VERSION_AT + COUNT_BYTES, LOG_VERSION_AT + 2 * COUNT_BYTES)
 _REQUIRED_SIZES = {"short_size": 2, "int_size": 4, "double_size": 8}
-_ORDERS: dict[int, ByteOrder] = {0: "big", 1: "little"}
 
 
 @dataclass(frozen=True)
@@ -53,90 +60,89 @@ class Summary:
         """The number of emulated nodes."""
         return self.x * self.y * self.z
 
+    def timeline_of(self, pes: Any) -> tuple[Any, Any]:
+        """Return the file that holds the timeline of a PE, or of each PE, and its index there."""
+        node, worker = divmod(pes, self.num_wth)
+        return node % self.files, node // self.files * self.num_wth + worker
+
 
 def byte_order(head: bytes, path: Path) -> tuple[ByteOrder, int]:
     """Return the byte order and the version of the machine header that a file starts with.
 
-    Raise `DamagedLogError` that names the field for a header that nobody has written.
+    Raise `DamagedLogError` that names the field of an unsupported header.
     """
+
+    def fault(problem: str, field: str | None = None, at: int | None = None) -> DamagedLogError:
+        return DamagedLogError(Location(path, at, field=field), problem, "machine-header")
+
     if len(head) < MACHINE_HEADER_BYTES:
-        raise DamagedLogError(Location(path, len(head)), "the machine header is cut off")
+        raise fault("the machine header is truncated", at=len(head))
     if head[: len(MAGIC)] != MAGIC:
-        place = Location(path, 0, field="magic")
-        raise DamagedLogError(place, f"not a bgTrace file: it begins with {head[:4].hex(' ')}")
+        raise fault(f"not a bgTrace file: it begins with {head[:4].hex(' ')}", "magic", 0)
     try:
         header = MachineHeader.parse(head[:MACHINE_HEADER_BYTES])
     except construct.ConstructError as error:
-        place = Location(path, len(MAGIC), field="header version")
-        raise DamagedLogError(place, f"version {head[4]} is unknown, only 0 and 1 are") from error
+        problem = f"unknown version {head[4]}; versions 0 and 1 are known"
+        raise fault(problem, "header version", len(MAGIC)) from error
     sizes = header.sizes
-    for name, wanted in _REQUIRED_SIZES.items():
-        if sizes[name] != wanted:
-            place = Location(path, field=name.replace("_", " "))
-            raise DamagedLogError(place, f"{sizes[name]} bytes; every known log has {wanted}")
-    if sizes.integer_format not in _ORDERS:
-        place = Location(path, field="integer format")
-        raise DamagedLogError(place, f"{sizes.integer_format} is neither 0 (big) nor 1 (little)")
+    for name, required in _REQUIRED_SIZES.items():
+        if sizes[name] != required:
+            raise fault(f"{sizes[name]} bytes instead of {required}", name.replace("_", " "))
+    orders = {number: order for order, number in INTEGER_FORMATS.items()}
+    if sizes.integer_format not in orders:
+        problem = f"{sizes.integer_format} is neither 0 (big-endian) nor 1 (little-endian)"
+        raise fault(problem, "integer format")
     if sizes.float_format != sizes.integer_format:
-        place = Location(path, field="float format")
-        raise DamagedLogError(place, "floats are in another byte order than integers")
-    return _ORDERS[sizes.integer_format], header.header_version
+        raise fault("floats and integers differ in byte order", "float format")
+    return orders[sizes.integer_format], header.header_version
 
 
 def read_summary(path: Path) -> Summary:
-    """Read and check a `bgTrace` file.
-
-    Raise `DamagedLogError` naming the field for one that cannot be, `RewriteLogError` for one that
-    cannot be read.
-    """
+    """Read a `bgTrace` file; raise `DamagedLogError` where `summary_faults` yields any."""
     summary = parse_summary(path)
-    for fault in summary_faults(summary, path):
-        raise fault
+    raise_first(summary_faults(summary, path))
     return summary
 
 
 def parse_summary(path: Path) -> Summary:
-    """Read a `bgTrace` file whose fields may be anything; raise as `read_summary` does."""
+    """Read a `bgTrace` file without looking at its values.
+
+    Raise `DamagedLogError` for one of another length or with an invalid machine header, and
+    `RewriteLogError` for one that cannot be read.
+    """
     with InputFile(path) as file:
         head = file.read(0, min(file.size_bytes, max(_LENGTHS) + 1)).tobytes()
         length = file.size_bytes
     order, header_version = byte_order(head, path)
     if length not in _LENGTHS:
-        raise DamagedLogError(
-            Location(path, min(length, max(_LENGTHS))),
-            f"a summary has 52, 56 or 60 bytes, and this file has {length}",
-        )
+        location = Location(path, min(length, max(_LENGTHS)))
+        problem = f"the summary has {length} bytes instead of 52, 56 or 60"
+        raise DamagedLogError(location, problem, "summary")
     parsed = summary_struct(order).parse(head)
-    return Summary(
-        order=order,
-        header_version=header_version,
-        log_version=0 if parsed.log_version is None else parsed.log_version,
-        thread_entry_point=-1 if parsed.thread_entry_point is None else parsed.thread_entry_point,
-        **{
-            name: parsed[name]
-            for name in (
-                "total_pes", "x", "y", "z", "num_cth", "num_wth", "stack_size", "timing_method",
-                "files",
-            )
-        },
-    )  # fmt: skip
+    fields = {name: parsed[name] for name in parsed if name not in ("machine", "_io", None)}
+    for name, absent in _ABSENT.items():
+        fields[name] = absent if fields[name] is None else fields[name]
+    return Summary(order=order, header_version=header_version, **fields)
 
 
 def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
-    """Yield what cannot be of a summary, the fields that nothing can be done without first."""
+    """Yield the faults of a summary, first those of the fields that all else depends on."""
     for name in ("total_pes", "x", "y", "z", "num_wth", "files"):
         value = getattr(summary, name)
         if value < 1:
-            yield DamagedLogError(Location(path, field=name), f"{value} cannot be")
+            rule = "pe-count" if name == "total_pes" else "summary"
+            yield DamagedLogError(Location(path, field=name), f"{value} is not positive", rule)
     if summary.total_pes != summary.nodes * summary.num_wth:
         shape = f"{summary.x} × {summary.y} × {summary.z} nodes × {summary.num_wth} worker threads"
         yield DamagedLogError(
             Location(path, field="total PEs"),
             f"{summary.total_pes} PEs, but {shape} are {summary.nodes * summary.num_wth}",
+            "pe-count",
         )
     if summary.log_version not in LOG_VERSIONS:
         yield DamagedLogError(
-            Location(path, 52, field="log version"),
-            f"version {summary.log_version} is unknown; {LOG_VERSIONS[0]} to "
+            Location(path, LOG_VERSION_AT, field="log version"),
+            f"unknown version {summary.log_version}; versions {LOG_VERSIONS[0]} to "
             f"{LOG_VERSIONS[-1]} are known",
+            "log-version",
         )

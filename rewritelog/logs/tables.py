@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Bytes, Table
-from rewritelog.format import Layout, layout
-from rewritelog.format.declaration import LOG_VERSIONS, MISSING
+from rewritelog.format import EventType, layout
+from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS, MISSING
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 
 _NEWEST = layout(LOG_VERSIONS[-1], "little")
-_PLACE: list[Any] = [("pe", np.int64), ("seb", np.int64)]
+_SEB: list[Any] = [("pe", np.int64), ("seb", np.int64)]
+
+CONTENTS = ("messages", "events", "backward", "forward")
+"""What a SEB holds after its fixed part."""
 
 
 def _native(dtype: np.dtype[Any]) -> list[Any]:
@@ -35,22 +38,22 @@ def _native(dtype: np.dtype[Any]) -> list[Any]:
 
 SEB_ROW = np.dtype(
     [
-        *_PLACE,
+        *_SEB,
         ("offset", np.int64),
         *_native(_NEWEST.seb),
-        *((name, np.int64) for name in ("messages", "events", "backward", "forward")),
+        *((name, np.int64) for name in CONTENTS),
     ]
 )
-"""A SEB: where it stands, its fields, and the numbers of what it holds. Times are in seconds."""
+"""A SEB: its location, its fields, and the numbers of what it holds. Times are in seconds."""
 
 MESSAGE_ROW = np.dtype(
-    [*_PLACE, ("message", np.int64), ("offset", np.int64), *_native(_NEWEST.message)]
+    [*_SEB, ("message", np.int64), ("offset", np.int64), *_native(_NEWEST.message)]
 )
 """A message: its SEB, its index in the SEB, its file offset and its fields."""
 
 EVENT_ROW = np.dtype(
     [
-        *_PLACE,
+        *_SEB,
         ("event", np.int64),
         ("offset", np.int64),
         *_native(_NEWEST.event),
@@ -60,8 +63,15 @@ EVENT_ROW = np.dtype(
 )
 """An event: `index` points into a Projections log (−1: none), `text` is what a mark says."""
 
-DEPENDENCY_ROW = np.dtype([*_PLACE, ("forward", np.bool_), ("other", np.int64)])
+DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline, or, forward, of `other` on it."""
+
+_ROWS = {
+    "sebs": SEB_ROW,
+    "messages": MESSAGE_ROW,
+    "events": EVENT_ROW,
+    "dependencies": DEPENDENCY_ROW,
+}
 
 
 @dataclass(frozen=True)
@@ -74,63 +84,101 @@ class Tables:
     dependencies: Table
 
 
-def tables_of(loaded: LoadedBlock, lay: Layout) -> Tables:
+def tables_of(loaded: LoadedBlock) -> Tables:
     """Return the tables of a block; raise `DamagedLogError` where its bytes cannot be walked."""
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    pieces = loaded.pieces
-    totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay.kernel, fault)
-    raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
-    parts = [_piece_tables(loaded, lay, piece, totals[piece]) for piece in range(len(totals))]
-    return join_tables(parts)
+    pieces, lay = loaded.pieces, loaded.layout.kernel
+    totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
+    raise_fault(fault, loaded)
+    return join_tables([_Piece(loaded, k).tables(totals[k]) for k in range(len(totals))])
 
 
 def join_tables(parts: list[Tables]) -> Tables:
     """Return tables one after the other as one."""
-    names = {"sebs": SEB_ROW, "messages": MESSAGE_ROW, "events": EVENT_ROW,
-             "dependencies": DEPENDENCY_ROW}  # fmt: skip
     return Tables(
         **{
             name: np.concatenate([np.empty(0, row), *(getattr(part, name) for part in parts)])
-            for name, row in names.items()
+            for name, row in _ROWS.items()
         }
     )
 
 
-def _piece_tables(loaded: LoadedBlock, lay: Layout, piece: int, totals: Table) -> Tables:
-    pieces = loaded.pieces
-    count = int(pieces.counts[piece])
-    sebs = np.empty((count, 5), dtype=np.int64)
-    messages, events = (np.empty((int(n), 3), dtype=np.int64) for n in totals[:2])
-    backward, forward = (np.empty((int(n), 2), dtype=np.int64) for n in totals[2:])
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    walk.locate(
-        loaded.buffer, pieces.starts[piece], pieces.ends[piece], count, lay.kernel, fault,
-        sebs, messages, events, backward, forward,
-    )  # fmt: skip
-    first = int(pieces.firsts[piece])
-    place = _Place(loaded, int(loaded.pes[piece]), first)
-    return Tables(
-        sebs=_seb_rows(place, lay, sebs),
-        messages=_message_rows(place, lay, messages),
-        events=_event_rows(place, lay, events),
-        dependencies=_dependency_rows(place, backward, forward),
-    )
-
-
 @dataclass(frozen=True)
-class _Place:
-    loaded: LoadedBlock
-    pe: int
-    first_seb: int
+class _Piece:
+    """A piece of a block, whose records become rows."""
 
-    def rows(self, dtype: np.dtype[Any], found: Table, source: np.dtype[Any]) -> Table:
-        """Return rows with place and fields filled in, for things that begin at offsets."""
-        offsets = found[:, -1]
+    loaded: LoadedBlock
+    index: int
+
+    def tables(self, totals: Table) -> Tables:
+        """Return the tables of the piece, given what `walk.tally` counted in it."""
+        pieces, k = self.loaded.pieces, self.index
+        count = int(pieces.counts[k])
+        sebs = np.empty((count, 5), dtype=np.int64)
+        messages, events = (np.empty((int(n), 3), dtype=np.int64) for n in totals[:2])
+        backward, forward = (np.empty((int(n), 2), dtype=np.int64) for n in totals[2:])
+        walk.locate(
+            self.loaded.buffer,
+            pieces.starts[k],
+            pieces.ends[k],
+            count,
+            self.loaded.layout.kernel,
+            np.zeros(walk.FAULT_SIZE, dtype=np.int64),
+            sebs,
+            messages,
+            events,
+            backward,
+            forward,
+        )
+        return Tables(
+            sebs=self._sebs(sebs),
+            messages=self._messages(messages),
+            events=self._events(events),
+            dependencies=self._dependencies(backward, forward),
+        )
+
+    def _rows(self, dtype: np.dtype[Any], found: Table, source: np.dtype[Any]) -> Table:
+        """Return rows for records; `found` has their SEB first and their byte last."""
         rows = np.zeros(len(found), dtype=dtype)
-        rows["pe"] = self.pe
-        rows["seb"] = found[:, 0] + self.first_seb
-        rows["offset"] = offsets + self.loaded.block.offset
-        _copy_fields(rows, gather(self.loaded.buffer, offsets, source))
+        rows["pe"] = self.loaded.pes[self.index]
+        rows["seb"] = found[:, 0] + self.loaded.pieces.firsts[self.index]
+        rows["offset"] = found[:, -1] + self.loaded.block.offset
+        _copy_fields(rows, gather(self.loaded.buffer, found[:, -1], source))
+        return rows
+
+    def _sebs(self, found: Table) -> Table:
+        where = np.column_stack([np.arange(len(found)), found[:, 0]])
+        rows = self._rows(SEB_ROW, where, self.loaded.layout.seb)
+        for column, name in enumerate(CONTENTS, start=1):
+            rows[name] = found[:, column]
+        return rows
+
+    def _messages(self, found: Table) -> Table:
+        rows = self._rows(MESSAGE_ROW, found, self.loaded.layout.message)
+        rows["message"] = found[:, 1]
+        return rows
+
+    def _events(self, found: Table) -> Table:
+        buffer, lay = self.loaded.buffer, self.loaded.layout
+        rows = self._rows(EVENT_ROW, found, lay.event)
+        rows["event"] = found[:, 1]
+        after = found[:, 2] + lay.event.itemsize
+        numbers = gather(buffer, after, lay.count)
+        pointers = rows["type"] == EventType.PROJECTIONS
+        rows["index"] = np.where(pointers, numbers, -1)
+        rows["text"] = [
+            None if pointer else buffer[at : at + int(length)].tobytes()
+            for pointer, at, length in zip(pointers, after + COUNT_BYTES, numbers, strict=True)
+        ]
+        return rows
+
+    def _dependencies(self, backward: Table, forward: Table) -> Table:
+        rows = np.empty(len(backward) + len(forward), dtype=DEPENDENCY_ROW)
+        rows["pe"] = self.loaded.pes[self.index]
+        rows["forward"] = np.arange(len(rows)) >= len(backward)
+        found = np.concatenate([backward, forward])
+        rows["seb"] = found[:, 0] + self.loaded.pieces.firsts[self.index]
+        rows["other"] = found[:, 1]
         return rows
 
 
@@ -166,44 +214,3 @@ def names_of(fields: Table) -> Table:
     ended = np.maximum.accumulate(raw == 0, axis=1)
     names: Table = np.where(ended, np.uint8(0), raw).view(f"S{width}").reshape(len(fields))
     return names
-
-
-def _seb_rows(place: _Place, lay: Layout, found: Table) -> Table:
-    where = np.column_stack([np.arange(len(found)), found[:, 0]])
-    rows = place.rows(SEB_ROW, where, lay.seb)
-    for column, name in enumerate(("messages", "events", "backward", "forward"), start=1):
-        rows[name] = found[:, column]
-    return rows
-
-
-def _message_rows(place: _Place, lay: Layout, found: Table) -> Table:
-    rows = place.rows(MESSAGE_ROW, found, lay.message)
-    rows["message"] = found[:, 1]
-    return rows
-
-
-def _event_rows(place: _Place, lay: Layout, found: Table) -> Table:
-    rows = place.rows(EVENT_ROW, found, lay.event)
-    rows["event"] = found[:, 1]
-    rows["index"] = -1
-    number = np.dtype("<i4" if lay.order == "little" else ">i4")
-    after = found[:, 2] + lay.event.itemsize
-    numbers = gather(place.loaded.buffer, after, number)
-    pointers = rows["type"] == 1
-    rows["index"][pointers] = numbers[pointers]
-    texts = [
-        None if pointer else place.loaded.buffer[at : at + int(length)].tobytes()
-        for pointer, at, length in zip(pointers, after + number.itemsize, numbers, strict=True)
-    ]
-    rows["text"] = texts
-    return rows
-
-
-def _dependency_rows(place: _Place, backward: Table, forward: Table) -> Table:
-    rows = np.empty(len(backward) + len(forward), dtype=DEPENDENCY_ROW)
-    rows["pe"] = place.pe
-    rows["forward"] = np.arange(len(rows)) >= len(backward)
-    found = np.concatenate([backward, forward])
-    rows["seb"] = found[:, 0] + place.first_seb
-    rows["other"] = found[:, 1]
-    return rows

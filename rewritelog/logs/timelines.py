@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format.declaration import MACHINE_HEADER_BYTES, PRIMITIVES
+from rewritelog.format import ByteOrder, number_type
+from rewritelog.format.declaration import COUNT_BYTES, MACHINE_HEADER_BYTES
+from rewritelog.logs.faults import FaultHandler, raise_first
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, byte_order
 
 _WRAP = 1 << 32
-_COUNT_BYTES = int(PRIMITIVES["little"].i4.sizeof())
+_OFFSETS_AT = MACHINE_HEADER_BYTES + COUNT_BYTES
+"""Where the list of offsets begins."""
 
 
 @dataclass(frozen=True)
 class TimelineFile:
-    """One `bgTraceN` and the places of its timelines."""
+    """One `bgTraceN`, as far as its header tells where its timelines are."""
 
     path: Path
     index: int
     """N of `bgTraceN`."""
     size_bytes: int
-    pes: NDArray[np.int64]
+    order: ByteOrder
+    machine: bytes
+    """The machine header; empty where it is invalid."""
+    pes: Ints
     """The PE of each timeline, in the file's order."""
-    borders: NDArray[np.int64]
+    borders: Ints
     """Where each timeline begins, and the file's end; shape (timelines + 1,)."""
+    known: Flags
+    """Whether the offset of each timeline is valid: all of them, in a sound file."""
+    closed: Flags
+    """Whether it is known where each timeline ends."""
 
     @property
     def head_bytes(self) -> int:
         """The size of what stands before the first timeline."""
-        return MACHINE_HEADER_BYTES + _COUNT_BYTES * (1 + len(self.pes))
+        return _OFFSETS_AT + COUNT_BYTES * len(self.pes)
 
 
 def pe_count_of_file(summary: Summary, index: int) -> int:
@@ -41,7 +52,7 @@ def pe_count_of_file(summary: Summary, index: int) -> int:
     return max(0, -((index - summary.nodes) // summary.files)) * summary.num_wth
 
 
-def pes_of_file(summary: Summary, index: int, most: int | None = None) -> NDArray[np.int64]:
+def pes_of_file(summary: Summary, index: int, most: int | None = None) -> Ints:
     """Return the PEs whose timelines stand in file `index`, in the file's order, or the first."""
     count = pe_count_of_file(summary, index)
     slots = np.arange(count if most is None else min(count, most), dtype=np.int64)
@@ -49,61 +60,151 @@ def pes_of_file(summary: Summary, index: int, most: int | None = None) -> NDArra
     return nodes * summary.num_wth + slots % summary.num_wth
 
 
-def read_timeline_file(path: Path, index: int, summary: Summary) -> TimelineFile:
-    """Read the head of a timeline file and find its timelines.
+def read_timeline_file(
+    path: Path, index: int, summary: Summary, on_faults: FaultHandler = raise_first
+) -> TimelineFile:
+    """Read the header of a timeline file and find its timelines, as many as can be found.
 
-    Raise `DamagedLogError` where the head does not agree with the summary or with the file's size.
+    A fault is one that the header has on its own, or in comparison with the summary.
     """
     with InputFile(path) as file:
-        head = file.read(0, min(file.size_bytes, MACHINE_HEADER_BYTES)).tobytes()
-        order, _ = byte_order(head, path)
-        if order != summary.order:
-            raise DamagedLogError(
-                Location(path, field="integer format"),
-                f"{order}-endian, but the summary is {summary.order}-endian",
-            )
-        number = np.dtype("<u4" if order == "little" else ">u4")
-        count = int(file.read(MACHINE_HEADER_BYTES, number.itemsize).view(number)[0])
-        if count != pe_count_of_file(summary, index):
-            raise DamagedLogError(
-                Location(path, MACHINE_HEADER_BYTES, field="number of timelines"),
-                f"{count} timelines, but the summary puts {pe_count_of_file(summary, index)} PEs "
-                "into this file",
-            )
-        start = MACHINE_HEADER_BYTES + number.itemsize
-        offsets = file.read(start, count * number.itemsize).view(number).astype(np.int64)
-        pes = pes_of_file(summary, index)
-        borders = true_borders(offsets, start + count * number.itemsize, file.size_bytes, path, pes)
-        return TimelineFile(path, index, file.size_bytes, pes, borders)
+        order, machine = _read_machine(file, summary, on_faults)
+        offsets = _read_offsets(file, order, index, summary, on_faults)
+    pes = pes_of_file(summary, index, len(offsets))
+    first = _OFFSETS_AT + COUNT_BYTES * len(offsets)
+    borders, known = timeline_borders(offsets, first, file.size_bytes)
+    _report_offsets(path, offsets, pes, borders, known, on_faults)
+    return TimelineFile(
+        path=path,
+        index=index,
+        size_bytes=file.size_bytes,
+        order=order,
+        machine=machine,
+        pes=pes,
+        borders=borders[: len(pes) + 1],
+        known=known[: len(pes)],
+        closed=np.append(known[1:], True)[: len(pes)],
+    )
 
 
-def true_borders(
-    offsets: NDArray[np.int64], first: int, size_bytes: int, path: Path, pes: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return where the timelines begin and end, given their offsets modulo 2³².
+def _read_machine(
+    file: InputFile, summary: Summary, on_faults: FaultHandler
+) -> tuple[ByteOrder, bytes]:
+    """Return the file's byte order, or the summary's where it does not say, and the header."""
+    machine = file.read(0, min(file.size_bytes, MACHINE_HEADER_BYTES)).tobytes()
+    try:
+        order, _ = byte_order(machine, file.path)
+    except DamagedLogError as error:
+        on_faults([error])
+        return summary.order, b""
+    if order != summary.order:
+        location = Location(file.path, field="integer format")
+        problem = f"{order}-endian, but the summary is {summary.order}-endian"
+        on_faults([DamagedLogError(location, problem, "byte-order")])
+    return order, machine
+
+
+def _report_offsets(
+    path: Path, offsets: Ints, pes: Ints, borders: Ints, known: Flags, on_faults: FaultHandler
+) -> None:
+    invalid = ~known
+    invalid[:1] |= offsets[:1] != borders[0]
+    contiguous = f"the timelines are contiguous from byte {borders[0]} to byte {borders[-1]}"
+
+    def fault(k: int) -> DamagedLogError:
+        pe = int(pes[k]) if k < len(pes) else None
+        location = Location(path, _OFFSETS_AT + COUNT_BYTES * k, pe, field="offset")
+        problem = f"invalid timeline offset {offsets[k]}: {contiguous}"
+        return DamagedLogError(location, problem, "offset")
+
+    on_faults(map(fault, np.flatnonzero(invalid).tolist()), int(np.count_nonzero(invalid)))
+
+
+def _read_offsets(
+    file: InputFile, order: ByteOrder, index: int, summary: Summary, on_faults: FaultHandler
+) -> Ints:
+    """Return the offsets as they stand in the file; none where they cannot be found."""
+    none = np.zeros(0, dtype=np.int64)
+    number = number_type(order, "u4")
+    location = Location(file.path, MACHINE_HEADER_BYTES, field="number of timelines")
+    if file.size_bytes < _OFFSETS_AT:
+        if file.size_bytes >= MACHINE_HEADER_BYTES:
+            problem = "the file ends within its header"
+            on_faults([DamagedLogError(location, problem, "cut-off")])
+        return none
+    count = int(file.read(MACHINE_HEADER_BYTES, COUNT_BYTES).view(number)[0])
+    expected = pe_count_of_file(summary, index)
+    if count != expected:
+        problem = f"{count} timelines, but the summary puts {expected} PEs into this file"
+        on_faults([DamagedLogError(location, problem, "timeline-count")])
+        if file.size_bytes >= _OFFSETS_AT + COUNT_BYTES:
+            first = int(file.read(_OFFSETS_AT, COUNT_BYTES).view(number)[0])
+            count = expected if first == _OFFSETS_AT + COUNT_BYTES * expected else count
+    left = file.size_bytes - _OFFSETS_AT
+    if count > left // COUNT_BYTES:
+        problem = f"{count} offsets do not fit in the file"
+        on_faults([DamagedLogError(location, problem, "cut-off")])
+        return none
+    if count == 0 and left > 0:
+        location = Location(file.path, _OFFSETS_AT)
+        problem = f"{left} bytes after the last timeline"
+        on_faults([DamagedLogError(location, problem, "left-over")])
+    return file.read(_OFFSETS_AT, count * COUNT_BYTES).view(number).astype(np.int64)
+
+
+def timeline_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, Flags]:
+    """Return where timelines begin and end, given their offsets modulo 2³², and which are valid.
 
     The timelines are contiguous from byte `first`, in order and each shorter than 4 GiB, so each
-    begins at the smallest place after the one before it that its offset allows. Raise
-    `DamagedLogError` where that cannot be.
+    begins at the lowest byte after the one before it that its offset allows. One whose offset is
+    invalid is given no bytes, but for the first.
     """
-    if len(offsets) == 0:
-        if size_bytes != first:
-            problem = f"{size_bytes - first} bytes after the last timeline"
-            raise DamagedLogError(Location(path, first), problem)
-        return np.array([first], dtype=np.int64)
+    count = len(offsets)
     steps = np.diff(offsets) % _WRAP
     borders = np.concatenate([[first], first + np.cumsum(steps), [size_bytes]]).astype(np.int64)
-    places = borders[:-1]
-    room_needed = _COUNT_BYTES * np.arange(len(offsets), 0, -1)
-    wrong = places + room_needed > size_bytes
-    wrong[1:] |= np.diff(places) < _COUNT_BYTES
-    wrong[0] |= offsets[0] != first
-    if wrong.any():
-        stray = int(np.argmax(wrong))
-        at = first - _COUNT_BYTES * (len(offsets) - stray)
-        raise DamagedLogError(
-            Location(path, at, int(pes[stray]), field="offset"),
-            f"{offsets[stray]} is no place of a timeline: they stand one after the other from "
-            f"byte {first} to the file's end at {size_bytes}",
-        )
-    return borders
+    if count == 0:
+        return borders[:1], np.zeros(0, dtype=np.bool_)
+    begins = borders[:-1]
+    valid = begins + COUNT_BYTES * np.arange(count, 0, -1) <= size_bytes
+    valid[1:] &= np.diff(begins) >= COUNT_BYTES
+    if valid.all() and offsets[0] == first:
+        return borders, valid
+    return _damaged_borders(offsets, first, size_bytes)
+
+
+def _damaged_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, Flags]:
+    """Return borders for offsets that are not all valid, and which of them are taken for valid.
+
+    In a file above 4 GiB their wraps are undone; of all but the first, the longest rising
+    subsequence is kept.
+    """
+    begins = offsets.copy()
+    begins[0] = first
+    if size_bytes >= _WRAP:
+        begins[1:] = first + np.cumsum(np.diff(begins) % _WRAP)
+    inside = begins + COUNT_BYTES <= size_bytes
+    inside[1:] &= begins[1:] >= first + COUNT_BYTES
+    known = np.zeros(len(offsets), dtype=np.bool_)
+    known[np.flatnonzero(inside)[_longest_rising(begins[inside])]] = True
+    borders = np.append(np.where(known, begins, size_bytes), size_bytes)
+    borders = np.minimum.accumulate(borders[::-1])[::-1]
+    borders[0] = first
+    return borders, known
+
+
+def _longest_rising(values: Ints) -> list[int]:
+    """Return the indices of a longest strictly rising subsequence (patience sorting)."""
+    tails: list[int] = []
+    tail_indices: list[int] = []
+    before = [-1] * len(values)
+    for k, value in enumerate(values.tolist()):
+        at = bisect_left(tails, value)
+        before[k] = tail_indices[at - 1] if at else -1
+        tails[at : at + 1] = [value]
+        tail_indices[at : at + 1] = [k]
+    chosen = []
+    k = tail_indices[-1] if tail_indices else -1
+    while k >= 0:
+        chosen.append(k)
+        k = before[k]
+    return chosen[::-1]

@@ -87,14 +87,12 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
         loaded.buffer, loaded.pieces, layout.kernel, dilation, task.keep_recv, begins,
         records.kernel, account, fault,
     )  # fmt: skip
-    raise_fault(
-        fault, loaded.file, loaded.block.offset, loaded.pes, np.zeros_like(loaded.pieces.firsts)
-    )
+    raise_fault(fault, loaded, absolute=True)
     if task.output is not None:
         with OutputFile(task.output / loaded.file.path.name, flush=task.flush) as out:
             out.write(loaded.buffer, loaded.block.offset)
     figures.size_bytes = loaded.block.size_bytes
-    done = loaded.block.cut is None or loaded.block.cut.last
+    done = loaded.block.part is None or loaded.block.part.last
     figures.sums = running.durations(account.sums, done=done)
     _add_examples(figures, account, loaded)
     records.add_to(figures, loaded)

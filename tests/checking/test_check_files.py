@@ -17,7 +17,6 @@ import pytest
 from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
-from rewritelog.checking import blocks as checking_blocks
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.report import CheckReport
 from rewritelog.checking.run import check_logs
@@ -66,11 +65,11 @@ def test_the_base_of_these_tests(logs: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "number", "rule", "said"),
     [
-        (SEB_FIXED, -1, "count", "-1 messages cannot be"),
+        (SEB_FIXED, -1, "count", "negative message count -1"),
         (SEB_FIXED, 2**31 - 1, "count", "2147483647 messages do not fit"),
-        (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "-2147483648 events cannot be"),
+        (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "negative event count -2147483648"),
         (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "1000000000 events do not fit"),
-        (SEB_FIXED + 8 + MESSAGE, 5, "event-type", "type 5; only 1, 2 and 3"),
+        (SEB_FIXED + 8 + MESSAGE, 5, "event-type", "type 5; it is 1, 2 or 3"),
         (SEB_FIXED + 8 + MESSAGE + 9, 2**31 - 1, "count", "a text of 2147483647 bytes"),
     ],
 )
@@ -92,9 +91,9 @@ def test_a_damaged_timeline_is_left_and_the_next_is_checked(
 @pytest.mark.parametrize(
     ("count", "rule", "said"),
     [
-        (-1, "count", "-1 SEBs cannot be"),
+        (-1, "count", "negative SEB count -1"),
         (2**31 - 1, "count", "2147483647 SEBs do not fit"),
-        (1, "left-over", "more bytes than its SEBs have"),
+        (1, "left-over", "bytes left over"),
         (3, "count", "3 SEBs do not fit"),
     ],
 )
@@ -131,9 +130,9 @@ def test_a_summary_of_another_length(length: int, logs: Path) -> None:
     ("file", "offset", "data", "rule", "said"),
     [
         ("bgTrace", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
-        ("bgTrace", 20, i4(-2), "summary", "field x: -2 cannot be"),
-        ("bgTrace", 36, i4(0), "summary", "field num_wth: 0 cannot be"),
-        ("bgTrace", 48, i4(0), "summary", "field files: 0 cannot be"),
+        ("bgTrace", 20, i4(-2), "summary", "field x: -2 is not positive"),
+        ("bgTrace", 36, i4(0), "summary", "field num_wth: 0 is not positive"),
+        ("bgTrace", 48, i4(0), "summary", "field files: 0 is not positive"),
         ("bgTrace", 20, i4(2**31 - 1, 2**31 - 1, 2**31 - 1), "pe-count", "4 PEs, but 2147483647"),
     ],
 )
@@ -151,14 +150,14 @@ def test_a_summary_that_nothing_can_be_done_with(
     ("file", "offset", "data", "rule", "said"),
     [
         ("bgTrace", 16, i4(3), "pe-count", "3 PEs, but 4 × 1 × 1 nodes × 1 worker threads are 4"),
-        ("bgTrace", 16, i4(-9), "pe-count", "field total_pes: -9 cannot be"),
+        ("bgTrace", 16, i4(-9), "pe-count", "field total_pes: -9 is not positive"),
         ("bgTrace0", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
-        ("bgTrace0", 4, b"\x07", "machine-header", "version 7 is unknown"),
+        ("bgTrace0", 4, b"\x07", "machine-header", "unknown version 7"),
         ("bgTrace0", 6, b"\x04", "machine-header", "short size: 4 bytes"),
         ("bgTrace0", 8, b"\x04", "header-differs", "01 02 04 04"),
         ("bgTrace0", 16, i4(5), "timeline-count", "5 timelines, but the summary puts 4 PEs"),
         ("bgTrace0", 16, i4(-1), "timeline-count", "4294967295 timelines"),
-        ("bgTrace0", 20, i4(29), "offset", "PE 0, field offset: 29 is no place"),
+        ("bgTrace0", 20, i4(29), "offset", "PE 0, field offset: invalid timeline offset 29"),
     ],
 )
 def test_heads_that_are_wrong_are_read_all_the_same(
@@ -200,11 +199,11 @@ def test_offsets_of_a_file_above_4_gib(tmp_path: Path) -> None:
     os.truncate(folder / "bgTrace0", 9_100_000_000)
     heads = read_heads(folder)
     assert heads.findings.counts == {}
-    assert heads.files[0].file.borders.tolist() == [*places, 9_100_000_000]
+    assert heads.files[0].borders.tolist() == [*places, 9_100_000_000]
     overwrite_in_place(folder / "bgTrace0", 32, struct.pack("<I", places[2] % 2**32 - 1))
     heads = read_heads(folder)
     assert heads.findings.counts == {"offset": 1}
-    assert heads.files[0].file.borders[:3].tolist() == places[:3]
+    assert heads.files[0].borders[:3].tolist() == places[:3]
 
 
 def overwrite_in_place(path: Path, offset: int, data: bytes) -> None:
@@ -256,8 +255,8 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path) -> None:
     shutil.copy(folder / "bgTrace0", folder / "bgTrace17")
     report = check(folder)
     assert report.findings.counts == {"unreadable": 1, "extra-file": 1}
-    assert shown(report, "unreadable") == f"{folder / 'bgTrace1'}: there is no such file"
-    assert "bgTrace17: the summary counts 4 timeline files" in shown(report, "extra-file")
+    assert shown(report, "unreadable") == f"{folder / 'bgTrace1'}: the file does not exist"
+    assert "bgTrace17: the summary counts 4 files" in shown(report, "extra-file")
     assert report.sebs == 3
 
 
@@ -294,15 +293,14 @@ def test_a_seb_that_goes_on_and_on(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A SEB that is larger than all sense is damage, though the file has the bytes for it."""
-    monkeypatch.setattr(checking_blocks, "MOST_SEB_BYTES", 1000)
+    monkeypatch.setattr(blocks, "MOST_SEB_BYTES", 1000)
     sent = [message(0.5, msg_id=k) for k in range(1000)]
     folder = write_logs(tmp_path / "large", [[seb(0, 1), seb(0, 1, messages=sent)], [seb(0, 1)]])
     report = check(folder, block_bytes=300)
     assert report.findings.counts == {"count": 1}
-    assert "PE 0, SEB 1: the SEB goes on for more than" in shown(report, "count")
+    assert "PE 0, SEB 1: the SEB has more than" in shown(report, "count")
     assert report.sebs == 2
-    monkeypatch.setattr(blocks, "MOST_SEB_BYTES", 1000)
-    with pytest.raises(DamagedLogError, match=r"PE 0, SEB 1: the SEB goes on for more than"):
+    with pytest.raises(DamagedLogError, match=r"PE 0, SEB 1: the SEB has more than"):
         rewrite(folder, None, RewriteOptions(block_bytes=300))
     assert check(folder).findings.counts == {}
 
@@ -355,5 +353,5 @@ def test_17_bytes(logs: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:17])
     report = check(logs)
-    assert shown(report, "cut-off").endswith("the file ends within its head")
+    assert shown(report, "cut-off").endswith("the file ends within its header")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000

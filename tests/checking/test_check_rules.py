@@ -16,7 +16,7 @@ from rules import violations
 
 from rewritelog import open_logs
 from rewritelog.checking.kernels.violations import Violation
-from rewritelog.checking.messages import _WORDS
+from rewritelog.checking.messages import MESSAGES
 from rewritelog.checking.report import CheckReport
 from rewritelog.checking.rules import RULE_OF, RULES, Severity
 from rewritelog.checking.run import check_logs
@@ -88,16 +88,24 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
         ("exec-time", {"exec_time": 0.5}, "execTime 0.5 s, but endTime − startTime is 1.0 s"),
         ("two-causes", {"src_pe": 1, "msg_id": 0, "backward": [0]}, "message 0 of PE 1"),
         ("floating", {"recv_time": -1.0}, "recvTime −1"),
-        ("starting-message", {"src_pe": 2, "msg_id": 0}, "message 0 of PE 2, where PEs are 0 to 1"),
+        (
+            "starting-message",
+            {"src_pe": 2, "msg_id": 0},
+            "message 0 of PE 2, but the PEs are 0 to 1",
+        ),
         ("starting-message", {"src_pe": -1, "msg_id": 0}, "message 0 of PE -1"),
         ("starting-message", {"src_pe": 1, "msg_id": -1}, "message -1 of PE 1"),
-        ("not-sent", {"src_pe": 1, "msg_id": 7}, "message 7 of PE 1, which is not sent"),
+        ("not-sent", {"src_pe": 1, "msg_id": 7}, "message 7 of PE 1, which is never sent"),
         (
             "recv-before-send",
             {"messages": [message(1.5, 1.25)]},
             "message 0: recvTime 1.25 s is before sendTime 1.5 s",
         ),
-        ("message-size", {"messages": [message(1.5, size=-4)]}, "message 0: -4 bytes"),
+        (
+            "message-size",
+            {"messages": [message(1.5, size=-4)]},
+            "message 0: negative size, -4 bytes",
+        ),
         (
             "send-outside",
             {"messages": [message(2.5)]},
@@ -277,7 +285,7 @@ class TestParams:
 
 
 def test_every_rule_that_a_kernel_counts_is_in_the_table() -> None:
-    assert set(RULE_OF) == set(_WORDS) == set(Violation)
+    assert set(RULE_OF) == set(MESSAGES) == set(Violation)
     assert set(RULE_OF.values()) <= set(RULES)
 
 

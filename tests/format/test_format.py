@@ -13,9 +13,8 @@ from logbuilder import message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
-from rewritelog.errors import DamagedLogError
 from rewritelog.format import declaration, layout
-from rewritelog.logs.timelines import true_borders
+from rewritelog.logs.timelines import timeline_borders
 
 
 @pytest.fixture(params=VERSIONS_AND_ORDERS, ids=lambda pair: f"v{pair[0]}-{pair[1]}")
@@ -146,7 +145,9 @@ def same_as_csv(table: Any, path: Path, columns: dict[str, str]) -> None:
 
 def borders(offsets: list[int], first: int, size: int) -> list[int]:
     places = np.array(offsets, dtype=np.int64)
-    return true_borders(places, first, size, Path("bgTrace0"), np.arange(len(offsets))).tolist()
+    found, known = timeline_borders(places, first, size)
+    assert known.all()
+    return found.tolist()
 
 
 def test_wrapped_offsets_are_told_from_the_ones_before() -> None:
@@ -156,11 +157,10 @@ def test_wrapped_offsets_are_told_from_the_ones_before() -> None:
     assert true[-1] > 9 << 30
 
 
-def test_offsets_that_cannot_be_are_named() -> None:
-    with pytest.raises(DamagedLogError, match=r"PE \d, field offset: \d+ is no place"):
-        borders([40, 41, 60, 70, 80], 40, 100)
-    with pytest.raises(DamagedLogError, match=r"PE 0, field offset: 44 is no place"):
-        borders([44, 50], 28, 100)
+def test_offsets_that_are_invalid_are_left_out() -> None:
+    found, known = timeline_borders(np.array([40, 41, 60, 70, 80]), 40, 100)
+    assert known.tolist() == [True, False, True, True, True]
+    assert found.tolist() == [40, 60, 60, 70, 80, 100]
 
 
 def test_log_of_more_than_4_gib_is_read(tmp_path: Path) -> None:

@@ -121,7 +121,8 @@ class MadeLogs:
 
     def put_at(self, pe: int, offset: int, data: bytes) -> None:
         """Overwrite bytes of the file that holds a PE."""
-        file, _ = open_logs(self.folder).place(pe)
+        logs = open_logs(self.folder)
+        file = logs.files[logs.timeline_block(pe).file]
         with file.path.open("r+b") as handle:
             handle.seek(offset)
             handle.write(data)
@@ -222,7 +223,8 @@ def test_a_damaged_seb_is_named(made: MadeLogs) -> None:
 
 
 def test_bytes_after_the_last_seb_are_damage(made: MadeLogs) -> None:
-    file, _ = open_logs(made.folder).place(3)
+    logs = open_logs(made.folder)
+    file = logs.files[logs.timeline_block(3).file]
     with file.path.open("ab") as handle:
         handle.write(b"more")
     with pytest.raises(DamagedLogError, match=r"PE 3, SEB \d+, field count: 4 "):

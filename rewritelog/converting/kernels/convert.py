@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Ints
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
-from rewritelog.kernels.walk import Pieces, seb_parts
+from rewritelog.kernels.walk import PROJECTIONS, Pieces, seb_parts
 from tracebigsim.compiled import inner, kernel
 
 SOURCE, TARGET, LENGTH, WIDTH = range(4)
@@ -139,7 +139,7 @@ def move_events(
             width8,
         )
         end = move(source, after, target, end, lay.count_bytes, width4)
-        length = 0 if source[place] == 1 else load_i4(source, after, lay.swap)
+        length = 0 if source[place] == PROJECTIONS else load_i4(source, after, lay.swap)
         place = after + lay.count_bytes
         end = move(source, place, target, end, length, 1)
         place += length

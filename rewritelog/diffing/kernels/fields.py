@@ -34,6 +34,7 @@ from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.brackets import after_event
 from rewritelog.kernels.names import name_length
 from rewritelog.kernels.raw import load_f8, load_i4
+from rewritelog.kernels.walk import PROJECTIONS
 from tracebigsim.compiled import inner
 
 _MESSAGES, _EVENTS = int(Common.MESSAGES), int(Common.EVENTS)
@@ -218,7 +219,7 @@ def compare_events(
         after_a, after_b = here + left.event_bytes, there + right.event_bytes
         if a[here] != b[there]:
             note(found, _F_EVENT_TYPE, piece, seb, k, here, there)
-        elif a[here] == 1:
+        elif a[here] == PROJECTIONS:
             if not same_number(a, after_a, b, after_b, left.index_bytes, reverse):
                 note(found, _F_EVENT_INDEX, piece, seb, k, after_a, after_b)
         elif not compare_texts(a, after_a, b, after_b, left, right):
