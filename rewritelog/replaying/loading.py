@@ -128,7 +128,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     pieces = loaded.pieces
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     totals = tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
-    raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
+    raise_fault(fault, loaded)
     columns = task.predictor.columns
     records, _ = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(records, loaded.pes)
@@ -155,7 +155,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
         regions,
         fault,
     )
-    raise_fault(fault, loaded.file, loaded.block.offset, loaded.pes, pieces.firsts)
+    raise_fault(fault, loaded)
     regions = _cut(regions, found)
     bounds = np.zeros((len(pieces.counts) + 1, _LEVELS), dtype=np.int64)
     bounds[1:, :_REGIONS] = np.cumsum(sizes, axis=0)
