@@ -29,6 +29,10 @@ __all__ = [
 """What a model's author needs, the array aliases among them."""
 
 
+LOST = "lost::"
+"""What the events of lost cycles begin with; their times are PE-seconds of a replay."""
+
+
 @dataclass(frozen=True)
 class EventTimings:
     """The timing samples of one event that carry one number of parameters."""
@@ -38,6 +42,11 @@ class EventTimings:
     """The parameters, shape (samples, parameters)."""
     seconds: Floats
     """The measured times, shape (samples,)."""
+
+    @property
+    def first_call_is_slow(self) -> bool:
+        """Whether the first sample may have paid for cold caches, as no replayed time has."""
+        return not self.event.startswith(LOST)
 
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in their order."""

@@ -131,7 +131,9 @@ def _fit_class(
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
     """Return the samples with their weights, short outliers measured by what was expected."""
-    samples = Samples.weighted(usable.params, usable.seconds, config.weights)
+    samples = Samples.weighted(
+        usable.params, usable.seconds, config.weights, slow_first=usable.first_call_is_slow
+    )
     return without_short_scales(samples) if config.loss == "huber" else samples
 
 

@@ -45,14 +45,16 @@ class Samples:
         return len(self.seconds)
 
     @classmethod
-    def weighted(cls, params: Floats, seconds: Floats, weighting: Weighting) -> Samples:
+    def weighted(
+        cls, params: Floats, seconds: Floats, weighting: Weighting, *, slow_first: bool = True
+    ) -> Samples:
         """Return the samples with relative or uniform weights.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
         Programs" (1995), 3.5.3: each residual is divided by its observation.
         """
         first = np.zeros(len(seconds), dtype=np.bool_)
-        first[:1] = True
+        first[:1] = slow_first
         size = np.abs(seconds)
         if weighting == "uniform":
             mean = float(size.mean()) if len(size) else 0.0

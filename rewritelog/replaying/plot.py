@@ -1,0 +1,79 @@
+"""The figure of a sweep, drawn by matplotlib of the extra `view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.replaying import units
+from rewritelog.replaying.sweep import DILATION, Axis, Sweep
+
+_KINDS = (".png", ".svg", ".pdf")
+_MOST_LINES = 8
+_MARKERS = "osD^vPX*"
+_UNITS = {"latency": "s", "bandwidth": "bytes/s", "cost-per-packet": "s", "packet-size": "bytes",
+          "node-latency": "s"}  # fmt: skip
+
+
+def check_plot(path: Path) -> None:
+    """Raise a `RewriteLogError` where no figure can be drawn to a path."""
+    if path.suffix not in _KINDS:
+        raise UsageError(f"{path}: a figure is a file with the ending {', '.join(_KINDS)}")
+    _pyplot()
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise RewriteLogError("--plot needs matplotlib: pip install 'rewritelog[view]'") from error
+    mpl.use("agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    return pyplot
+
+
+def _number(axis: Axis, value: str) -> float:
+    if axis.name == DILATION:
+        return units.number(value, axis.name)
+    if axis.name == "bandwidth":
+        return units.bytes_per_s(value, axis.name)
+    if axis.name == "packet-size":
+        return units.size_bytes(value, axis.name)
+    return units.seconds(value, axis.name)
+
+
+def write_plot(sweep: Sweep, path: Path) -> None:
+    """Draw run time over the axis with the most values, a line for each setting of the others."""
+    pyplot = _pyplot()
+    longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
+    axis = sweep.axes[longest]
+    lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for point in sweep.points:
+        others = (*point.values[:longest], *point.values[longest + 1 :])
+        at = _number(axis, point.values[longest])
+        lines.setdefault(others, []).append((at, point.predicted_s))
+    others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
+    figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+    for k, (others, points) in enumerate(list(lines.items())[:_MOST_LINES]):
+        label = ", ".join(f"{n} {v}" for n, v in zip(others_names, others, strict=True))
+        points.sort()
+        axes.plot(*zip(*points, strict=True), marker=_MARKERS[k], label=label or None)
+    if len(lines) > _MOST_LINES:
+        axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
+    if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
+        axes.set_xscale("log")
+    unit = _UNITS.get(axis.name)
+    axes.set_xlabel(f"{axis.name} ({unit})" if unit else axis.name)
+    axes.set_ylabel("predicted run time (s)")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, alpha=0.3)
+    if others_names:
+        axes.legend()
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        pyplot.close(figure)

@@ -1,0 +1,161 @@
+"""Runs of a study: lost cycles as timing lines, with P and other variables as parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.errors import OutputError, UsageError
+from rewritelog.models.base import LOST
+from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
+from rewritelog.replaying.loading import Progress
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.prepare import prepare
+from rewritelog.replaying.report import lost_table
+from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.units import number
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.text import count_text, printable
+
+PES = "P"
+"""The first parameter of each line: the number of PEs."""
+
+_MOST_VARIABLES = 19
+_HEAD = "# lost cycles; parameters: "
+
+
+def variables_of(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], ...]:
+    """Return the variables sorted by name; raise `UsageError` for what is not one."""
+    values: dict[str, float] = {}
+    for name, text in pairs:
+        value = number(text, f"--var {name}")
+        if name == PES:
+            raise UsageError("--var P is not needed: P is the number of PEs")
+        if not name.isidentifier():
+            raise UsageError(f"--var {name}: not a name: letters, digits and _ only")
+        if name in values or not math.isfinite(value):
+            problem = "is duplicated" if name in values else "must be finite"
+            raise UsageError(f"--var {name} {problem}")
+        values[name] = value
+    if len(values) > _MOST_VARIABLES:
+        raise UsageError(f"--var: at most {_MOST_VARIABLES} variables")
+    return tuple(sorted(values.items()))
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One run of a study."""
+
+    logs: Path
+    network: Network
+    lost: LostCycles
+    variables: tuple[tuple[str, float], ...]
+    timings_out: Path | None
+    never_run: int
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each thing that a user should know of."""
+        never = f"{count_text(self.never_run, 'SEB')} never ran: the times lack them"
+        return (*((never,) if self.never_run else ()), *self.lost.warnings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run in types that JSON has."""
+        return {
+            "logs": str(self.logs),
+            "network": self.network.to_json(),
+            **self.lost.to_json(),
+            "variables": dict(self.variables),
+            "warnings": list(self.warnings),
+        }
+
+    def text(self) -> str:
+        """Return the run for a person."""
+        lost = self.lost
+        whole = lost.pes * lost.predicted_s
+        useful = sum(s for name, s in lost.totals_s.items() if name.startswith("useful["))
+        share = useful / whole if whole > 0 else 0.0
+        total = f"{lost.predicted_s:.5g} s on {count_text(lost.pes, 'PE')}"
+        lines = [
+            f"Predicted run time: {total}; {100 * share:.1f} % of it in useful events",
+            f"  network: {printable(self.network.text())}",
+            "",
+            lost_table(lost),
+        ]
+        if self.timings_out is not None:
+            count = count_text(len(lost.categories), "timing line")
+            lines += ["", f"{count} appended to {printable(str(self.timings_out))}"]
+        return "\n".join(lines)
+
+    def lines(self) -> str:
+        """Return the run as timing lines, one for each category, in PE-seconds."""
+        values = (float(self.lost.pes), *(value for _, value in self.variables))
+        params = " ".join(repr(value).removesuffix(".0") for value in values)
+        return "".join(
+            f"TRACEBIGSIM: event:{{ {LOST}{name} }}  time:{{ {seconds!r} }}  "
+            f"params:{{ {params} }}\n"
+            for name, seconds in self.lost.totals_s.items()
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """Where runs are gathered, and what is varied."""
+
+    variables: tuple[tuple[str, float], ...] = ()
+    timings_out: Path | None = None
+
+    def add(
+        self,
+        logs: Path,
+        network: Network,
+        options: RewriteOptions,
+        lost_as: tuple[tuple[str, str], ...] = (),
+        progress: Progress | None = None,
+    ) -> StudyRun:
+        """Replay a run, and append its categories to the study's file.
+
+        Raise a `RewriteLogError` for whatever is wrong; then nothing is appended.
+        """
+        rules = LostAs(lost_as)
+        self._check_file()
+        prepared = prepare(logs, options, progress)
+        outcome = simulate(prepared.workload, prepared.case(network))
+        never = outcome.workload.sebs - outcome.run
+        lost = lost_cycles(outcome, rules)
+        run = StudyRun(prepared.logs.folder, network, lost, self.variables, self.timings_out, never)
+        if self.timings_out is not None:
+            self._append(self.timings_out, run.lines())
+        return run
+
+    @property
+    def _head(self) -> str:
+        return _HEAD + ", ".join((PES, *(name for name, _ in self.variables))) + "\n"
+
+    def _check_file(self) -> None:
+        """Refuse a file whose lines have other parameters, before the work begins."""
+        path = self.timings_out
+        if path is None:
+            return
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                head = file.readline(1000)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
+        if head and head != self._head:
+            raise UsageError(
+                f"{path}: begins with {printable(head.rstrip())!r}, and this run's lines need "
+                f"{self._head.rstrip()!r}: give the same --var options, or another file"
+            )
+
+    def _append(self, path: Path, lines: str) -> None:
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(lines if file.tell() else self._head + lines)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
