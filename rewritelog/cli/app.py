@@ -21,6 +21,7 @@ from rewritelog.cli.evaluation import (
     predict_command,
     verify_command,
 )
+from rewritelog.cli.replaying import lost_cycles_command, replay_command
 from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.standard import Debug, Version
@@ -55,6 +56,8 @@ _add("predict", predict_command, "Fit models")
 _add("verify", verify_command, "Fit models")
 _add("compare", compare_command, "Fit models")
 _add("sample", sample_command, "Fit models")
+_add("replay", replay_command, "Predict whole runs")
+_add("lost-cycles", lost_cycles_command, "Predict whole runs")
 _add("check", check_command, "Inspect logs")
 _add("info", info_command, "Inspect logs")
 _add("diff", diff_command, "Inspect logs")

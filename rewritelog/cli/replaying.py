@@ -64,9 +64,7 @@ Machine = Annotated[
 ]
 Latency = Annotated[
     str | None,
-    typer.Option(
-        metavar="TIME", rich_help_panel=NETWORK, help="Latency between nodes, as in 1us."
-    ),
+    typer.Option(metavar="TIME", rich_help_panel=NETWORK, help="Latency between nodes, as in 1us."),
 ]
 Bandwidth = Annotated[
     str | None,
@@ -167,14 +165,6 @@ def replay_command(
             help="The grid of --sweep as a figure: .png, .svg or .pdf; needs rewritelog[view].",
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            help="A page with the timeline and the critical path; needs rewritelog[view].",
-        ),
-    ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -241,13 +231,13 @@ def replay_command(
         network, machine, latency, bandwidth, cost_per_packet, packet_size, node_latency
     )
     if sweep:
-        excluded = {"--against": against, "--write": write, "--html": html, "--lost-as": lost_as}
+        excluded = {"--against": against, "--write": write, "--lost-as": lost_as}
         _refuse("--sweep", excluded)
         return _sweep(logs, sweep, chosen, options, to_path(output), plot, taken=is_stdout(output))
     _refuse("a replay without --sweep", {"--output": output, "--plot": plot})
     from rewritelog.replaying.options import ReplayOptions  # noqa: PLC0415
 
-    whole = ReplayOptions(options, _lost_as(lost_as), gains, write, html)
+    whole = ReplayOptions(options, _lost_as(lost_as), gains, write)
     return _replay(logs, against, chosen, whole)
 
 
@@ -397,7 +387,7 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
     with _progress() as progress:
         before = None
         if against is not None:
-            plain = replace(options, gains=0, write=None, html=None)
+            plain = replace(options, gains=0, write=None)
             before = replay(against, network, plain, progress)
         after = replay(logs, network, options, progress)
     return Outcome(after if before is None else Comparison(before, after))

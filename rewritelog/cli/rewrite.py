@@ -167,8 +167,8 @@ def rewrite_command(
         params=params,
         clock_hz=clock_hz,
         strict=strict,
-        dilation=_dilation(dilation, speedup),
-        dilation_for=_dilations_for(dilation_for or []),
+        dilation=dilation_of(dilation, speedup),
+        dilation_for=dilations_for(dilation_for or []),
         spread=spread,
         spread_seed=1 if seed is None else seed,
         recv=recv,
@@ -189,7 +189,8 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
     return None if account is None else Outcome(account)
 
 
-def _dilation(dilation: float | None, speedup: float | None) -> float:
+def dilation_of(dilation: float | None, speedup: float | None) -> float:
+    """Return the factor that --dilation or --speedup ask for."""
     if dilation is not None and speedup is not None:
         raise UsageError("--dilation and --speedup exclude each other")
     if speedup is not None:
@@ -200,7 +201,8 @@ def _dilation(dilation: float | None, speedup: float | None) -> float:
     return 1.0 if dilation is None else dilation
 
 
-def _dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
+def dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
+    """Return the patterns and factors of --dilation-for."""
     factors = []
     for name, text in split_pairs(pairs, "--dilation-for"):
         try:

@@ -29,9 +29,9 @@ def _pyplot() -> Any:
     except ImportError as error:
         raise RewriteLogError("--plot needs matplotlib: pip install 'rewritelog[view]'") from error
     mpl.use("agg")
-    from matplotlib import pyplot  # noqa: PLC0415
+    from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    return pyplot
+    return plt
 
 
 def _number(axis: Axis, value: str) -> float:

@@ -1,0 +1,206 @@
+"""`rewritelog replay` and `lost-cycles` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import rewritelog as run
+from logbuilder import bracket, message, seb, write_logs, write_params
+
+from tracebigsim.files import scan_file
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """PE 0 works 2 s, 1 s of it in an event, and sends 1000 bytes after 1.5 s; PE 1 works 1 s."""
+    sent = message(1.5, 1.75, dst_node=1, size=1000)
+    lines = [
+        [seb(0, 2, messages=[sent], events=bracket(0.25, 1.25), name=b"first")],
+        [seb(2, 3, src_pe=0, msg_id=0, name=b"second")],
+    ]
+    folder = write_logs(tmp_path / "logs", lines)
+    write_params(folder, 0, (0, "Cell::work", 4))
+    return folder
+
+
+def answer(*words: Any) -> Any:
+    done = run(*words, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> None:
+    done = run("replay", logs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used\n")
+    assert "1 message of 1.0 kB" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    found = answer("replay", logs)
+    assert (found["predicted_s"], found["recorded_s"], found["pes"]) == (2.75, 3.0, 2)
+    assert found["categories_s"]["useful[Cell::work]"] == 1
+    assert found["categories_s"]["other computation"] == 2
+    assert found["critical_path"]["by_event_s"] == {"Cell::work": 1.0}
+    assert found["gains"][0] == {"name": "first", "busy_s": 2.0, "gain_s": 1.5}
+
+
+def test_plain_numbers_are_seconds_and_bytes_a_second(logs: Path) -> None:
+    units = answer("replay", logs, "--latency", "250ms", "--bandwidth", "8kbit/s")
+    plain = answer("replay", logs, "--latency", "0.25", "--bandwidth", "1e3")
+    assert units["predicted_s"] == plain["predicted_s"] == 1.5 + 1.25 + 1
+    packets = ("--cost-per-packet", "125ms", "--packet-size", "512B")
+    assert answer("replay", logs, "--latency", 0, *packets)["predicted_s"] == 1.5 + 0.25 + 1
+
+
+def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Path) -> None:
+    machine = tmp_path / "machine.toml"
+    machine.write_text('name = "Torus"\nlatency = "500ms"\nbandwidth = 1000\n')
+    found = answer("replay", logs, "--machine", machine)
+    assert (found["predicted_s"], found["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
+    assert answer("replay", logs, "--machine", machine, "--latency", "0")["predicted_s"] == 3.5
+    machine.write_text("latensy = 1\n")
+    done = run("replay", logs, "--machine", machine)
+    assert done.returncode == 1
+    assert "latensy" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--latency", "1 parsec"], "--latency: '1 parsec' is not a time"),
+        (["--bandwidth", "0"], "bandwidth must be above 0"),
+        (["--network", "torus"], "--network is log"),
+        (["--network", "log", "--latency", "1us"], "--network log takes no --latency"),
+        (["--cost-per-packet", "1us"], "packets need both"),
+        (["--sweep", "colour=1"], "expected NAME=VALUE"),
+        (["--sweep", "dilation=0"], "the dilation must be"),
+        (["--sweep", "dilation=1", "--against", "x"], "--sweep takes no --against"),
+        (["-o", "grid.csv"], "takes no --output"),
+        (["--lost-as", "first=a}b"], "not a name for a category"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) -> None:
+    done = run("replay", logs, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Path) -> None:
+    assert run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5").returncode == 0
+    found = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
+    assert (found["speedup"], found["against"]["predicted_s"], found["predicted_s"]) == (
+        2,
+        2.5,
+        1.25,
+    )
+    done = run("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
+    assert done.stdout.startswith("After against before: 2.000 × faster\n")
+
+
+def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> None:
+    axes = ("--sweep", "dilation=0.5,1,2", "--sweep", "latency=0,1s")
+    done = run("replay", logs, *axes, "-o", tmp_path / "grid.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "grid.csv").read_text())))
+    expected = {
+        (d, latency): 1.5 * float(d) + add + float(d)
+        for d in ("0.5", "1", "2")
+        for latency, add in (("0", 0.0), ("1s", 1.0))
+    }
+    assert {
+        (row["dilation"], row["latency"]): float(row["predicted_s"]) for row in rows
+    } == expected
+    assert done.stdout.startswith(
+        "Shortest predicted run time: 1.25 s, with dilation 0.5, latency 0"
+    )
+    assert len(answer("replay", logs, *axes)["sweep"]) == 6
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    for ending in ("png", "svg"):
+        figure = tmp_path / f"grid.{ending}"
+        assert run("replay", logs, *axes, "--plot", figure).returncode == 0
+        assert figure.stat().st_size > 1000
+
+
+def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    cells = sample_logs / "cells"
+    timings = ("--timings", cells / "timings.txt")
+    found = answer("replay", cells, *timings, "--sweep", "dilation=0.25,2", "--latency", "1us")
+    for point in found["sweep"]:
+        out = tmp_path / point["dilation"]
+        words = ("rewrite", cells, out, *timings, "--dilation", point["dilation"], "--no-flush")
+        assert run(*words).returncode == 0
+        rewritten = answer("replay", out, "--latency", "1us", "--gains", 0)["predicted_s"]
+        assert math.isclose(point["predicted_s"], rewritten, rel_tol=1e-9)
+        alone = ("replay", cells, *timings, "--dilation", point["dilation"], "--gains", 0)
+        assert answer(*alone, "--latency", "1us")["predicted_s"] == point["predicted_s"]
+
+
+def test_replayed_logs_are_written_whole_and_pass_every_rule(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    cells, out = sample_logs / "cells", tmp_path / "out"
+    timings = ("--timings", cells / "timings.txt", "--dilation", 3)
+    done = run("replay", cells, *timings, "--write", out, "--copy-params", "--gains", 0)
+    assert done.returncode == 0
+    assert run("check", out).returncode == 0
+    found = answer("replay", cells, *timings, "--gains", 0)
+    again = answer("replay", out, "--gains", 0)
+    assert math.isclose(again["predicted_s"], found["predicted_s"], rel_tol=1e-9)
+    assert math.isclose(again["recorded_s"], found["predicted_s"], rel_tol=1e-9)
+    for name, seconds in found["categories_s"].items():
+        assert math.isclose(again["categories_s"][name], seconds, rel_tol=1e-6, abs_tol=1e-12), name
+    assert run("replay", cells, "--write", out).returncode == 1  # OUT is there
+    assert run("replay", cells, "--write", cells, "--force").returncode == 1
+
+
+def test_fail_on_warning(logs: Path) -> None:
+    (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes())
+    done = run("replay", logs, "--lost-as", "nobody=mpi", "--fail-on-warning")
+    assert done.returncode == 1
+    assert "--lost-as nobody: matches no SEB name and no event" in done.stderr
+
+
+def test_lost_cycles_become_timing_lines_with_variables_by_name(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "study.txt"
+    words = ("lost-cycles", logs, "--timings-out", file, "--var", "N=7", "--var", "D=128")
+    found = answer(*words)
+    assert (found["pes"], found["predicted_s"]) == (2, 2.75)
+    assert math.isclose(sum(found["categories_s"].values()), 5.5, rel_tol=1e-12)
+    (table,) = scan_file(file)
+    assert table.fault_count == 0
+    assert list(table.events) == [f"lost::{name}" for name in found["categories_s"]]
+    assert table.time.tolist() == list(found["categories_s"].values())
+    assert table.params.reshape(-1, 3)[0].tolist() == [2, 128, 7]
+    assert run(*words).returncode == 0
+    (table,) = scan_file(file)
+    assert len(table) == 2 * len(found["categories_s"])
+    other = run("lost-cycles", logs, "--timings-out", file, "--var", "D=128")
+    assert other.returncode == 2
+    assert "parameters: P, D, N" in other.stderr
+
+
+def test_what_is_lost_is_named_by_patterns_of_which_the_last_wins(logs: Path) -> None:
+    plain = ("lost-cycles", logs)
+    whole = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "fir*=mpi")["categories_s"]
+    assert whole["mpi"] == 2  # the name takes in the whole SEB, with its event
+    assert whole["physics"] == 0
+    event = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "Cell::work=mine")
+    assert event["categories_s"]["mine"] == 1
+    merged = answer(*plain, "--lost-as", "second=communication")["categories_s"]
+    assert merged["communication"] == answer(*plain)["categories_s"]["communication"] + 1
+
+
+def test_variables_are_names_with_finite_numbers(logs: Path) -> None:
+    for text in ("P=3", "D=nan", "a-b=1", "D=x"):
+        done = run("lost-cycles", logs, "--var", text)
+        assert done.returncode == 2, text
+        assert "--var" in done.stderr
+    done = run("lost-cycles", logs, "--var", "D=1", "--var", "D=2")
+    assert done.returncode == 2
