@@ -42,7 +42,7 @@ class CheckTask:
 
     summary: Summary
     params: ParamFolder | None
-    mail: MessageFlags
+    message_flags: MessageFlags
     key: int
     """A random number of 64 bits."""
     block_bytes: int
@@ -104,7 +104,7 @@ def find_not_sent(task: CheckTask, file: TimelineFile, block: Block) -> Findings
             _timelines(loaded),
             loaded.layout.kernel,
             task.machine,
-            task.mail,
+            task.message_flags,
             found,
             fault,
         )
@@ -172,7 +172,7 @@ def _check_part(
         task.machine,
         records,
         state,
-        task.mail,
+        task.message_flags,
         found,
         faults,
     )

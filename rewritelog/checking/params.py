@@ -68,7 +68,5 @@ def _add_notes(notes: ParamNotes, findings: Findings) -> None:
     findings.add_many(
         "param-line", notes.faulty, [Finding(Location(), text) for text in notes.faults]
     )
-    findings.add_many(
-        "param-seqno", notes.seqno_differs,
-        [Finding(Location(), text) for text in notes.seqno_examples],
-    )  # fmt: skip
+    examples = [Finding(Location(), text) for text in notes.seqno_examples]
+    findings.add_many("param-seqno", notes.seqno_differs, examples)

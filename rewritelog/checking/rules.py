@@ -1,4 +1,4 @@
-"""The rules that `check` holds logs to: how bad it is to break one, and what each protects.
+"""The rules that `check` applies: how bad a violation is, and what each rule protects.
 
 Rules 1 to 7 of FORMAT 7 are `recv-before-send`, `message-size` with `event-type`,
 `dependency-order`, `exec-time`, `send-outside`, `two-causes` and `floating`.
@@ -14,7 +14,7 @@ from rewritelog.errors import UsageError
 
 
 class Severity(Enum):
-    """What comes of a broken rule."""
+    """What a violation leads to."""
 
     STOP = "would stop the simulator"
     MISLEAD = "would mislead it"
@@ -40,7 +40,7 @@ class Rule:
 _ALL = (
     Rule(
         "unreadable", Severity.STOP,
-        "Every file of the log set is there, a regular file, and can be read.",
+        "Every file of the log set exists, is a regular file, and can be read.",
         "A simulator opens the summary and all timeline files that the summary counts; without "
         "one of them the PEs in it do not exist.",
     ),
@@ -67,7 +67,7 @@ _ALL = (
         "summary", Severity.STOP,
         "The summary has 52, 56 or 60 bytes, and counts of nodes, worker threads and files above "
         "zero.",
-        "Without these numbers nobody knows which PE's timeline stands where.",
+        "Without these numbers it is unknown where the timeline of a PE stands.",
     ),
     Rule(
         "pe-count", Severity.STOP,
@@ -85,13 +85,13 @@ _ALL = (
     Rule(
         "extra-file", Severity.ODD,
         "There are as many timeline files as the summary says.",
-        "Nobody reads the others. They are often left from an older emulation in the same folder, "
+        "The others are not read. They are often left from an older emulation in the same folder, "
         "and then params may be left from it too.",
     ),
     Rule(
         "timeline-count", Severity.STOP,
-        "A timeline file has the timelines of the PEs that belong into it.",
-        "The PE of a timeline follows from its place alone, so that one too many or too few gives "
+        "A timeline file has the timelines of the PEs that belong in it.",
+        "The PE of a timeline follows from its index alone, so that one too many or too few gives "
         "timelines to the wrong PEs.",
     ),
     Rule(
@@ -118,7 +118,7 @@ _ALL = (
         "left-over", Severity.STOP,
         "No bytes are left between a timeline's last SEB and the next timeline or the file's end.",
         "A simulator that reads the file in one go takes them for the next timeline; and bytes "
-        "that nobody counts hint at a wrong count before them.",
+        "that no count covers hint at a wrong count before them.",
     ),
     Rule(
         "event-type", Severity.STOP,
@@ -129,13 +129,13 @@ _ALL = (
     Rule(
         "seqno", Severity.MISLEAD,
         "The seqno of a SEB is its index in the timeline.",
-        "Dependencies and params name SEBs by index. Another seqno says that SEBs are missing or "
+        "Dependencies and params name SEBs by index. Another seqno means that SEBs are missing or "
         "in another order, or that the bytes are not what the log version says.",
     ),
     Rule(
         "not-finite", Severity.MISLEAD,
         "Times are finite numbers.",
-        "Every time that is computed from one that is not becomes one that is not.",
+        "Every time that is computed from a non-finite one is not finite either.",
     ),
     Rule(
         "exec-time", Severity.MISLEAD,
@@ -163,7 +163,7 @@ _ALL = (
     Rule(
         "not-sent", Severity.MISLEAD,
         "The message that starts a SEB is among those that its PE sent.",
-        "A message that nobody sends never comes, and the SEB and all that depends on it never "
+        "A message that no PE sends never comes, and the SEB and all that depends on it never "
         "run. What was sent is kept in a table of limited size, so that in large logs a message "
         "may be taken as sent that was not, but never the other way. It is not checked where "
         "timelines cannot be read to their end, nor in logs of version 0 with several worker "
@@ -189,7 +189,7 @@ _ALL = (
         "message-target", Severity.STOP,
         "The node and the worker thread that a message is for exist, or dstNode is −1 (every "
         "node), −2 (a multicast) or −100 − N (all but node N).",
-        "The simulator has nobody to give the message to.",
+        "The simulator cannot deliver the message.",
     ),
     Rule(
         "message-number", Severity.ODD,
@@ -220,12 +220,12 @@ _ALL = (
         "SEB j is a forward dependency of SEB i where i is a backward one of j, and as often.",
         "The simulator counts what a SEB waits for by one list and what sets it free by the other; "
         "where they differ it runs too early or never. In timelines of more than a million SEBs "
-        "the place is told to some SEBs.",
+        "the location is given to within a few SEBs.",
     ),
     Rule(
         "dependency-cycle", Severity.STOP,
         "No SEB depends on itself by way of others.",
-        "None of them ever runs. Cycles are looked for where `dependency-order` is broken, since "
+        "None of them ever runs. Cycles are looked for where `dependency-order` is violated, since "
         "there can be none elsewhere, and in timelines that fit into one block.",
     ),
     Rule(
@@ -236,7 +236,7 @@ _ALL = (
     Rule(
         "param-line", Severity.ODD,
         "A line of a param file names event, SEB and parameters.",
-        "A torn or malformed line tells nothing, and the bracket that it is for is dilated.",
+        "A torn or malformed line is ignored, and the bracket that it is for is dilated.",
     ),
     Rule(
         "param-pe", Severity.ODD,
@@ -266,32 +266,14 @@ _ALL = (
 RULES = {rule.name: rule for rule in _ALL}
 """All rules by name: first those of files, then those of SEBs, then those of params."""
 
-RULE_OF = {
-    Violation.SEQNO: "seqno",
-    Violation.NOT_FINITE: "not-finite",
-    Violation.EXEC_TIME: "exec-time",
-    Violation.TWO_CAUSES: "two-causes",
-    Violation.FLOATING: "floating",
-    Violation.STARTING_MESSAGE: "starting-message",
-    Violation.NOT_SENT: "not-sent",
-    Violation.RECV_BEFORE_SEND: "recv-before-send",
-    Violation.MESSAGE_SIZE: "message-size",
-    Violation.SEND_OUTSIDE: "send-outside",
-    Violation.MESSAGE_TARGET: "message-target",
-    Violation.MESSAGE_NUMBER: "message-number",
-    Violation.MARKS: "marks",
-    Violation.EVENT_OUTSIDE: "event-outside",
-    Violation.DEPENDENCY_ORDER: "dependency-order",
-    Violation.DEPENDENCIES_DISAGREE: "dependencies-disagree",
-    Violation.PARAM_RECORDS: "param-records",
-}
-"""The rule that each thing which a kernel counts breaks."""
+RULE_OF = {violation: violation.name.lower().replace("_", "-") for violation in Violation}
+"""The rule of each violation that a kernel counts."""
 
 
 def rule_named(name: str) -> Rule:
     """Return a rule; raise `UsageError` with the names of all where there is no such rule."""
     if name not in RULES:
-        raise UsageError(f"there is no rule {name!r}; the rules are {', '.join(RULES)}")
+        raise UsageError(f"unknown rule {name!r}; the rules are {', '.join(RULES)}")
     return RULES[name]
 
 

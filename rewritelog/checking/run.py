@@ -52,7 +52,9 @@ def check_logs(
     if heads.summary is None:
         unread = ("the timelines: the summary cannot be used",)
         return CheckReport(folder, None, None, 0, 0, heads.findings, unread)
-    task = CheckTask(heads.summary, source, _mail(heads), secrets.randbits(64), block_bytes)
+    task = CheckTask(
+        heads.summary, source, _message_flags(heads), secrets.randbits(64), block_bytes
+    )
     threads = jobs or len(os.sched_getaffinity(0))
     checked = Checked(findings=heads.findings, whole=heads.whole)
     with ThreadPoolExecutor(threads) as executor:
@@ -61,13 +63,12 @@ def check_logs(
             checked.add(done)
         why = _not_checked(heads.summary, checked)
         if not why:
-            _check_mail(task, heads, executor, threads, checked.findings)
+            _add_not_sent(task, heads, executor, threads, checked.findings)
     if source is not None:
         _check_folder(source, heads.summary, checked.findings)
-    return CheckReport(
-        folder, heads.summary, None if source is None else source.folder, checked.sebs,
-        checked.records, checked.findings, why,
-    )  # fmt: skip
+    folder_of_params = None if source is None else source.folder
+    counts = checked.sebs, checked.records
+    return CheckReport(folder, heads.summary, folder_of_params, *counts, checked.findings, why)
 
 
 def _blocks(heads: Heads, block_bytes: int) -> Iterator[Work]:
@@ -84,7 +85,7 @@ def _find_one(task: CheckTask, work: Work) -> Findings:
     return find_not_sent(task, *work)
 
 
-def _mail(heads: Heads) -> MessageFlags:
+def _message_flags(heads: Heads) -> MessageFlags:
     """Return flags for as many messages as the files may hold, within a limit."""
     size = sum(file.size_bytes for file in heads.files)
     flags = min(max(_FEWEST_FLAGS, 1 << (size // _BYTES_A_FLAG).bit_length()), _MOST_FLAGS)
@@ -100,11 +101,11 @@ def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
     return ()
 
 
-def _check_mail(
+def _add_not_sent(
     task: CheckTask, heads: Heads, executor: Executor, threads: int, findings: Findings
 ) -> None:
     """Look for SEBs that wait for a message which no PE has sent, where there are any."""
-    if (task.mail.awaited <= task.mail.sent).all():
+    if (task.message_flags.awaited <= task.message_flags.sent).all():
         return
     blocks = _blocks(heads, task.block_bytes)
     for found in in_order(executor, partial(_find_one, task), blocks, _AHEAD * threads):
@@ -112,9 +113,7 @@ def _check_mail(
 
 
 def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> None:
-    strange = sorted(pe for pe in source.pes if pe >= summary.total_pes)
-    findings.add_many(
-        "param-pe", len(strange),
-        [Finding(Location(source.path(pe)), f"the log has PEs 0 to {summary.total_pes - 1}")
-         for pe in strange[:SHOWN]],
-    )  # fmt: skip
+    unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
+    problem = f"the log has PEs 0 to {summary.total_pes - 1}"
+    found = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
+    findings.add_many("param-pe", len(unknown), found)

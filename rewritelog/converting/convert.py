@@ -33,7 +33,7 @@ COMPANIONS = ("param.*", "*.sts", "*.log.gz")
 """The files that belong to a log set and know nothing of its format: they are copied."""
 
 OFFSET_LIMIT = 1 << 32
-"""Offsets are taken modulo this, so that a timeline of so many bytes could not be told from 0."""
+"""Offsets are taken modulo this, so that a timeline this long is indistinguishable from none."""
 
 _GUARDS = {"mpi_size": "mpi_op"}
 """Fields that mean something only where another one does; elsewhere they hold garbage."""
@@ -215,12 +215,12 @@ def _note_losses(
         if count == 0:
             continue
         records, name = key
-        place = (int(loaded.pes[piece]), seb)
+        first = (int(loaded.pes[piece]), seb)
         if key in tally.losses:
             known = tally.losses[key]
             count += known.count  # noqa: PLW2901 - the sum is what is noted
-            place = min(place, (known.pe, known.seb))
-        tally.losses[key] = Loss(name, count, records, *place)
+            first = min(first, (known.pe, known.seb))
+        tally.losses[key] = Loss(name, count, records, *first)
 
 
 def _check_sizes(file: TimelineFile, sizes: Ints, loaded: LoadedBlock, plan: _Plan) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Bytes
 from rewritelog.diffing.kernels import interface as kernels
 from rewritelog.diffing.kernels.diff import compare
 from rewritelog.diffing.kernels.interface import MOST_NAMES, Field
@@ -106,10 +105,8 @@ def _records(task: DiffTask, loaded: LoadedPair) -> tuple[list[str | None], kern
 def _durations(rows: int, pairs: int) -> kernels.Durations:
     extremes = np.empty((rows, 2))
     extremes[:, kernels.LOWEST], extremes[:, kernels.HIGHEST] = np.inf, -np.inf
-    return kernels.Durations(
-        np.zeros((rows, 3), dtype=np.int64), np.zeros((rows, 4)), extremes,
-        np.empty(pairs, dtype=np.int64),
-    )  # fmt: skip
+    counts, keys = np.zeros((rows, 3), dtype=np.int64), np.empty(pairs, dtype=np.int64)
+    return kernels.Durations(counts, np.zeros((rows, 4)), extremes, keys)
 
 
 def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Found:
@@ -170,10 +167,8 @@ def _examples(
     for number in np.flatnonzero(found.changed):
         kind = Field(int(number))
         piece, seb, item, at, bt = (int(n) for n in found.firsts[kind])
-        sides: list[tuple[Bytes, Layout, int]] = [
-            (a.buf, task.a.layout, at), (b.buf, task.b.layout, bt),
-        ]  # fmt: skip
-        old, new = (value_text(buf, layout, kind, place) for buf, layout, place in sides)
+        old = value_text(a.buf, task.a.layout, kind, at)
+        new = value_text(b.buf, task.b.layout, kind, bt)
         pe = int(loaded.pes[piece])
         examples[kind] = Example(pe, seb, item if item >= 0 else None, old, new)
     return examples

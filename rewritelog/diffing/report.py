@@ -71,14 +71,12 @@ class Comparison:
     def fields(self) -> tuple[FieldChange, ...]:
         """The fields that differ, in the order of a SEB."""
         of = {"SEBs": Common.SEBS, "messages": Common.MESSAGES, "events": Common.EVENTS}
+        changed, common = self.totals.changed, self.totals.common
         return tuple(
-            FieldChange(
-                field, int(self.totals.changed[field]), int(self.totals.common[of[about.of]]),
-                self.totals.examples[field],
-            )
+            FieldChange(field, int(changed[field]), int(common[of[about.of]]), example)
             for field, about in ABOUT.items()
-            if self.totals.changed[field]
-        )  # fmt: skip
+            if (example := self.totals.examples.get(field)) is not None
+        )
 
     @property
     def structure_same(self) -> bool:
@@ -169,7 +167,7 @@ class Comparison:
         lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
         if moved:
             lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
-        lines[0] += f"; {totals.common[Common.UNDER_WAY]:,} with another time under way"
+        lines[0] += f"; {totals.common[Common.UNDER_WAY]:,} with another transit time"
         unpaired = int(totals.common[Common.UNPAIRED])
         if unpaired:
             lines.append(f"{count_text(unpaired, 'SEB')} with other brackets on either side")

@@ -39,7 +39,7 @@ MOST_ROWS = 1024
 
 @dataclass(frozen=True)
 class Example:
-    """The first place where a field differs, and what it is on either side."""
+    """Where a field first differs, and what it is on either side."""
 
     pe: int
     seb: int
@@ -86,12 +86,12 @@ class Row:
         if self.bins is None:
             return None
         rank = max(1, math.ceil(share * self.ratios))
-        place = int(np.searchsorted(np.cumsum(self.bins), rank))
-        if place == 0:
+        at = int(np.searchsorted(np.cumsum(self.bins), rank))
+        if at == 0:
             return self.lowest
-        if place == BINS - 1:
+        if at == BINS - 1:
             return self.highest
-        middle: float = 2.0 ** ((place - 1) / BINS_AN_OCTAVE - OCTAVES)
+        middle: float = 2.0 ** ((at - 1) / BINS_AN_OCTAVE - OCTAVES)
         return min(max(middle, self.lowest), self.highest)
 
 
@@ -142,10 +142,9 @@ def rows_of(names: Sequence[str | None], found: Durations, used: int) -> Rows:
     rows: Rows = {}
     for k in np.flatnonzero(found.counts.any(axis=1)).tolist():
         sums: list[Any] = found.seconds[k].tolist()
-        row = Row(
-            found.counts[k].copy(), NOTHING.plus(sums[:2]), NOTHING.plus(sums[2:]),
-            float(found.extremes[k, LOWEST]), float(found.extremes[k, HIGHEST]),
-        )  # fmt: skip
+        a_s, b_s = NOTHING.plus(sums[:2]), NOTHING.plus(sums[2:])
+        lowest, highest = (float(found.extremes[k, which]) for which in (LOWEST, HIGHEST))
+        row = Row(found.counts[k].copy(), a_s, b_s, lowest, highest)
         if row.ratios:
             inside = slice(borders[k], borders[k + 1])
             row.bins = np.zeros(BINS, dtype=np.int64)

@@ -123,7 +123,7 @@ class _Reader:
     def __init__(self, stream: _Bytes, lay: Layout, path: Path, pe: int) -> None:
         self._stream, self._path, self._pe = stream, path, pe
         self._seb: int | None = None
-        self._places: Mapping[str, Any] = lay.seb.fields or {}
+        self._fields: Mapping[str, Any] = lay.seb.fields or {}
         self._head = seb_head_struct(lay.log_version, lay.order)
         self._message = message_struct(lay.log_version, lay.order)
         self._event = event_struct(lay.order)
@@ -147,7 +147,7 @@ class _Reader:
             raise self._fault(walk.BYTES_LEFT_OVER, self._stream.tell(), self._stream.left)
 
     def read_seb(self, seb: int) -> Record:
-        """Return a SEB's fields, `messages`, `events`, `backward` and `forward`, and its place."""
+        """Return a SEB: its location, its fields, and its lists of messages, events and so on."""
         self._seb = seb
         at = self._stream.tell()
         record: Record = {"pe": self._pe, "seb": seb, "offset": at, **self._read_head(at)}
@@ -164,7 +164,7 @@ class _Reader:
             return _fields(self._head.parse_stream(self._stream))
         except construct.StreamError as error:
             field = _field_of(error)
-            offset = at + self._places[field][1]
+            offset = at + self._fields[field][1]
             raise self._damage(offset, field, walk.FAULTS[walk.SEB_CUT].problem) from error
 
     def _list(self, item: Any, negative: int, cut: int) -> list[Any]:

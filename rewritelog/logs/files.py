@@ -65,16 +65,18 @@ class InputFile(OpenFile):
             except OSError as error:
                 raise RewriteLogError(f"{self.path}: cannot be read: {error.strerror}") from error
             if got == 0:
-                place = Location(self.path, offset + done)
-                raise DamagedLogError(place, f"the file ends {len(view) - done} bytes too early")
+                missing = len(view) - done
+                raise self._ends_early(offset + done, missing)
             done += got
+
+    def _ends_early(self, at: int, missing: int) -> DamagedLogError:
+        return DamagedLogError(Location(self.path, at), f"the file ends {missing} bytes too early")
 
     def read(self, offset: int, length: int) -> Bytes:
         """Return `length` bytes from `offset`; raise where the file has not as many."""
         if length > self.size_bytes - offset:
             missing = length - max(0, self.size_bytes - offset)
-            place = Location(self.path, self.size_bytes)
-            raise DamagedLogError(place, f"the file ends {missing} bytes too early")
+            raise self._ends_early(self.size_bytes, missing)
         buffer = np.empty(length, dtype=np.uint8)
         self.read_into(buffer, offset)
         return buffer

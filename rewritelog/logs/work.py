@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 def in_order(
     executor: Executor, work: Callable[[Item], Result], items: Iterable[Item], ahead: int
 ) -> Iterator[Result]:
-    """Yield the results in the items' order, with at most `ahead` items under way.
+    """Yield the results in the items' order, with at most `ahead` items in progress.
 
     Where one raises, those that wait are dropped, and its error is raised.
     """

@@ -45,7 +45,7 @@ class RewriteOptions:
     spread_seed: int = 1
     """Decides, with PE, SEB and bracket, how far from its mean each duration lies."""
     recv: RecvPolicy = "shift"
-    """Whether a message keeps its time under way, or its arrival."""
+    """Whether a message keeps its transit time, or its arrival."""
     copy_params: bool = False
     """Whether `param.P` are copied to the output."""
     force: bool = False

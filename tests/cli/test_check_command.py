@@ -104,7 +104,7 @@ def test_explain_and_the_list_of_rules() -> None:
     ("args", "code", "said"),
     [
         ([], 2, "missing argument 'LOGS'"),
-        (["--explain", "nonsense"], 2, "there is no rule 'nonsense'; the rules are unreadable"),
+        (["--explain", "nonsense"], 2, "unknown rule 'nonsense'; the rules are unreadable"),
         (["nowhere"], 1, "nowhere: does not exist"),
         ([".", "--jobs", "-1"], 2, "--jobs"),
     ],
