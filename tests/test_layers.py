@@ -8,6 +8,7 @@ import tracebigsim
 
 LAYERS = [
     "errors",
+    "stopping",
     "text",
     "arrays",
     "hashing",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from typing import Any, NoReturn
 
 import typer
 
@@ -21,14 +23,17 @@ from rewritelog.cli.evaluation import (
     predict_command,
     verify_command,
 )
+from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.replaying import lost_cycles_command, replay_command
 from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.standard import Debug, Version
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
 from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.text import printable
+from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED = 0, 1
 
 _ParsingError: Any = typer.BadParameter.__mro__[2]
 """The root of what typer raises for arguments that it cannot parse."""
@@ -44,6 +49,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+_command = ""
 
 
 def _add(name: str, command: Callable[..., None], panel: str) -> None:
@@ -68,28 +75,64 @@ _add("completion", completion_command, "Set up")
 
 
 @app.callback()
-def _common(debug: Debug = False, version: Version = False) -> None:
-    pass
+def _common(context: typer.Context, debug: Debug = False, version: Version = False) -> None:
+    global _command
+    _command = context.invoked_subcommand or ""
 
 
 def run() -> None:
-    """Run the command line; exit 0 done, 2 wrong usage, 130 interrupted, 1 everything else."""
+    """Run the command line; exit as `rewritelog.cli.process.main` says, by `SystemExit`."""
     console.reset()
     if "_REWRITELOG_COMPLETE" in os.environ:
         enable()
+    with _usage_errors_once():
+        try:
+            code = app(standalone_mode=False)
+        except _ParsingError as error:
+            _show_parsing_error(error)
+            sys.exit(WRONG_USAGE)
+        except UsageError as error:
+            _fail(error, WRONG_USAGE)
+        except RewriteLogError as error:
+            _fail(error, FAILED)
+        except OutputLost as lost:
+            sys.exit(code_of_lost_output(lost))
+        except MemoryError as error:
+            text = f"not enough memory: {error}".removesuffix(": ")
+            _fail(error, _code_without_answer(), text)
+        except OSError as error:
+            where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+            _fail(error, _code_without_answer(), f"{where}{error.strerror or error}")
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+@contextmanager
+def _usage_errors_once() -> Iterator[None]:
+    """Drop what a rank of a shared MPI run says of wrong usage, unless it is rank 0."""
+    if this_job().rank == 0 or not is_shared(sys.argv):
+        yield
+        return
+    said = StringIO()
     try:
-        code = app(standalone_mode=False)
-    except _ParsingError as error:
-        _show_parsing_error(error)
-        sys.exit(WRONG_USAGE)
-    except UsageError as error:
-        _fail(error, WRONG_USAGE)
-    except RewriteLogError as error:
-        _fail(error, FAILED)
-    except KeyboardInterrupt:
-        console.fail("interrupted")
-        sys.exit(INTERRUPTED)
-    sys.exit(code if isinstance(code, int) else DONE)
+        with redirect_stderr(said):
+            yield
+    except SystemExit as left:
+        if left.code != WRONG_USAGE:
+            sys.stderr.write(said.getvalue())
+        raise
+
+
+def code_of_lost_output(lost: OutputLost) -> int:
+    """Say that standard output cannot be written, unless nobody reads it; return the exit code."""
+    if not lost.strerror:
+        return CLOSED_PIPE
+    console.fail(f"standard output cannot be written: {lost.strerror}")
+    return _code_without_answer()
+
+
+def _code_without_answer() -> int:
+    """Return the exit code of a failure, which of `diff` must not look like a difference."""
+    return WRONG_USAGE if _command == "diff" else FAILED
 
 
 def _show_parsing_error(error: Any) -> None:
@@ -103,11 +146,9 @@ def _show_parsing_error(error: Any) -> None:
         typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
 
 
-def _fail(error: RewriteLogError, code: int) -> None:
+def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:
     if console.debug():
-        from rewritelog.text import printable  # noqa: PLC0415
-
         for line in "".join(traceback.format_exception(error)).splitlines():
             typer.echo(printable(line), err=True)
-    console.fail(str(error))
+    console.fail(str(error) if message is None else message)
     sys.exit(code)

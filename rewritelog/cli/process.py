@@ -10,15 +10,13 @@ import signal
 import sys
 from typing import NoReturn
 
-from rewritelog.cli.app import run
-from rewritelog.text import printable
+from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
+from rewritelog.stopping import SIGNALS, Stopped, stop_on_signals
+from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
 _OBJECTS_A_COLLECTION = 100_000
 """New objects before the collector looks for garbage. With Python's 700 it goes through all modules
 again and again while they are imported, a sixth of the time of a small rewrite."""
-
-
-_TERMINATED = 128 + signal.SIGTERM
 
 
 class _Harmless(io.TextIOWrapper):
@@ -30,6 +28,8 @@ class _Harmless(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         """Write a text; return the length that it had. Raise `TypeError` for anything else."""
+        from rewritelog.text import printable  # noqa: PLC0415 - a run without messages needs none
+
         if not isinstance(text, str):
             raise TypeError(f"messages are text, not {type(text).__name__}")
         super().write("".join(c if c in "\n\r" else printable(c) for c in text))
@@ -42,17 +42,26 @@ make a fit slower, and its last bits depend on how many there are."""
 
 
 def main() -> NoReturn:
-    """Run the command line; end with 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    gc.set_threshold(_OBJECTS_A_COLLECTION)
-    for name in _LINEAR_ALGEBRA_THREADS:
-        os.environ.setdefault(name, "1")
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(_TERMINATED))
-    make_streams_safe()
-    _leave(exit_code())
+    """Run the command line; end with 0 done, 1 failed, 2 wrong usage, 128 + a signal's number."""
+    stop_on_signals()
+    try:
+        gc.set_threshold(_OBJECTS_A_COLLECTION)
+        for name in _LINEAR_ALGEBRA_THREADS:
+            os.environ.setdefault(name, "1")
+        occupy_closed()
+        sys.stdout, sys.stderr = output_stream(), message_stream()
+        make_streams_safe()
+        code = exit_code()
+    except Stopped as reason:
+        sys.stderr.write(f"rewritelog: {reason}\n")
+        code = reason.exit_code
+    _leave(code)
 
 
 def exit_code() -> int:
     """Run the command line; return its exit code."""
+    from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before it is imported
+
     try:
         run()
     except SystemExit as left:
@@ -80,21 +89,24 @@ def _leave(code: int) -> NoReturn:
 
     MPI has an end of its own, which the interpreter calls.
     """
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    atexit._run_exitfuncs()  # noqa: SLF001 - else what modules registered would be left out
+    try:
+        sys.stdout.flush()
+    except OutputLost as lost:
+        from rewritelog.cli.app import code_of_lost_output  # noqa: PLC0415 - it is loaded
+
+        code = code or code_of_lost_output(lost)
+    sys.stderr.flush()
     if "mpi4py.MPI" in sys.modules:
         sys.exit(code)
-    atexit._run_exitfuncs()  # noqa: SLF001 - else what modules registered would be left out
-    for stream in (sys.stdout, sys.stderr):
-        code = code if _flushed(stream) else code or 1
+    if code not in (0, WRONG_USAGE) and is_shared(sys.argv) and this_job().ranks > 1:
+        _die(code - 128 if code > 128 else signal.SIGTERM)
     os._exit(code)
 
 
-def _flushed(stream: object) -> bool:
-    """Return whether all that was printed has gone out, as it does not to a full disk."""
-    try:
-        stream.flush()  # type: ignore[attr-defined] # None where the process has no such stream
-    except AttributeError:
-        return True
-    except OSError as error:
-        os.write(2, f"rewritelog: the output could not be written: {error.strerror}\n".encode())
-        return False
-    return True
+def _die(number: int) -> None:
+    """End by a signal: of ranks that have not joined their job, launchers notice no other end."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

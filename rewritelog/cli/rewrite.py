@@ -29,7 +29,8 @@ from rewritelog.cli.arguments import (
     Strict,
     TimingsOption,
 )
-from rewritelog.cli.console import Outcome
+from rewritelog.cli.console import Outcome, note
+from rewritelog.cli.job import this_job
 from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
@@ -184,9 +185,20 @@ def rewrite_command(
 def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | None:
     from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
+    _warn_of_ranks(options)
     with _progress() as progress:
         account = rewrite_or_serve(logs, out, options, progress)
     return None if account is None else Outcome(account)
+
+
+def _warn_of_ranks(options: RewriteOptions) -> None:
+    """Say it once where every rank of a job does the same."""
+    job = this_job()
+    if options.engine != "mpi" and job.ranks > 1 and job.rank == 0:
+        note(
+            f"each of {job.ranks} ranks does this rewrite on its own; --engine mpi makes them "
+            "share it"
+        )
 
 
 def dilation_of(dilation: float | None, speedup: float | None) -> float:

@@ -8,6 +8,8 @@ from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import TypeVar
 
+from rewritelog.stopping import raise_if_stopped
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -17,13 +19,15 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield the results in the items' order, with at most `ahead` items in progress.
 
-    Where one raises, those that wait are dropped, and its error is raised.
+    Where one raises, those that wait are dropped, and its error is raised; so is a request to stop
+    that the code of others has dropped.
     """
     waiting: deque[Future[Result]] = deque()
     source = iter(items)
     try:
         waiting.extend(executor.submit(work, item) for item in islice(source, ahead))
         while waiting:
+            raise_if_stopped()
             yield waiting.popleft().result()
             waiting.extend(executor.submit(work, item) for item in islice(source, 1))
     finally:

@@ -12,6 +12,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, RewriteLogError
 from rewritelog.models.base import FittedModel, Model, Prediction, Timings, TotalSpread
+from rewritelog.stopping import is_stop, raise_if_stopped
 
 
 def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedModel:
@@ -103,13 +104,28 @@ def knows_residuals(fitted: FittedModel) -> bool:
 
 @contextmanager
 def named(where: str) -> Iterator[None]:
-    """Turn whatever others' code raises into a `ModelError` that says where it came from."""
+    """Turn whatever others' code raises into a `ModelError` that says where it came from.
+
+    What the user asks for passes: a signal ends the run even where that code catches it.
+    """
     try:
         yield
     except (RewriteLogError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # leaving would look like a run that is done
-        raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
+    except BaseException as error:  # leaving would look like a run that is done
+        raise ModelError(f"{where}: {problem_of(error)}") from error
+    raise_if_stopped()
+
+
+def problem_of(error: BaseException) -> str:
+    """Return what an exception of others says; raise it where it is the user who ends the run."""
+    raise_if_stopped()
+    if is_stop(error):
+        raise error
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - their __str__ is their code too
+        return type(error).__name__
 
 
 def checked_seconds(answer: object, rows: int, where: str) -> Floats:

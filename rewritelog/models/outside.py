@@ -20,7 +20,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction, Timings
-from rewritelog.models.checks import checked_seconds, named
+from rewritelog.models.checks import checked_seconds, named, problem_of
 from rewritelog.text import count_text, event_label, exact_number
 
 Key = tuple[str, int]
@@ -184,8 +184,10 @@ def import_named(name: str) -> Any:
     try:
         module = import_module(parts["module"])
         return reduce(getattr, parts["path"].split("."), module)
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}"
+    except MemoryError:
+        raise
+    except BaseException as error:
+        what = problem_of(error)
         missing = isinstance(error, ModuleNotFoundError)
         hint = "; a module in the current folder is found with PYTHONPATH=." if missing else ""
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error

@@ -8,8 +8,9 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from rewritelog.errors import ModelError, RewriteLogError, UsageError
+from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
+from rewritelog.models.checks import named
 from rewritelog.models.outside import Outside, import_named, make_outside
 
 GROUP = "rewritelog.models"
@@ -64,11 +65,8 @@ def model_class(name: str) -> type[Model[Any]]:
     if len(known[name].entries) > 1:
         origins = " and ".join(known[name].origins)
         raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
-    try:
+    with named(f"model {name!r} of {known[name].origins[0]} fails"):
         found = known[name].entries[0].load()
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise ModelError(f"model {name!r} of {known[name].origins[0]} fails: {what}") from error
     if not (isinstance(found, type) and issubclass(found, Model)):
         origin = known[name].origins[0]
         raise ModelError(f"model {name!r} of {origin} is not a subclass of Model")
@@ -94,13 +92,8 @@ def load_model(
         return make_outside(name, found, options)
     made = make_options(name, found, options)
     text = _choose_text(name, found, texts or {})
-    try:
+    with named(f"model {name!r} cannot be made"):
         return found(made) if text is None else found(made, text)
-    except RewriteLogError:
-        raise
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise ModelError(f"model {name!r} cannot be made: {what}") from error
 
 
 def _choose_text(

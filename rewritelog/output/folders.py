@@ -25,6 +25,7 @@ from pathlib import Path
 from rewritelog.errors import OutputError
 from rewritelog.output.files import flush_files, name_beside
 from rewritelog.output.lock import OutputLock
+from rewritelog.stopping import raise_if_stopped
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -56,6 +57,7 @@ def new_folder(
                 yield draft
                 if flush:
                     flush_files([*draft.iterdir(), draft])
+                raise_if_stopped()
                 _replace(out, target, draft, force=force)
                 if flush:
                     flush_files([target.parent])

@@ -1,0 +1,42 @@
+"""What the environment says of the MPI job that this process belongs to, without loading MPI."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+
+WRONG_USAGE = 2
+"""The exit code of wrong usage, which all ranks of a shared run find on their own."""
+
+_VARIABLES = (
+    ("PMI_RANK", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PALS_RANKID", "PALS_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+"""Of MPICH and its kin, Open MPI, MVAPICH, Cray's PALS, and Slurm's srun."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process's place among those that were started together."""
+
+    rank: int = 0
+    ranks: int = 1
+
+
+def this_job() -> Job:
+    """Return the place of this process; it is alone where no launcher says otherwise."""
+    for rank, ranks in _VARIABLES:
+        values = (os.environ.get(rank, ""), os.environ.get(ranks, ""))
+        if all(value.isascii() and value.isdigit() and len(value) < 10 for value in values):
+            return Job(int(values[0]), int(values[1]))
+    return Job()
+
+
+def is_shared(words: list[str]) -> bool:
+    """Return whether a command line asks the ranks of the job to share one run."""
+    pairs = pairwise(words)
+    return "--engine=mpi" in words or ("--engine", "mpi") in pairs

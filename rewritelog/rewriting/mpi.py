@@ -1,0 +1,229 @@
+"""The ranks of an MPI job: rank 0 leads a rewrite, the others work for it.
+
+A rank that stops before the work is done must not leave as a process usually does: MPI waits for
+all ranks at its end, and those that wait for this one would never come there. It tells rank 0,
+which removes what it has written and aborts the job; where rank 0 does not within `_GRACE_S`, the
+rank aborts the job itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.logs.blocks import Block
+from rewritelog.output import flush_files
+from rewritelog.rewriting.block import RewriteTask, rewrite_block
+from rewritelog.rewriting.engines import Engine, Work
+from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
+
+_GRACE_S = 3.0
+"""How long a rank that stops waits for rank 0 to end the job, which takes it some milliseconds."""
+
+_SHORT_S, _LONG_S = 0.0005, 0.05
+"""Waits between two looks for a message: ranks that wait leave the processor to those that work."""
+
+_STOPS, _FLUSHED = 1, 2
+"""Tags of messages to rank 0."""
+
+Answer = TypeVar("Answer")
+
+
+class MpiEngine(Engine):
+    """The ranks of `mpiexec -n N`: rank 0 leads, the others work; a lone rank does both."""
+
+    def __init__(self, jobs: int) -> None:
+        """Join the job; raise `RewriteLogError` where there is no MPI."""
+        if jobs:
+            raise UsageError("--jobs is for threads: mpiexec -n says how many ranks there are")
+        self._end = _JobEnd()
+        self._mpi = _load_mpi()
+        self._comm = self._mpi.COMM_WORLD.Dup()
+        self._rank = self._comm.Get_rank()
+        self.leads = self._rank == 0
+        self.workers = max(1, self._comm.Get_size() - 1)
+        self._given = False
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        if self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
+            self._watching.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the job in order, or, where a rank stops, so that no other one waits for it."""
+        if error is not None and not (self.leads and isinstance(error, Exception)):
+            if not self.leads:
+                number = error.number if isinstance(error, Stopped) else signal.SIGTERM
+                self._comm.isend(Stopped(number, self._rank), dest=0, tag=_STOPS)
+            self._end.abort_with(error, grace_s=0 if self.leads else _GRACE_S)
+            return
+        if self.leads and not self._given:
+            self._share(None)
+        self._end.in_order.set()
+        if self._watching.is_alive():
+            self._watching.join()
+
+    def _watch(self) -> None:
+        """Wait for a rank that stops, and stop this one too."""
+        while not self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_STOPS):
+            if self._end.in_order.wait(_LONG_S):
+                return
+        stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
+
+    def _share(self, task: RewriteTask | None) -> RewriteTask | None:
+        """Give the task of rank 0 to all ranks."""
+        global _task, _rank
+        _task, _rank = self._broadcast(task), self._rank
+        self._given = True
+        return _task
+
+    def _broadcast(self, value: Answer) -> Answer:
+        """Return rank 0's value in all ranks; a signal reaches a rank that waits for it."""
+        data = np.frombuffer(pickle.dumps(value), dtype=np.uint8) if self.leads else None
+        size = np.array([0 if data is None else len(data)], dtype=np.int64)
+        self._wait(self._comm.Ibcast(size, root=0))
+        if data is None:
+            data = np.empty(int(size[0]), dtype=np.uint8)
+        self._wait(self._comm.Ibcast([data, self._mpi.BYTE], root=0))
+        received: Answer = pickle.loads(data.tobytes())  # noqa: S301 - from a rank of this job
+        return received
+
+    def _wait(self, request: Any) -> None:
+        pause_s = _SHORT_S
+        while not request.Test():
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONG_S)
+
+    @contextmanager
+    def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
+        """Send the task to all ranks, once; yield the executor that sends them blocks.
+
+        When it is left each rank has flushed what it wrote; raise `OSError` where one could not.
+        """
+        from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
+
+        self._share(task)
+        pool = MPICommExecutor(self._comm, root=0)
+        executor: Any = pool.__enter__()  # None on the other ranks, which never come here
+        try:
+            yield executor, _rewrite_shared
+        except Exception:
+            self._finish(pool)
+            raise
+        for failure in self._finish(pool):
+            if failure is not None:
+                raise failure
+
+    def _finish(self, pool: Any) -> list[OSError | None]:
+        """Let the workers end; return what each could not flush."""
+        pool.__exit__(None, None, None)
+        failures: list[OSError | None] = []
+        pause_s = _SHORT_S
+        while len(failures) < self._comm.Get_size() - 1:
+            if self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_FLUSHED):
+                failures.append(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_FLUSHED))
+                continue
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONG_S)
+        return failures
+
+    def serve(self) -> None:
+        """Work on blocks that rank 0 sends, until it has no more."""
+        from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
+
+        task = self._share(None)
+        if task is not None:
+            with MPICommExecutor(self._comm, root=0):
+                pass
+            raise_if_stopped()  # what a block raised was sent to rank 0 as its result
+            self._wait(self._comm.isend(_flush_written(task), dest=0, tag=_FLUSHED))
+
+
+def _load_mpi() -> Any:
+    try:
+        from mpi4py import MPI  # noqa: PLC0415 - only some users need it
+    except (ImportError, RuntimeError) as error:  # it is not there, or no MPI library is
+        first = str(error).partition("\n")[0]
+        raise RewriteLogError(
+            f"the engine mpi needs mpi4py and an MPI library ({first}): "
+            "pip install 'rewritelog[mpi]'"
+        ) from error
+    return MPI
+
+
+class _JobEnd:
+    """How this process leaves the job: by abort, unless the job has ended in order."""
+
+    def __init__(self) -> None:
+        self.in_order = threading.Event()
+        self._code = 1
+        self._grace_s = 0.0
+        atexit.register(self._leave)
+
+    def abort_with(self, error: BaseException, *, grace_s: float) -> None:
+        """Abort the job at this process's end, or where that does not come, soon after."""
+        self._code = error.exit_code if isinstance(error, Stopped) else 1
+        self._grace_s = grace_s
+        threading.Thread(target=self._leave_late, daemon=True).start()
+
+    def _leave_late(self) -> None:
+        time.sleep(_GRACE_S)
+        self._leave()
+
+    def _leave(self) -> None:
+        loaded = sys.modules.get("mpi4py.MPI")
+        if self.in_order.is_set() or loaded is None:
+            return
+        if not loaded.Is_initialized() or loaded.Is_finalized():
+            return
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, AttributeError):
+                stream.flush()
+        try:
+            time.sleep(self._grace_s)
+        finally:
+            reason = stopped()
+            loaded.COMM_WORLD.Abort(self._code if reason is None else reason.exit_code)
+
+
+_task: RewriteTask | None = None
+_rank: int | None = None
+_written: set[int] = set()
+"""The timeline files that this rank has written to."""
+
+
+def _rewrite_shared(block: Block) -> BlockFigures:
+    if _task is None:
+        raise RewriteLogError("a rank was sent a block, but no task")
+    _written.add(block.file)
+    try:
+        return rewrite_block(_task, block)
+    except Stopped as reason:
+        raise Stopped(reason.number, _rank) from reason
+
+
+def _flush_written(task: RewriteTask) -> OSError | None:
+    """Bring what this rank wrote to the disk, as no other host can; return what went wrong."""
+    if task.output is None or not task.flush:
+        return None
+    try:
+        flush_files(task.output / task.logs.files[index].path.name for index in sorted(_written))
+    except OSError as error:
+        return error
+    return None
