@@ -1,0 +1,240 @@
+"""How a command ends: by signals, with pipes that close, and with outputs that are full."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from faulty import SCRIPT, content
+from logbuilder import bracket, seb, write_logs, write_timings
+from oracle import SAMPLE_LOGS
+
+CELLS = SAMPLE_LOGS / "cells"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+pytestmark = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="the system has no device that is full"
+)
+
+SLOW_MODEL = textwrap.dedent("""
+    import os, time
+
+    class Slow:
+        def fit(self, X, y):
+            open(os.environ["STARTED"], "w").close()
+            try:
+                time.sleep(60)
+            except BaseException:
+                if os.environ.get("SWALLOWS"):
+                    return self
+                raise
+        def predict(self, X):
+            return X[:, 0]
+
+    class Odd:
+        def fit(self, X, y):
+            raise {"exit": SystemExit(0), "keys": KeyboardInterrupt(),
+                   "odd": BaseException("odd"), "close": GeneratorExit()}[os.environ["RAISES"]]
+        def predict(self, X):
+            return X[:, 0]
+""")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "slow.py").write_text(SLOW_MODEL)
+    timelines = [[seb(k, k + 1, events=bracket(0.2, 0.6)) for k in range(20)]]
+    write_logs(tmp_path / "in", timelines)
+    write_timings(tmp_path / "timings", *[("k", 1.0 + n, float(n)) for n in range(20)])
+    return tmp_path
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(folder), "STARTED": str(folder / "started"), **more}
+
+
+COMMANDS = {
+    "rewrite": ["rewrite", "in", "out", "--model", "slow:Slow", "--timings", "timings"],
+    "fit": ["fit", "timings", "--model", "slow:Slow", "-o", "model.json"],
+    "compare": ["compare", "timings", "--models", "slow:Slow,constant"],
+}
+
+
+long = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "swallows"),
+    [
+        ("rewrite", signal.SIGTERM, ""),
+        ("rewrite", signal.SIGTERM, "1"),
+        ("fit", signal.SIGHUP, ""),
+        ("compare", signal.SIGINT, ""),
+        *(
+            pytest.param(command, number, "1", marks=long)
+            for command in COMMANDS
+            for number in SIGNALS
+        ),
+    ],
+)
+def test_a_signal_in_a_fit_is_no_error_of_the_model(
+    command: str, number: signal.Signals, swallows: str, work: Path
+) -> None:
+    before = {path.name for path in work.iterdir()}
+    process = subprocess.Popen(
+        [SCRIPT, *COMMANDS[command]], cwd=work, stdin=subprocess.DEVNULL, text=True,
+        env=environment(work, SWALLOWS=swallows), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not (work / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert (out, errors) == ("", f"rewritelog: {what}\n")
+    assert {path.name for path in work.iterdir()} - {"__pycache__"} == before | {"started"}
+
+
+def test_sighup_leaves_neither_lock_nor_draft(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [SCRIPT, "synth", tmp_path / "out", "--pes", "64"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    while not any(path.name.startswith(".out.rewritelog-") for path in tmp_path.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode in (0, 128 + signal.SIGHUP)
+    assert {path.name for path in tmp_path.iterdir()} <= {"out"}
+
+
+def test_what_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
+    """As nohup ignores SIGHUP."""
+    code = "from rewritelog.stopping import stop_on_signals; stop_on_signals(); import os, signal; "
+    code += "os.kill(os.getpid(), signal.SIGHUP); print('here')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )  # fmt: skip
+    assert done.stdout == "here\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_at_any_moment_from_the_start_ends_as_such(
+    number: signal.Signals, work: Path
+) -> None:
+    """Python itself has some milliseconds in which it answers SIGINT with lines of its own."""
+    words = [SCRIPT, "check", "in"]
+    began = time.perf_counter()
+    subprocess.run(words, cwd=work, check=True, capture_output=True)
+    usual_s = time.perf_counter() - began
+    for step in range(40):
+        process = subprocess.Popen(
+            words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        time.sleep(0.1 + step / 40 * usual_s)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode in (0, -number, 128 + number)
+        if process.returncode == 128 + number:
+            assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("what", ["exit", "keys", "odd", "close"])
+def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
+    done = subprocess.run(
+        [SCRIPT, "fit", "timings", "--model", "slow:Odd"], cwd=work, capture_output=True,
+        env=environment(work, RAISES=what), text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("rewritelog: model 'slow:Odd'")
+    assert len(done.stderr.splitlines()) == 1
+
+
+PRINTING = {
+    "info": ["info", CELLS],
+    "check": ["check", CELLS],
+    "dump": ["dump", CELLS, "--pe", "0"],
+    "diff": ["diff", CELLS, CELLS],
+    "help": ["--help"],
+    "rewrite": ["rewrite", CELLS, "--dry-run", "--dilation", "2"],
+}
+
+SOME_PRINTING = [
+    name if name in ("info", "diff", "help") else pytest.param(name, marks=long)
+    for name in PRINTING
+]
+
+
+@pytest.mark.parametrize("name", SOME_PRINTING)
+def test_a_full_standard_output_is_one_line_and_no_answer(name: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [SCRIPT, *PRINTING[name]], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == (2 if name == "diff" else 1)
+    problem = "standard output cannot be written: No space left on device"
+    assert done.stderr == f"rewritelog: {problem}\n"
+
+
+@pytest.mark.parametrize("name", SOME_PRINTING)
+def test_a_closed_pipe_is_silence(name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [SCRIPT, *PRINTING[name]], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None:
+    """Else the first file that is opened would have its number, and the report."""
+    words = f"'{SCRIPT}' rewrite '{CELLS}' '{tmp_path / 'out'}' --dilation 2 >&-"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "rewritelog: standard output cannot be written: Bad file descriptor\n"
+    fine = [SCRIPT, "rewrite", CELLS, tmp_path / "again", "--dilation", "2", "--quiet"]
+    subprocess.run(fine, check=True)
+    assert content(tmp_path / "out") == content(tmp_path / "again")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-", "2>/dev/full"])
+def test_messages_that_nobody_can_read_stop_nothing(closed: str, tmp_path: Path) -> None:
+    for words, code in ((f"info '{CELLS}'", 0), ("info nowhere", 1), ("nonsense", 2)):
+        done = subprocess.run(
+            ["sh", "-c", f"'{SCRIPT}' {words} {closed}"], stdout=subprocess.DEVNULL, check=False
+        )
+        assert done.returncode == code
+
+
+RANKS = {"PMI_RANK": "0", "PMI_SIZE": "3"}
+
+
+@pytest.mark.parametrize(("rank", "said"), [("0", 1), ("1", 0)])
+def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [SCRIPT, "rewrite", CELLS, tmp_path / rank, "--dilation", "2", "--quiet"],
+        env={**os.environ, **RANKS, "PMI_RANK": rank}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr.count("each of 3 ranks does this rewrite on its own") == said
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+@pytest.mark.parametrize("wrong", [["--nonsense"], ["--jobs", "2"]])
+def test_wrong_usage_of_ranks_is_said_once(rank: str, wrong: list[str]) -> None:
+    done = subprocess.run(
+        [SCRIPT, "rewrite", "in", "out", "--engine", "mpi", *wrong],
+        env={**os.environ, **RANKS, "PMI_RANK": rank}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert bool(done.stderr) == (rank == "0")
