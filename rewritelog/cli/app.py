@@ -75,8 +75,12 @@ _add("completion", completion_command, "Set up")
 
 
 @app.callback()
-def _common(context: typer.Context, debug: Debug = False, version: Version = False) -> None:
-    global _command
+def _common(
+    context: typer.Context,
+    debug: Debug = False,  # noqa: ARG001 - its callback does the work
+    version: Version = False,  # noqa: ARG001 - its callback does the work
+) -> None:
+    global _command  # noqa: PLW0603 - one process runs one command
     _command = context.invoked_subcommand or ""
 
 

@@ -44,6 +44,13 @@ SLOW_MODEL = textwrap.dedent("""
 """)
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_reach_commands() -> None:
+    """A signal that this process ignores, as in the background of a shell, its children ignore."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     (tmp_path / "slow.py").write_text(SLOW_MODEL)
@@ -60,7 +67,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 COMMANDS = {
     "rewrite": ["rewrite", "in", "out", "--model", "slow:Slow", "--timings", "timings"],
     "fit": ["fit", "timings", "--model", "slow:Slow", "-o", "model.json"],
-    "compare": ["compare", "timings", "--models", "slow:Slow,constant"],
+    "compare": ["compare", "timings", "--models", "slow:Slow,auto"],
 }
 
 
@@ -88,7 +95,6 @@ def test_a_signal_in_a_fit_is_no_error_of_the_model(
     process = subprocess.Popen(
         [SCRIPT, *COMMANDS[command]], cwd=work, stdin=subprocess.DEVNULL, text=True,
         env=environment(work, SWALLOWS=swallows), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while not (work / "started").exists():
         assert process.poll() is None
@@ -119,10 +125,8 @@ def test_what_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
     """As nohup ignores SIGHUP."""
     code = "from rewritelog.stopping import stop_on_signals; stop_on_signals(); import os, signal; "
     code += "os.kill(os.getpid(), signal.SIGHUP); print('here')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )  # fmt: skip
+    words = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "here\n"
 
 
@@ -139,7 +143,6 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
     for step in range(40):
         process = subprocess.Popen(
             words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
         time.sleep(0.1 + step / 40 * usual_s)
         process.send_signal(number)
@@ -156,7 +159,7 @@ def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
         env=environment(work, RAISES=what), text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.startswith("rewritelog: model 'slow:Odd'")
+    assert done.stderr.startswith("rewritelog: error: model 'slow:Odd'")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -183,7 +186,7 @@ def test_a_full_standard_output_is_one_line_and_no_answer(name: str) -> None:
         )
     assert done.returncode == (2 if name == "diff" else 1)
     problem = "standard output cannot be written: No space left on device"
-    assert done.stderr == f"rewritelog: {problem}\n"
+    assert done.stderr == f"rewritelog: error: {problem}\n"
 
 
 @pytest.mark.parametrize("name", SOME_PRINTING)
@@ -202,7 +205,9 @@ def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None
     words = f"'{SCRIPT}' rewrite '{CELLS}' '{tmp_path / 'out'}' --dilation 2 >&-"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "rewritelog: standard output cannot be written: Bad file descriptor\n"
+    assert (
+        done.stderr == "rewritelog: error: standard output cannot be written: Bad file descriptor\n"
+    )
     fine = [SCRIPT, "rewrite", CELLS, tmp_path / "again", "--dilation", "2", "--quiet"]
     subprocess.run(fine, check=True)
     assert content(tmp_path / "out") == content(tmp_path / "again")
