@@ -13,10 +13,15 @@ for _library in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from compiling import compile_each_kernel_once
 from hypothesis import HealthCheck, settings
+from kinds import MakeTimings, ReferenceTimings
 from oracle import REFERENCE, REFERENCE_SETS, SAMPLE_LOGS, SAMPLE_SETS
+from timed import read_timings
+
+from rewritelog.models.base import EventTimings
 
 settings.register_profile(
     "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -60,6 +65,39 @@ def log_set(request: pytest.FixtureRequest) -> Path:
     """Return the folder of each real log set; a sample that is missing fails in the test."""
     folder, name = str(request.param).split("/", 1)
     return SAMPLE_LOGS / name if folder == "sample_logs" else _present(REFERENCE) / name
+
+
+@pytest.fixture
+def reference_timings() -> ReferenceTimings:
+    """Return the timings of a reference set, by its folder's name."""
+
+    def read(name: str) -> list[EventTimings]:
+        path = REFERENCE / name / "timings.txt"
+        if not path.exists():
+            pytest.skip(f"no reference data: {path}")
+        return read_timings(path)
+
+    return read
+
+
+@pytest.fixture
+def sample_timings() -> list[EventTimings]:
+    """Return the timings of the project's own kernels."""
+    return read_timings(SAMPLE_LOGS / "cells" / "timings.txt")
+
+
+@pytest.fixture
+def event() -> MakeTimings:
+    """Return a maker of the samples of `kernel`: columns of parameters, then seconds."""
+
+    def make(*columns: object, seconds: object, name: str = "kernel") -> EventTimings:
+        times = np.array(seconds, dtype=np.float64)
+        params = np.empty((len(times), len(columns)))
+        for place, column in enumerate(columns):
+            params[:, place] = column
+        return EventTimings(name, params, times)
+
+    return make
 
 
 def _present(folder: Path) -> Path:

@@ -18,6 +18,7 @@ print(walk.count_sebs(np.zeros(8, dtype=np.uint8), place, place + 500, lay))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("at", "fine"), [(0, True), (4, True), (5, False), (-1, False)])
 def test_a_load_outside_of_the_buffer_is_an_error(at: int, fine: bool, tmp_path: Path) -> None:
     """The kernel is told of a timeline where its buffer has no 4 bytes."""

@@ -44,6 +44,7 @@ def load(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_kernels_are_compiled_once_and_again_when_an_inner_one_changes(copied: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(copied / "cache")}
     assert load(copied, **cache).stdout.split() == ["1.0", "0"]
@@ -53,6 +54,7 @@ def test_kernels_are_compiled_once_and_again_when_an_inner_one_changes(copied: P
     assert load(copied, **cache).stdout.split() == ["1.0", "0"]
 
 
+@pytest.mark.long
 def test_without_any_cache_folder_it_works_with_one_warning(copied: Path) -> None:
     for package in ("rewritelog", "tracebigsim"):
         for folder in [copied / package, *(copied / package).rglob("*/")]:

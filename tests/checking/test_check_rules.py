@@ -318,9 +318,7 @@ def sebs(draw: st.DrawFn) -> dict[str, Any]:
     return seb(draw(TIMES), draw(TIMES), **fields)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     timelines=st.lists(st.lists(sebs(), max_size=4), min_size=2, max_size=2),
     log_version=st.sampled_from([0, 3, 6]),

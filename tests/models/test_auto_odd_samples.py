@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import mostly_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -37,7 +38,7 @@ def test_one_sample_says_its_time_for_everything(event: MakeTimings) -> None:
     assert fitted.warnings()
 
 
-@pytest.mark.parametrize("count", range(1, 31))
+@pytest.mark.parametrize("count", mostly_long(range(1, 31), (1, 2, 3, 5, 8, 13, 21)))
 def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spread(
     count: int,
 ) -> None:
@@ -170,7 +171,7 @@ def test_repeated_rows_are_no_more_than_what_they_are(event: MakeTimings) -> Non
     assert 1e-6 < predicted(fitted, [[5.0]])[0] < 1e-5
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", mostly_long(LAWS, ("constant", "n log n", "sum and product")))
 @pytest.mark.parametrize(("count", "factor"), [(5, 30), (12, 10), (60, 4)])
 def test_ten_per_cent_outside_of_the_samples_nothing_explodes(
     name: str, count: int, factor: float
@@ -206,6 +207,7 @@ def test_pure_noise_is_predicted_by_its_level(event: MakeTimings) -> None:
     assert found.max() < 4e-5
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_right() -> None:
     rng = np.random.default_rng(10)
     params = np.round(10 ** rng.uniform(0, 2, (100_000, 8)), 2)

@@ -150,15 +150,15 @@ def test_a_star_stands_for_any_characters_and_nothing_else_is_special(
     ids=["dotted keys", "dotted headers", "arrays", "a long string", "many formulas"],
 )
 def test_a_file_takes_little_time_whatever_it_holds(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     refused(text)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_matching_takes_linear_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not matches("*a" * 2000 + "*b", "a" * 100_000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -62,6 +62,7 @@ def names(folder: Path) -> set[str]:
 # Killed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replacing", [False, True])
 def test_killed_at_random_moments_nothing_is_lost(
     replacing: bool, made: Path, tmp_path: Path

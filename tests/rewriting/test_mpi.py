@@ -15,9 +15,12 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MPIEXEC = shutil.which("mpiexec", path=str(SCRIPTS)) or shutil.which("mpiexec")
 
-pytestmark = pytest.mark.skipif(
-    find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed"
-)
+pytestmark = [
+    pytest.mark.long,  # ranks wait for each other at full speed
+    pytest.mark.skipif(
+        find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed"
+    ),
+]
 
 DRIVER = textwrap.dedent("""
     import json, sys

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from logbuilder import END, START, mark, message, seb, write_logs, write_params, write_timings
 from oracle import rebuilt, same_as_kernel, walk
@@ -14,8 +14,6 @@ import rewritelog
 from rewritelog.rewriting.kernels.remap import remap
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 times = st.floats(0, 100).map(abs)
 
@@ -72,7 +70,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@RELAXED
 @given(log_sets())
 def test_construct_gives_back_the_bytes_and_the_kernels_say_the_same(logs: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
@@ -81,7 +78,6 @@ def test_construct_gives_back_the_bytes_and_the_kernels_say_the_same(logs: dict[
         same_as_kernel(source)
 
 
-@RELAXED
 @given(log_sets(), st.sampled_from([150, 1000, 1 << 20]))
 def test_dilation_1_and_no_model_give_the_same_bytes(logs: dict[str, Any], block: int) -> None:
     with TemporaryDirectory() as folder:
@@ -90,7 +86,6 @@ def test_dilation_1_and_no_model_give_the_same_bytes(logs: dict[str, Any], block
         assert contents(Path(folder) / "out") == contents(source)
 
 
-@RELAXED
 @given(log_sets(), st.floats(1e-3, 1e3), st.sampled_from(["shift", "keep"]))
 def test_only_times_of_rewritten_sebs_change(
     logs: dict[str, Any], factor: float, recv: str
@@ -133,7 +128,6 @@ def _assert_seb(old: Any, new: Any, factor: float) -> None:
         assert (a.type, a.data) == (b.type, b.data)
 
 
-@RELAXED
 @given(log_sets(), st.data())
 def test_blocks_and_threads_change_nothing(logs: dict[str, Any], data: st.DataObject) -> None:
     """The bytes and the report's figures are those of one block a file, however it is cut."""
