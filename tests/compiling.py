@@ -17,7 +17,8 @@ def compile_each_kernel_once(locks: Path) -> None:
     The threads' lock is numba's own, and taken first: a thread that waits for another process
     holds nothing that this process needs.
     """
-    plain = Dispatcher.compile
+    dispatcher_class: Any = Dispatcher
+    plain = dispatcher_class.compile
 
     def compile_or_wait(dispatcher: Any, signature: Any) -> Any:
         name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
@@ -26,4 +27,4 @@ def compile_each_kernel_once(locks: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX)
             return plain(dispatcher, signature)
 
-    Dispatcher.compile = compile_or_wait
+    dispatcher_class.compile = compile_or_wait

@@ -94,7 +94,7 @@ def event() -> MakeTimings:
         times = np.array(seconds, dtype=np.float64)
         params = np.empty((len(times), len(columns)))
         for place, column in enumerate(columns):
-            params[:, place] = column
+            params[:, place] = np.asarray(column)
         return EventTimings(name, params, times)
 
     return make

@@ -127,7 +127,7 @@ def timeline_bytes(sebs: Sequence[dict[str, Any]], log_version: int, order: Byte
     ]
     if log_version < 3:
         numbered = [one | {"obj_id": one["obj_id"][:3]} for one in numbered]
-    return timeline_struct(log_version, order).build({"sebs": numbered})
+    return bytes(timeline_struct(log_version, order).build({"sebs": numbered}))
 
 
 def write_params(folder: Path, pe: int, *lines: tuple[Any, ...]) -> None:

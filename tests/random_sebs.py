@@ -178,8 +178,8 @@ def _starts(draw: np.random.Generator, count: int) -> Floats:
 def _ends(draw: np.random.Generator, start: Floats) -> Floats:
     """Return ends that lie a few ulps to many orders of magnitude behind the starts."""
     duration = 10.0 ** draw.uniform(-14, 4, len(start))
-    ulps = draw.integers(1, 10, len(start)) * np.spacing(np.abs(start))
-    end = start + _one_of(draw, duration, np.round(duration, 6), ulps, np.abs(start))
+    ulps = draw.integers(1, 10, len(start)).astype(np.float64) * np.spacing(np.abs(start))
+    end: Floats = start + _one_of(draw, duration, np.round(duration, 6), ulps, np.abs(start))
     return np.maximum(end, np.nextafter(start, np.inf))
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ print(moved[0], sum(remap.stats.cache_hits.values()))
 def copied(tmp_path: Path) -> Path:
     """A copy of both packages, with a cache folder of its own."""
     for package in (rewritelog, tracebigsim):
-        source = Path(package.__file__).parent
+        source = Path(str(package.__file__)).parent
         shutil.copytree(
             source, tmp_path / source.name, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -69,6 +70,7 @@ def test_without_any_cache_folder_it_works_with_one_warning(copied: Path) -> Non
 
 def test_whole_numbers_as_factors_compile_nothing_new(sample_logs: Path) -> None:
     rewrite(sample_logs / "cells", None, RewriteOptions(dilation=2.0))
-    known = len(patch.signatures)
+    compiled: Any = patch
+    known = len(compiled.signatures)
     rewrite(sample_logs / "cells", None, RewriteOptions(dilation=2, dilation_for=(("*", 3),)))
-    assert len(patch.signatures) == known
+    assert len(compiled.signatures) == known

@@ -1,6 +1,7 @@
 """The project's own samples are what their manifests say."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oracle import SAMPLE_SETS
@@ -8,7 +9,7 @@ from oracle import SAMPLE_SETS
 from rewritelog import open_logs
 from rewritelog.converting.convert import convert_logs
 
-CONVERTED = {
+CONVERTED: dict[str, tuple[str, dict[str, Any]]] = {
     "cells-big-endian": ("v6-big", {"order": "big"}),
     "cells-version-3": ("v3-little", {"log_version": 3, "lossy": True}),
 }

@@ -16,6 +16,7 @@ from rewritelog import open_logs
 from rewritelog.converting import convert
 from rewritelog.converting.convert import Conversion, Loss, convert_logs
 from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, UsageError
+from rewritelog.format.declaration import ByteOrder
 
 
 def contents(folder: Path, pattern: str = "bgTrace*") -> dict[str, bytes]:
@@ -28,7 +29,7 @@ def run(source: Path, out: Path, **options: Any) -> Conversion:
 
 @pytest.mark.parametrize(("version", "order"), VERSIONS_AND_ORDERS)
 def test_bytes_are_the_librarys(
-    reference: Path, tmp_path: Path, version: int, order: oracle.ByteOrder
+    reference: Path, tmp_path: Path, version: int, order: ByteOrder
 ) -> None:
     source = reference / "cells/emulation"
     done = run(source, tmp_path / "out", log_version=version, order=order, lossy=True)
@@ -71,7 +72,7 @@ def test_newest_version_and_back_change_no_byte(log_set: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(("version", "order"), VERSIONS_AND_ORDERS)
 def test_every_version_to_every_other_as_construct_has_it(
-    tmp_path: Path, version: int, order: oracle.ByteOrder
+    tmp_path: Path, version: int, order: ByteOrder
 ) -> None:
     source = write_logs(
         tmp_path / "in", rich_timelines(), files=2, wth=2, log_version=version, order=order

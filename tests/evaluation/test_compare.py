@@ -23,7 +23,7 @@ def timings(tmp_path: Path) -> Path:
 
 def samples(*sizes: int) -> list[EventTimings]:
     return [
-        EventTimings(f"e{size}", np.arange(size)[:, None] * 1.0, np.ones(size)) for size in sizes
+        EventTimings(f"e{size}", np.arange(float(size))[:, None], np.ones(size)) for size in sizes
     ]
 
 

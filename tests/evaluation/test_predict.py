@@ -88,7 +88,7 @@ def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path)
     sample(cells, SampleOptions(fraction=0.2), chosen)
     from_list = rows(tmp_path / "m.json", chosen)
     assert len(from_list) == 16
-    known = {}
+    known: dict[Any, Any] = {}
     for path in sorted(cells.glob("param.*")):
         found = rows(tmp_path / "m.json", path)
         lines = path.read_text().splitlines()

@@ -147,7 +147,7 @@ def borders(offsets: list[int], first: int, size: int) -> list[int]:
     places = np.array(offsets, dtype=np.int64)
     found, known = timeline_borders(places, first, size)
     assert known.all()
-    return found.tolist()
+    return [int(place) for place in found]
 
 
 def test_wrapped_offsets_are_told_from_the_ones_before() -> None:

@@ -43,8 +43,8 @@ class Golden:
         if not path.exists():
             pytest.fail(f"{path} does not exist: run pytest --update-golden")
         if not same(path.read_text(), text):
-            lines = (whole.splitlines() for whole in (path.read_text(), text))
-            diff = "\n".join(difflib.unified_diff(*lines, "golden", "printed", lineterm=""))
+            old, new = path.read_text().splitlines(), text.splitlines()
+            diff = "\n".join(difflib.unified_diff(old, new, "golden", "printed", lineterm=""))
             pytest.fail(f"{path.name} (pytest --update-golden writes it anew)\n{diff}", False)
 
 

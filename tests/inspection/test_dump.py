@@ -14,6 +14,7 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
+from rewritelog.format.declaration import ByteOrder
 from rewritelog.inspection.dump import dump_lines
 
 NEWEST_KEYS = [
@@ -117,7 +118,7 @@ def test_jsonl_says_what_construct_reads(log_set: Path) -> None:
 
 @pytest.mark.parametrize(("version", "order"), VERSIONS_AND_ORDERS)
 def test_jsonl_of_each_version_has_the_same_keys(
-    tmp_path: Path, version: int, order: oracle.ByteOrder
+    tmp_path: Path, version: int, order: ByteOrder
 ) -> None:
     folder = write_logs(
         tmp_path, rich_timelines(), files=2, wth=2, log_version=version, order=order
@@ -247,7 +248,7 @@ def test_sebs_before_the_damage_are_shown(tmp_path: Path) -> None:
     assert [strict(next(lines))["seb"] for _ in range(2)] == [0, 1]
 
 
-def small_log(folder: Path, order: oracle.ByteOrder = "little") -> Path:
+def small_log(folder: Path, order: ByteOrder = "little") -> Path:
     texts = [{"type": 1, "r_time": 0.0, "data": 3}, {"type": 2, "r_time": 0.1, "data": b"abc\0"}]
     one = seb(0.0, 1.0, messages=[message(0.5)], events=texts, backward=[0], forward=[2])
     return write_logs(folder, [[seb(0.0, 1.0), one]], order=order)
@@ -291,7 +292,7 @@ BACKWARD = EVENTS + 4 + 13 + 17
 )
 def test_damage_is_named_as_the_kernels_name_it(
     tmp_path: Path,
-    order: oracle.ByteOrder,
+    order: ByteOrder,
     value: int,
     at: int,
     place_at: int,

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import environment, params_of
@@ -164,28 +165,31 @@ os.wait()
 
 
 def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO) -> None:
-    @tracebigsim.bracketed("f", "cutoff", lambda atoms, **_: len(atoms))
-    def pair_forces(atoms: list[int], *, cutoff: float = 2.5) -> int:
+    def add(atoms: list[int], *, cutoff: float = 2.5) -> int:
         """Add."""
         return sum(atoms)
 
+    decorate: Any = tracebigsim.bracketed("f", "cutoff", lambda atoms, **_: len(atoms))
+    pair_forces = decorate(add)
     assert pair_forces([1, 2]) == 3
     assert pair_forces(atoms=[1], cutoff=1) == 1
     assert pair_forces.__doc__ == "Add."
     with pytest.raises(TypeError):
-        pair_forces(["1"])  # type: ignore[list-item]
+        pair_forces(["1"])
     assert params_of(scanned(lines)) == [[2.5, 2], [1, 1]]
 
 
 def test_functions_that_cannot_be_decorated() -> None:
+    decorated: Any = tracebigsim.bracketed("k", "b")
     with pytest.raises(BracketError, match="has no argument 'b'"):
-        tracebigsim.bracketed("k", "b")(lambda a: a)
+        decorated(lambda a: a)
 
     def generates() -> Iterator[int]:
         yield 1
 
+    decorated = tracebigsim.bracketed("k")
     with pytest.raises(BracketError, match="generator or coroutine"):
-        tracebigsim.bracketed("k")(generates)
+        decorated(generates)
 
 
 @pytest.fixture

@@ -204,7 +204,7 @@ def test_merge_of_more_than_fits_memory(
 
 def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    for words, code, said in [
+    cases: list[tuple[list[str | Path], int, str]] = [
         ([], 2, "one of the options or one of the commands"),
         (["stats"], 2, "FILE"),
         (["--include-dir", "stats", "x"], 2, "one of the options or"),
@@ -213,7 +213,8 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
         (["merge", tmp_path / "empty", "-o", tmp_path / "no" / "out"], 1, "No such file"),
         (["stats", tmp_path / "empty"], 0, ""),
         (["merge", tmp_path / "empty"], 0, "timing lines: 0"),
-    ]:
+    ]
+    for words, code, said in cases:
         ran = commands.tracebigsim(*words)
         assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
         assert "Traceback" not in ran.stderr

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import EMULATOR, Printed, build, params_of, run, sound, written
@@ -102,10 +103,10 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
             for timeline in timelines
         ],
     )
-    kernels = [("bonded", 1.5, 0), ("bonded", 1.5, 1), ("bonded", 1.5, 2)]
+    kernels: list[tuple[Any, ...]] = [("bonded", 1.5, 0), ("bonded", 1.5, 1), ("bonded", 1.5, 2)]
     kernels += [("Cell::pairForces", 2.5, 1, 0), ("Cell::pairForces", 2.5, 12, 1)]
     timings = write_timings(tmp_path / "timings", *kernels)
-    options = RewriteOptions(model="least-squares", timings=[timings], params=tmp_path)
+    options = RewriteOptions(model="least-squares", timings=(timings,), params=tmp_path)
     report = rewritelog.rewrite(rewritelog.open_logs(logs), tmp_path / "out", options)
     assert re.search(rf"by model +{PES * SEBS * 2 // 3}\n", report.text())
     about_samples = ["samples" in warning for warning in report.warnings]

@@ -191,8 +191,10 @@ def comma_locale(folder: Path) -> str:
         'comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point ","\n'
         'thousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n'
     )
-    made = [tool("localedef"), "-c", "-f", charmap, "-i", source, folder / "comma"]
-    subprocess.run(made, capture_output=True, check=False)  # it exits with 1, as it warns
+    made: list[str | Path] = [tool("localedef"), "-c", "-f", charmap, "-i", source]
+    subprocess.run(
+        [*made, folder / "comma"], capture_output=True, check=False
+    )  # it exits with 1, as it warns
     more = {"LC_ALL": "", "LC_NUMERIC": "comma", "LOCPATH": str(folder)}
     if run([tool("locale"), "decimal_point"], more=more).out.strip() != b",":
         pytest.skip("localedef could not make a locale with a decimal comma here")

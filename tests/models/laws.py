@@ -19,7 +19,7 @@ class Known:
     """Seconds from parameters that are drawn evenly over their logarithms."""
 
     ranges: tuple[tuple[float, float], ...]
-    law: Callable[..., object]
+    law: Callable[..., Any]
 
     def params(self, count: int, rng: np.random.Generator) -> Any:
         low, high = np.log(np.array(self.ranges)).T

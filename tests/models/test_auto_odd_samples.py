@@ -231,7 +231,7 @@ def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_r
 def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(
     params: Floats, level: float
 ) -> None:
-    seconds = level * (1 + np.arange(len(params)) % 3)
+    seconds = np.asarray(level * (1 + np.arange(len(params)) % 3), dtype=np.float64)
     fitted = auto(EventTimings("kernel", params, seconds))
     found = predicted(fitted, params)
     assert np.isfinite(found).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,20 +70,21 @@ def test_other_answers_are_refused_by_name(answer: Any, problem: str) -> None:
         assert caught.value.__cause__ is answer
 
 
+def detailed(**masks: Any) -> Prediction:
+    """Return a prediction of three rows whose masks are not what they are declared to be."""
+    return Prediction(
+        np.ones(3), **{"exact": np.zeros(3, bool), "outside": np.zeros(3, bool)} | masks
+    )
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
         (np.ones(3), "returned ndarray, not a Prediction"),
-        (Prediction(np.ones(3), np.zeros(3), np.zeros(3, dtype=bool)), "exact is of type float64"),
-        (
-            Prediction(np.ones(3), np.zeros(3, dtype=bool), np.zeros(1, dtype=bool)),
-            r"outside has shape \(1,\)",
-        ),
-        (Prediction(np.ones(3), *[np.zeros(3, bool)] * 2, np.ones(3)), "remote is of type float64"),
-        (
-            Prediction(np.ones(3), *[np.zeros(3, bool)] * 3, np.zeros(2, bool)),
-            r"negative has shape \(2,\)",
-        ),
+        (detailed(exact=np.zeros(3)), "exact is of type float64"),
+        (detailed(outside=np.zeros(1, bool)), r"outside has shape \(1,\)"),
+        (detailed(remote=np.ones(3)), "remote is of type float64"),
+        (detailed(negative=np.zeros(2, bool)), r"negative has shape \(2,\)"),
     ],
 )
 def test_judgements_are_checked_too(answer: Any, problem: str) -> None:
@@ -101,10 +103,10 @@ def test_masks_that_a_model_does_not_know_are_made_up() -> None:
     assert check(Judges(known)).negative.tolist() == [False, True, False]
 
 
-class Fits(Model):
+class Fits(Model[Any]):
     Options = NoOptions
 
-    def fit(self, timings: EventTimings) -> Any:
+    def fit(self, timings: Sequence[EventTimings]) -> Any:
         if isinstance(self.options, Exception):
             raise self.options
         return self.options

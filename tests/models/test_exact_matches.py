@@ -94,6 +94,7 @@ def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event: MakeTim
     exact_matches = exact_matches_of(
         timings, "always", HeldOutTimes(np.zeros((0, 1)), np.zeros(0), np.zeros(0))
     )
+    assert exact_matches is not None
     seconds, exact = exact_matches.blend(np.array([[3.0], [9.0]]), np.array([np.nan, np.nan]))
     assert seconds[0] == 3.0
     assert np.isnan(seconds[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rewritelog.models.exact_times import ExactTimes
 
 
 def means_by_hand(params: Floats, seconds: Floats) -> Any:
-    groups = {}
+    groups: dict[tuple[float, ...], list[float]] = {}
     for row, time in zip((params + 0.0).tolist(), seconds.tolist(), strict=True):
         groups.setdefault(tuple(row), []).append(time)
     return {row: np.mean(times) for row, times in groups.items()}
@@ -39,7 +40,9 @@ def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
 
 
 @pytest.mark.parametrize("colliding", [lambda keys: keys % 7, np.zeros_like])
-def test_shared_hashes_never_mix_up_rows(monkeypatch: pytest.MonkeyPatch, colliding: int) -> None:
+def test_shared_hashes_never_mix_up_rows(
+    monkeypatch: pytest.MonkeyPatch, colliding: Callable[[Any], Any]
+) -> None:
     honest = exact.hash_rows
     monkeypatch.setattr(exact, "hash_rows", lambda rows: colliding(honest(rows)))
     test_means_are_those_of_the_rows_grouped_by_hand(2)

@@ -95,6 +95,7 @@ def test_a_formula_evaluates_on_real_lines(
     classes = {}
     for samples in reference_timings("namd"):
         formula = formulas.for_event(samples.event, samples.params.shape[1])
+        assert formula is not None
         for term in formula.terms:
             assert np.isfinite(term.evaluate(samples.params)).all()
         if formula.category is not None:
@@ -279,7 +280,7 @@ def test_a_mistake_is_named_with_file_line_and_column(
         ("#\n" * 100_001, "my.toml:", "has more than 200000 characters"),
     ],
 )
-def test_a_file_that_is_none_says_so(text: str, start: bytes, problem: str) -> None:
+def test_a_file_that_is_none_says_so(text: str, start: str, problem: str) -> None:
     with pytest.raises(FormulaError, match=problem) as caught:
         parse_formulas(text, "my.toml")
     assert str(caught.value).startswith(start.removesuffix(":"))
@@ -330,6 +331,8 @@ def test_every_string_of_a_tricky_file_is_found_where_it_stands() -> None:
     assert len(found) == 15
     for path, value in found.items():
         origin = places.of_value(path)
+        assert origin.line is not None
+        assert origin.column is not None
         steps = origin.places or [(origin.line, origin.column + i) for i in range(len(value) + 1)]
         assert len(steps) == len(value) + 1, path
         for character, (line, column) in zip(value, steps, strict=False):

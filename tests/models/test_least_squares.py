@@ -29,7 +29,7 @@ def exact_ols(params: Floats, seconds: Floats) -> Any:
         rows.append([Fraction(1), *(term for pair in powers for term in pair)])
     times = [Fraction(time) for time in seconds.tolist()]
     size = len(rows[0])
-    system = [
+    system: list[list[Any]] = [
         [sum(r[i] * r[j] for r in rows) for j in range(size)]
         + [sum(r[i] * t for r, t in zip(rows, times, strict=True))]
         for i in range(size)

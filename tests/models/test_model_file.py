@@ -25,6 +25,7 @@ from rewritelog.models.checks import (
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import (
+    Columns,
     ModelFile,
     Source,
     digest_of,
@@ -53,7 +54,9 @@ terms = ["1", "n"]
 """
 
 
-def file_of(timings: Any, name: str = "auto", columns: str = "params", **options: Any) -> ModelFile:
+def file_of(
+    timings: Any, name: str = "auto", columns: Columns = "params", **options: Any
+) -> ModelFile:
     fitted = writable(load_model(name, options).fit(timings), name)
     return ModelFile(fitted, columns, Source("1.2", ("t.txt",), 3, None, digest_of(timings)))
 
@@ -104,7 +107,7 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
     ],
 )
 def test_real_fits_predict_to_the_bit(
-    name: str, options: dict[str, str], sample_timings: list[EventTimings]
+    name: str, options: dict[str, Any], sample_timings: list[EventTimings]
 ) -> None:
     timings = some(sample_timings)
     file = file_of(timings, name, **options)

@@ -180,7 +180,7 @@ def test_samples_that_are_not_finite_are_left_aside_and_warned_of(event: MakeTim
     ],
 )
 def test_terms_that_are_nearly_dependent_give_no_huge_predictions(
-    event: MakeTimings, columns: int
+    event: MakeTimings, columns: tuple[list[float], ...]
 ) -> None:
     """Within the samples' range there is no prediction beyond the times divided by 1e-7."""
     seconds = np.array([1.0, 0, 1, 1])

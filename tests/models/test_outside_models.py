@@ -109,9 +109,8 @@ def test_odd_samples_and_rows_never_reach_the_regressor(
     odd = event([1, np.nan, 3, 4], seconds=[5, 7, np.inf, 11], name="odd")
     lost = event([np.nan], seconds=[1], name="lost")
     fitted = fit("Plane", plane, odd, lost)
-    assert seconds(fitted, [[2], [np.nan], [np.inf]], "odd") == pytest.approx(
-        [7, np.nan, np.nan], nan_ok=True
-    )
+    rows = np.array([[2], [np.nan], [np.inf]])
+    assert seconds(fitted, rows, "odd") == pytest.approx([7, np.nan, np.nan], nan_ok=True)
     assert fitted.warnings() == (
         "lost (1 parameter): no usable timing sample, so it is not covered; add timing lines",
     )

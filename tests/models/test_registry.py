@@ -48,7 +48,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         (folder / "entry_points.txt").write_text("".join(["[rewritelog.models]\n", *lines]))
         for source in sources:
             shutil.copy(source, tmp_path)
-            modules.append(source.stem)
+            modules.append(Path(source).stem)
         importlib.invalidate_caches()
 
     yield install_distribution
@@ -149,7 +149,7 @@ def test_a_model_that_cannot_be_made_is_named(install: Install) -> None:
         load_model("half", {})
 
 
-class HalfModel(Model):
+class HalfModel(Model[LeastSquaresOptions]):
     Options = LeastSquaresOptions
 
 
@@ -244,4 +244,4 @@ def test_options_that_break_the_contract_are_refused(options: Any, problem: str)
         Options = options
 
     with pytest.raises(ModelError, match=problem):
-        describe_options("odd", Odd)
+        describe_options("odd", Odd)  # type: ignore[type-abstract] # it is to be refused

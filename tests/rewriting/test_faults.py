@@ -165,7 +165,7 @@ def test_ctrl_c_while_the_lock_is_taken_leaves_none(
 
 
 def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Path) -> None:
-    refused = []
+    refused: list[tuple[int, str]] = []
 
     def meanwhile(_done: int, _total: int) -> None:
         if not refused:
@@ -288,7 +288,7 @@ def test_a_report_that_does_not_fit_keeps_the_old_one(logs: Path, tmp_path: Path
     with disk_or_skip(tmp_path / "disk", 8192) as disk:
         (disk / "report.json").write_text("{}")
         (disk / "filler").write_bytes(b"x" * 4096)
-        words = ["rewrite", logs, tmp_path / "out", "--report", disk / "report.json"]
+        words = ("rewrite", logs, tmp_path / "out", "--report", disk / "report.json")
         code, errors = ran(words)
         assert code == 1
         assert "report.json: cannot be written: No space left on device" in errors

@@ -11,6 +11,7 @@ from rewritelog.logs import params as params_module
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
+from tracebigsim.lines import scan as scan_lines
 
 
 @pytest.fixture
@@ -142,11 +143,10 @@ def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
     monkeypatch.setattr(params_module, "SMALL_BYTES", 10)
     monkeypatch.setattr(params_module, "SPAN_BYTES", 5000)
     scanned = []
-    scan = params_module.scan
 
     def counted(text: Any) -> Any:
         scanned.append(len(text))
-        return scan(text)
+        return scan_lines(text)
 
     monkeypatch.setattr(params_module, "scan", counted)
     parts = run(logs, block_bytes=20_000).to_json()

@@ -12,7 +12,7 @@ from oracle import rebuilt, same_as_kernel, walk
 
 import rewritelog
 from rewritelog.rewriting.kernels.remap import remap
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import RecvPolicy, RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 times = st.floats(0, 100).map(abs)
@@ -88,7 +88,7 @@ def test_dilation_1_and_no_model_give_the_same_bytes(logs: dict[str, Any], block
 
 @given(log_sets(), st.floats(1e-3, 1e3), st.sampled_from(["shift", "keep"]))
 def test_only_times_of_rewritten_sebs_change(
-    logs: dict[str, Any], factor: float, recv: str
+    logs: dict[str, Any], factor: float, recv: RecvPolicy
 ) -> None:
     with TemporaryDirectory() as folder:
         source = build(Path(folder) / "in", logs)
@@ -138,7 +138,7 @@ def test_blocks_and_threads_change_nothing(logs: dict[str, Any], data: st.DataOb
                 if data.draw(st.booleans()):
                     write_params(source, pe, (index, "k", index))
         timings = write_timings(Path(folder) / "t", *[("k", 0.1 * k, float(k)) for k in range(4)])
-        told = {"model": "least-squares", "timings": (timings,), "dilation": 1.5}
+        told: dict[str, Any] = {"model": "least-squares", "timings": (timings,), "dilation": 1.5}
         whole = rewrite(source, Path(folder) / "a", RewriteOptions(**told, jobs=1))
         cut = rewrite(source, Path(folder) / "b", RewriteOptions(**told, jobs=2, block_bytes=200))
         assert contents(Path(folder) / "a") == contents(Path(folder) / "b")

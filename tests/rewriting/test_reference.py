@@ -50,8 +50,9 @@ def options_of(case: str, reference: Path) -> tuple[Path, RewriteOptions]:
         "model_options": {"basis": "quadratic", "exact_match": "always"},
         "timings": (reference / "cells/timings.txt",),
     }
-    told = fitted if model == "params" else {}
-    return reference / SETS[name], RewriteOptions(dilation=float(dilation), recv=recv, **told)
+    told: dict[str, Any] = {"dilation": float(dilation), "recv": recv}
+    told |= fitted if model == "params" else {}
+    return reference / SETS[name], RewriteOptions(**told)
 
 
 def assert_times(table: Any, rows: list[dict[str, str]], names: dict[str, str]) -> None:

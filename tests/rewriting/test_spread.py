@@ -47,7 +47,8 @@ def logs(tmp_path: Path) -> Path:
 
 
 def run(logs: Path, out: str | None = None, **options: Any) -> Report:
-    given = {"spread": "residual", "timings": (logs.parent / "timings",), "force": True} | options
+    given: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
+    given |= {"force": True, **options}
     model = given.pop("model", AUTO)
     return rewrite(logs, out and logs.parent / out, RewriteOptions(model, **given))
 

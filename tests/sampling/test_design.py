@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats
 from rewritelog.hashing import draw_numbers
@@ -20,16 +21,16 @@ def terms_over(params: Floats) -> Any:
     return Terms.over(Coordinates.over(params, counts), params, counts)
 
 
-def designed(params: Floats, wanted: int, known: Any = None) -> Any:
-    params = np.array(params, dtype=float)
+def designed(rows: ArrayLike, wanted: int, known: Any = None) -> Any:
+    params = np.array(rows, dtype=float)
     terms = terms_over(params)
     measured = np.zeros((0, params.shape[1])) if known is None else np.array(known, dtype=float)
     free = np.ones(len(params), dtype=np.bool_)
     return design(terms.values(params), free, terms.values(measured), wanted).tolist()
 
 
-def covered(params: Floats, wanted: int, taken: Sequence[int] = (), counts: Any = None) -> Any:
-    params = np.array(params, dtype=float)
+def covered(rows: ArrayLike, wanted: int, taken: Sequence[int] = (), counts: Any = None) -> Any:
+    params = np.array(rows, dtype=float)
     mask = np.zeros(len(params), dtype=np.bool_)
     mask[list(taken)] = True
     counts = np.ones(len(params), dtype=np.int64) if counts is None else np.array(counts)
@@ -64,7 +65,7 @@ def test_the_information_is_near_the_best_that_any_choice_has() -> None:
     params = np.exp(rng.normal(3, 1, (14, 2)))
     values = terms_over(params).values(params)
 
-    def information(rows: int) -> Any:
+    def information(rows: Sequence[int]) -> Any:
         chosen = values[list(rows)]
         return np.linalg.slogdet(np.eye(values.shape[1]) + chosen.T @ chosen / 0.1)[1]
 

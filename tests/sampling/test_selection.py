@@ -196,7 +196,7 @@ def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyP
     "plan",
     [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0}, {"fraction": float("nan")}],
 )
-def test_plans_that_cannot_be_meant(plan: Plan) -> None:
+def test_plans_that_cannot_be_meant(plan: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Plan(**plan)
 

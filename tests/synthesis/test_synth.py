@@ -49,10 +49,11 @@ TIMING_LINE = re.compile(
 )
 
 
-@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.fixture(params=list(VARIANTS.values()), ids=list(VARIANTS))
 def options(request: pytest.FixtureRequest) -> SynthOptions:
     """Return options of all kinds."""
-    return request.param
+    options: SynthOptions = request.param
+    return options
 
 
 @pytest.fixture
