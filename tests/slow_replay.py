@@ -26,7 +26,7 @@ class Seb:
     starter: tuple[int, int] | None
     dependencies: list[int]
     waits_for_previous: bool
-    sends: list[dict[str, float]]
+    sends: list[dict[str, Any]]
     inputs: list[tuple[float, int, int, Any, float]] = field(default_factory=list)
     """Time, kind, order of the source, the source, when it left the source."""
     ready: float = math.nan

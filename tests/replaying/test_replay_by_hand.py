@@ -18,7 +18,7 @@ def started_by(pe: int, number: int) -> dict[str, Any]:
     return {"src_pe": pe, "msg_id": number}
 
 
-def run_time(folder: Path, **network: float) -> float:
+def run_time(folder: Path, **network: Any) -> float:
     return replay(folder, Network(**network)).predicted_s
 
 
