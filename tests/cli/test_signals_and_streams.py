@@ -136,7 +136,7 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
     number: signal.Signals, work: Path
 ) -> None:
     """Python itself has some milliseconds in which it answers SIGINT with lines of its own."""
-    words = [SCRIPT, "check", "in"]
+    words = [str(SCRIPT), "check", "in"]
     began = time.perf_counter()
     subprocess.run(words, cwd=work, check=True, capture_output=True)
     usual_s = time.perf_counter() - began
@@ -163,7 +163,7 @@ def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-PRINTING = {
+PRINTING: dict[str, list[str | Path]] = {
     "info": ["info", CELLS],
     "check": ["check", CELLS],
     "dump": ["dump", CELLS, "--pe", "0"],
@@ -208,7 +208,15 @@ def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None
     assert (
         done.stderr == "rewritelog: error: standard output cannot be written: Bad file descriptor\n"
     )
-    fine = [SCRIPT, "rewrite", CELLS, tmp_path / "again", "--dilation", "2", "--quiet"]
+    fine: list[str | Path] = [
+        SCRIPT,
+        "rewrite",
+        CELLS,
+        tmp_path / "again",
+        "--dilation",
+        "2",
+        "--quiet",
+    ]
     subprocess.run(fine, check=True)
     assert content(tmp_path / "out") == content(tmp_path / "again")
 

@@ -9,6 +9,7 @@ import lzma
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -127,7 +128,11 @@ def events_of(path: Path | str) -> list[str]:
     return [table.events[number] for table in scan_file(path) for number in table.event]
 
 
-COMPRESSORS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
 
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
