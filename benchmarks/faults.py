@@ -38,7 +38,7 @@ from faulty import (
 from many_sebs import write_many
 from random_sebs import BATCH, predict_detailed, random_batch
 
-from rewritelog.rewriting.kernels.interface import Sum
+from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
@@ -208,13 +208,15 @@ def sums(yard: Yard) -> list[Line]:
     sebs = yard.scale.summed_sebs // (8 * times * 4)
     folder = yard.folder / "many"
     many = write_many(folder, 1, files=8, times=times, workers=4, sebs=sebs)
-    exact = {Sum.OLD: many.sum_s(), Sum.NEW: many.sum_s(0.7)}
+    exact = {DurationSum.OLD: many.sum_s(), DurationSum.NEW: many.sum_s(0.7)}
     worst, answers = 0.0, set()
     for jobs, block_bytes in ((1, 16 << 20), (2, 16 << 20), (2, 1 << 20), (4, 64 << 20)):
         options = RewriteOptions(dilation=0.7, jobs=jobs, block_bytes=block_bytes)
-        figures = rewrite(folder, None, options).figures
-        answers.add(tuple(figures.seconds(which) for which in exact))
-        worst = max([worst, *(abs(figures.seconds(which) / exact[which] - 1) for which in exact)])
+        statistics = rewrite(folder, None, options).statistics
+        answers.add(tuple(statistics.seconds(which) for which in exact))
+        worst = max(
+            [worst, *(abs(statistics.seconds(which) / exact[which] - 1) for which in exact)]
+        )
     shutil.rmtree(folder)
     told = (
         f"off `math.fsum` by {worst:.1g} relative; {len(answers)} answer for 1, 2 and 4 threads "

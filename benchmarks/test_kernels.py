@@ -14,13 +14,21 @@ import pytest
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
+from rewritelog.arrays import Ints
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.dilations import Dilations
-from rewritelog.rewriting.kernels import interface as account
+from rewritelog.rewriting.dilations import DilationRules
+from rewritelog.rewriting.kernels.interface import (
+    EXAMPLES,
+    RECORD,
+    BlockCount,
+    BlockRecords,
+    BlockTotals,
+    DurationSum,
+)
 from rewritelog.rewriting.kernels.patch import patch
 from rewritelog.rewriting.kernels.remap import remap
 from rewritelog.synthesis.synth import SynthOptions, synthesise
@@ -83,34 +91,22 @@ def test_patch(order: Order, named: bool, log_sets: dict[Order, LogSet], measure
     block = _first_block(logs)
     original = block.buffer.copy()
     by_name = (("AMPI_*", 0.9),) if named else ()
-    dilation = Dilations(0.5, by_name).for_block(block, logs.layout.kernel)
+    dilation = DilationRules(0.5, by_name).for_block(block, logs.layout.kernel)
     begins = np.zeros(len(block.pes) + 1, dtype=np.int64)
-    records = np.zeros(0, dtype=account.RECORD)
+    records = BlockRecords(begins, np.zeros(0, dtype=RECORD))
 
-    def fresh() -> tuple[tuple[account.Account, np.ndarray[Any, Any]], dict[str, Any]]:
+    def fresh() -> tuple[tuple[BlockTotals, Ints], dict[str, Any]]:
         block.buffer[:] = original
-        sums = np.zeros((len(block.pes), account.SUMS))
-        examples = np.zeros((account.FIGURES, account.EXAMPLES, 2), dtype=np.int64)
-        figures = np.zeros(account.FIGURES, dtype=np.int64)
-        fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-        return (account.Account(figures, sums, examples), fault), {}
+        sums = np.zeros((len(block.pes), len(DurationSum), 2))
+        examples = np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64)
+        counts = np.zeros(len(BlockCount), dtype=np.int64)
+        return (BlockTotals(counts, sums, examples), np.zeros(walk.FAULT_SIZE, np.int64)), {}
 
-    measure(
-        len(original),
-        "bytes",
-        lambda told, fault: patch(
-            block.buffer,
-            block.pieces,
-            logs.layout.kernel,
-            dilation,
-            False,
-            begins,
-            records,
-            told,
-            fault,
-        ),
-        fresh,
-    )
+    def job(totals: BlockTotals, fault: Ints) -> None:
+        lay = logs.layout.kernel
+        patch(block.buffer, block.pieces, lay, dilation, False, records, totals, fault)
+
+    measure(len(original), "bytes", job, fresh)
 
 
 @pytest.mark.parametrize("brackets", [0, 1, 10])

@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.format.layout import Layout, layout
+from rewritelog.kernels.names import new_table
 from rewritelog.kernels.walk import FAULT_CODE, FAULT_SIZE, OK, Pieces
 from rewritelog.rewriting.kernels.interface import (
     EXAMPLES,
-    FIGURES,
     RECORD,
-    SUMS,
-    Account,
+    BlockCount,
+    BlockRecords,
+    BlockTotals,
     Dilation,
+    DurationSum,
 )
 from rewritelog.rewriting.kernels.patch import patch
 
@@ -84,22 +86,15 @@ class Batch:
         buffer = sebs.view(np.uint8)
         ends = (np.array([k], dtype=np.int64) for k in (0, len(buffer), len(sebs), 0))
         fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-        account = Account(
-            np.zeros(FIGURES, dtype=np.int64),
-            np.zeros((1, SUMS)),
-            np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
+        totals = BlockTotals(
+            np.zeros(len(BlockCount), dtype=np.int64),
+            np.zeros((1, len(DurationSum), 2)),
+            np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64),
         )
-        patch(
-            buffer,
-            Pieces(*ends),
-            self.lay.kernel,
-            _one_factor(self.factor),
-            keep_recv,
-            np.array([0, len(records)]),
-            records,
-            account,
-            fault,
-        )
+        paired = BlockRecords(np.array([0, len(records)]), records)
+        dilation = Dilation(self.factor, new_table(0, 0), np.zeros(0))
+        lay, pieces = self.lay.kernel, Pieces(*ends)
+        patch(buffer, pieces, lay, dilation, keep_recv, paired, totals, fault)
         assert fault[FAULT_CODE] == OK, fault
         return Batch(self.lay, sebs, self.seconds, self.factor)
 
@@ -107,11 +102,6 @@ class Batch:
 def native(values: NDArray[Any]) -> Floats:
     """Return numbers in this machine's byte order."""
     return values.astype(np.float64)
-
-
-def _one_factor(factor: float) -> Dilation:
-    none = np.zeros(0)
-    return Dilation(factor, np.zeros((0, 20), np.uint8), np.zeros(0, np.int32), none)
 
 
 def random_batch(draw: np.random.Generator, count: int = BATCH) -> Batch:

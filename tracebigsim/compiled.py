@@ -52,15 +52,22 @@ def inner(function: Function) -> Function:
 def _once_a_type(compiled: Function) -> Function:
     """Have a function compiled once for each type of its arguments, not for each constant.
 
-    numba takes a constant among the arguments of a call for a type of its own: a third of what
-    the first run compiled was that. Once inlined, a constant is known to LLVM in any case.
+    numba takes a constant or a member of an enumeration among the arguments of a call for a type
+    of its own: a third of what the first run compiled was that. Once inlined, a constant is known
+    to LLVM in any case.
     """
     template = getattr(compiled, "get_call_template", None)
     if template is not None:  # NUMBA_DISABLE_JIT leaves functions as they are
         compiled.get_call_template = lambda args, kws: template(  # type: ignore[attr-defined]
-            tuple(map(numba.types.unliteral, args)), kws
+            tuple(map(_general, args)), kws
         )
     return compiled
+
+
+def _general(argument: Any) -> Any:
+    """Return the type that an argument's type is a special case of."""
+    argument = numba.types.unliteral(argument)  # type: ignore[no-untyped-call]
+    return argument.dtype if isinstance(argument, numba.types.IntEnumMember) else argument
 
 
 def _fresh(compiled: Function, function: Function) -> Function:

@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from benchmarks.fuzz.mutation import Bytes, Ints
-from rewritelog.converting.kernels.convert import Losses, convert
-from rewritelog.converting.kernels.convert import Records as Moves
+from rewritelog.arrays import Table
+from rewritelog.converting.kernels.convert import Losses, RecordConversion, convert
 from rewritelog.diffing.kernels import interface as diff
 from rewritelog.diffing.kernels.diff import compare
 from rewritelog.format.layout import KernelLayout
 from rewritelog.inspection.kernels import survey as survey_kernels
-from rewritelog.inspection.kernels.survey import Survey, survey
-from rewritelog.kernels.names import intern_names
+from rewritelog.inspection.kernels.survey import Survey, SurveyCount, survey
+from rewritelog.kernels.names import NameTable, collect_names
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import (
     FAULT_AT,
@@ -39,11 +38,11 @@ from rewritelog.kernels.walk import (
 )
 from rewritelog.rewriting.kernels.interface import (
     EXAMPLES,
-    FIGURES,
-    SUMS,
-    Account,
+    BlockCount,
+    BlockRecords,
+    BlockTotals,
     Dilation,
-    Records,
+    DurationSum,
 )
 from rewritelog.rewriting.kernels.patch import patch
 
@@ -71,6 +70,8 @@ BROKEN = {
 }
 
 _EPSILON = 2.0**-52
+_FIELDS, _DIFF_COUNTS, _COMMON_COUNTS = len(diff.Field), len(diff.DiffCount), len(diff.CommonCount)
+_COUNTS, _SUMS, _SURVEY_COUNTS = len(BlockCount), len(DurationSum), len(SurveyCount)
 _TIME_FIELDS = tuple(int(field) for field in diff.Field if field.name.endswith("_TIME"))
 
 
@@ -79,15 +80,15 @@ class Tools(NamedTuple):
 
     lay: KernelLayout
     other: KernelLayout
-    sebs: Moves
-    messages: Moves
-    sebs_back: Moves
-    messages_back: Moves
+    sebs: RecordConversion
+    messages: RecordConversion
+    sebs_back: RecordConversion
+    messages_back: RecordConversion
     rules: diff.Rules
     rules_other: diff.Rules
     """How records are compared with those of the same order, and of the other one."""
-    slots: NDArray[np.int32]
-    """An empty table of names."""
+    names: NameTable
+    """Empty."""
     factor: float
     by_name: bool
     keep_recv: bool
@@ -200,16 +201,21 @@ def _check_seb(
 
 
 @njit(nogil=True, error_model="numpy")
+def _copied(names: NameTable) -> NameTable:
+    return NameTable(names.names.copy(), names.slots.copy(), names.known.copy())
+
+
+@njit(nogil=True, error_model="numpy")
 def _durations(rows: int, pairs: int) -> diff.Durations:
     extremes = np.zeros((rows, 2))
     return diff.Durations(
-        np.zeros((rows, 3), np.int64), np.zeros((rows, 4)), extremes, np.zeros(pairs, np.int64)
+        np.zeros((rows, 3), np.int64), np.zeros((rows, 2, 2)), extremes, np.zeros(pairs, np.int64)
     )
 
 
 @njit(nogil=True, error_model="numpy")
 def _compare(
-    a: diff.Side, b: diff.Side, rules: diff.Rules, records: Records, begins: Ints, tools: Tools
+    a: diff.Side, b: diff.Side, rules: diff.Rules, records: Table, begins: Ints, tools: Tools
 ) -> tuple[int, int, int, int]:
     """Compare two blocks; return the outcome, the differences, those in times, and the SEBs of A.
 
@@ -220,56 +226,52 @@ def _compare(
     seb, event = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
     for k in range(len(records)):
         seb[k], event[k] = records[k].seb, records[k].exact
-    found = diff.Found(
-        np.zeros(diff.FIELDS, np.int64),
-        np.zeros((diff.FIELDS, 5), np.int64),
-        np.zeros((2, diff.FIGURES), np.int64),
-        np.zeros(diff.COMMONS, np.int64),
+    found = diff.Differences(
+        np.zeros(_FIELDS, np.int64),
+        np.zeros((_FIELDS, 5), np.int64),
+        np.zeros((2, _DIFF_COUNTS), np.int64),
+        np.zeros(_COMMON_COUNTS, np.int64),
         np.zeros(2),
-        np.zeros((64, a.lay.name_bytes), np.uint8),
-        tools.slots.copy(),
-        np.zeros(65, np.int64),
+        _copied(tools.names),
         _durations(65, pairs),
         _durations(2, brackets),
     )
     state = np.zeros(diff.STATE_SIZE, np.int64)
     state[diff.AT_A] = -1
     fault_a, fault_b = np.zeros(FAULT_SIZE, np.int64), np.zeros(FAULT_SIZE, np.int64)
-    outcome = compare(a, b, rules, diff.Events(begins, seb, event), found, state, fault_a, fault_b)
+    outcome = compare(
+        a, b, rules, diff.RecordedEvents(begins, seb, event), found, state, fault_a, fault_b
+    )
     if outcome == diff.DONE and (fault_a[FAULT_CODE] != OK or fault_b[FAULT_CODE] != OK):
         outcome = diff.FAULTY
     times = 0
     for field in _TIME_FIELDS:
         times += found.changed[field]
-    return outcome, found.changed.sum(), times, found.figures[0, 0]
+    return outcome, found.changed.sum(), times, found.counts[0, 0]
 
 
 @njit(nogil=True, error_model="numpy")
 def _check_rewrite(
-    buf: Bytes, pieces: Pieces, tools: Tools, records: Records, begins: Ints, trace: Ints
+    buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:
     lay = tools.lay
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-    names = np.zeros((64, lay.name_bytes), dtype=np.uint8)
-    slots = tools.slots.copy()
+    names = _copied(tools.names)
     factors = np.full(64 if tools.by_name else 0, tools.factor)
-    if tools.by_name:
-        known = intern_names(
-            buf, pieces.starts, pieces.ends, pieces.counts, lay, names, slots, 0, fault
-        )
-        if known < 0:
-            return 0 if pieces.counts.sum() > len(names) else 16
+    if tools.by_name and not collect_names(buf, pieces, lay, names, fault):
+        return 0 if pieces.counts.sum() > len(factors) else 16
     old = buf.copy()
     many = len(pieces.starts)
-    account = Account(
-        np.zeros(FIGURES, dtype=np.int64),
-        np.zeros((many, SUMS)),
-        np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
+    totals = BlockTotals(
+        np.zeros(_COUNTS, dtype=np.int64),
+        np.zeros((many, _SUMS, 2)),
+        np.zeros((_COUNTS, EXAMPLES, 2), dtype=np.int64),
     )
-    dilation = Dilation(tools.factor, names, slots, factors)
-    patch(buf, pieces, lay, dilation, tools.keep_recv, begins, records, account, fault)
+    dilation = Dilation(tools.factor, names, factors)
+    paired = BlockRecords(begins, records)
+    patch(buf, pieces, lay, dilation, tools.keep_recv, paired, totals, fault)
     trace[8] = fault[FAULT_CODE]
-    trace[9] = account.figures.sum()
+    trace[9] = totals.counts.sum()
     if fault[FAULT_CODE] != OK:
         return 1 if _odd_fault(fault, len(buf), many) else 0
     for piece in range(many):
@@ -295,7 +297,7 @@ def _check_rewrite(
 
 @njit(nogil=True, error_model="numpy")
 def _check_conversion(
-    buf: Bytes, pieces: Pieces, tools: Tools, records: Records, begins: Ints
+    buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints
 ) -> int:
     """Convert to the other byte order and back; both have the same sizes."""
     turned, back = np.zeros(len(buf), np.uint8), np.zeros(len(buf), np.uint8)
@@ -327,12 +329,11 @@ def _check_conversion(
 def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
     lay = tools.lay
     found = Survey(
-        np.zeros(survey_kernels.FIGURES, dtype=np.int64),
+        np.zeros(_SURVEY_COUNTS, dtype=np.int64),
         np.array([np.inf, -np.inf]),
-        np.zeros((64, lay.name_bytes), dtype=np.uint8),
-        tools.slots.copy(),
-        np.zeros(65, dtype=np.int64),
-        np.zeros((64, 2)),
+        _copied(tools.names),
+        np.zeros(64, dtype=np.int64),
+        np.zeros((64, 1, 2)),
     )
     state = np.array([0, 0, -1])
     outcome = survey(buf, pieces, lay, found, state, fault)
@@ -340,9 +341,9 @@ def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault:
         return 0
     if outcome != survey_kernels.DONE or fault[FAULT_CODE] != OK:
         return 5
-    agree = found.figures[0] == pieces.counts.sum() and found.counts[:-1].sum() == found.figures[0]
+    agree = found.counts[0] == pieces.counts.sum() and found.name_sebs.sum() == found.counts[0]
     for k in range(4):
-        agree = agree and found.figures[1 + k] == totals[:, k].sum()
+        agree = agree and found.counts[1 + k] == totals[:, k].sum()
     return 0 if agree else 5
 
 
@@ -385,7 +386,7 @@ def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, f
 
 @njit(nogil=True, error_model="numpy")
 def check_block(
-    buf: Bytes, borders: Ints, tools: Tools, records: Records, begins: Ints, trace: Ints
+    buf: Bytes, borders: Ints, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:
     """Do everything with a block that starts and ends with its timelines; return what broke.
 
@@ -412,7 +413,7 @@ def check_block(
     )
     trace[5], trace[6] = with_itself[0], with_itself[1]
     agree = (with_itself[0] == diff.DONE) == (fault[FAULT_CODE] == OK) and with_itself[1] == 0
-    if not agree and with_itself[0] != survey_kernels.NAMES_FULL:
+    if not agree:
         return 17
     if fault[FAULT_CODE] != OK:
         if _odd_fault(fault, len(buf), len(starts)):

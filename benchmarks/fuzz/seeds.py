@@ -14,7 +14,7 @@ from rewritelog.converting.convert import _plan as conversion_plan
 from rewritelog.diffing.rules import rules_of
 from rewritelog.format import ByteOrder, layout
 from rewritelog.format.declaration import LOG_VERSIONS
-from rewritelog.kernels.names import new_slots
+from rewritelog.kernels.names import new_table
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
@@ -63,7 +63,7 @@ def _tools(version: int, order: ByteOrder, *, keep_recv: bool) -> Tools:
         back.messages,
         rules_of(lay, lay),
         rules_of(lay, other),
-        new_slots(64),
+        new_table(lay.kernel.name_bytes, 64),
         factor=0.7 if keep_recv else 1.9,
         by_name=keep_recv,
         keep_recv=keep_recv,

@@ -17,9 +17,9 @@ from benchmarks.fuzz.mutation import (
     put_number,
 )
 from benchmarks.fuzz.promises import Tools, check_block
+from rewritelog.arrays import Table
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import OK
-from rewritelog.rewriting.kernels.interface import Records
 
 
 class Seed(NamedTuple):
@@ -94,7 +94,7 @@ def _mutant(scratch: Bytes, seed: Seed, borders: Ints, swap: bool, rng: np.rando
 
 
 @njit(nogil=True, error_model="numpy")
-def _fill_records(records: Records, pieces: int, rng: np.random.Generator) -> Ints:
+def _fill_records(records: Table, pieces: int, rng: np.random.Generator) -> Ints:
     """Make param records of SEBs that may be there; return where each piece's begin."""
     begins = np.zeros(pieces + 1, dtype=np.int64)
     for piece in range(pieces):
@@ -122,7 +122,7 @@ def run_mutants(
     scratch: Bytes,
     seed: Seed,
     tools: Tools,
-    records: Records,
+    records: Table,
     rng: np.random.Generator,
     runs: int,
 ) -> tuple[int, int, int]:

@@ -16,12 +16,12 @@ from rewritelog.checking.kernels.violations import (
     EXAMPLES,
     MOST_LINKS,
     CarriedState,
-    Found,
     Machine,
     MessageFlags,
-    Records,
+    RecordedSebs,
     Timelines,
     Violation,
+    Violations,
 )
 from rewritelog.checking.messages import Example, message_of
 from rewritelog.checking.params import NO_RECORDS, check_params
@@ -146,8 +146,8 @@ def _carried_state(task: CheckTask, loaded: LoadedBlock) -> CarriedState:
     return CarriedState(links, shift, np.uint64(task.key), np.zeros(1, dtype=np.int64))
 
 
-def _room(loaded: LoadedBlock) -> Found:
-    return Found(
+def _room(loaded: LoadedBlock) -> Violations:
+    return Violations(
         np.zeros(len(Violation), dtype=np.int64),
         np.zeros((len(Violation), EXAMPLES, 4), dtype=np.int64),
         np.zeros(len(loaded.totals), dtype=np.bool_),
@@ -160,7 +160,7 @@ def _check_part(
 ) -> None:
     """Run the kernel over a block or a part of one, and add what it found."""
     found, many = _room(loaded), len(loaded.pes)
-    records = Records(wanted=False, begins=np.zeros(many + 1, dtype=np.int64), sebs=NO_RECORDS)
+    records = RecordedSebs(wanted=False, begins=np.zeros(many + 1, dtype=np.int64), sebs=NO_RECORDS)
     if task.params is not None:
         records, count = check_params(task.params, loaded, checked.findings)
         checked.records += count
@@ -190,7 +190,7 @@ def _check_part(
 
 
 def _add_found(
-    task: CheckTask, loaded: LoadedBlock, found: Found, findings: Findings, shift: int = 0
+    task: CheckTask, loaded: LoadedBlock, found: Violations, findings: Findings, shift: int = 0
 ) -> None:
     """Add the violations that the kernel counted, with messages for the first."""
     for violation in Violation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rewritelog.checking.findings import SHOWN, Finding, Findings
-from rewritelog.checking.kernels.violations import Records
+from rewritelog.checking.kernels.violations import RecordedSebs
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_params
@@ -18,7 +18,7 @@ NO_RECORDS = np.zeros(0, dtype=np.int64)
 
 def check_params(
     source: ParamFolder, loaded: LoadedBlock, findings: Findings
-) -> tuple[Records, int]:
+) -> tuple[RecordedSebs, int]:
     """Read a block's params and add what is wrong with them; return them for the kernel.
 
     The second result is the number of records.
@@ -32,7 +32,7 @@ def check_params(
         [_nowhere(source, loaded, params, int(row)) for row in nowhere[:SHOWN]],
     )
     begins = np.searchsorted(params.piece, np.arange(len(loaded.pes) + 1))
-    return Records(wanted=True, begins=begins, sebs=params.seb), len(params.seb)
+    return RecordedSebs(wanted=True, begins=begins, sebs=params.seb), len(params.seb)
 
 
 def _nowhere(source: ParamFolder, loaded: LoadedBlock, params: ParamRecords, row: int) -> Finding:

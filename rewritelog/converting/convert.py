@@ -94,8 +94,8 @@ class _Plan:
 
     source: Layout
     target: Layout
-    sebs: kernels.Records
-    messages: kernels.Records
+    sebs: kernels.RecordConversion
+    messages: kernels.RecordConversion
     lost: tuple[tuple[str, str], ...]
     """The records and the field of each rule, those of SEBs first."""
 
@@ -201,7 +201,7 @@ def _convert_block(
     return data, sizes
 
 
-def _no_losses(records: kernels.Records) -> kernels.Losses:
+def _no_losses(records: kernels.RecordConversion) -> kernels.Losses:
     rules = len(records.rules)
     return kernels.Losses(np.zeros(rules, dtype=np.int64), np.zeros((rules, 2), dtype=np.int64))
 
@@ -280,12 +280,12 @@ def _plan(source: Layout, target: Layout) -> _Plan:
 
 def _records(
     record: Record, source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool
-) -> tuple[kernels.Records, list[str]]:
+) -> tuple[kernels.RecordConversion, list[str]]:
     """Return how one kind of record is converted, and the fields that the target cannot hold."""
     rules, names = _loss_rules(record, source, target)
     moves = _moves(source, target, reverse=reverse)
     template, defaults = _default_record(target), _default_record(source)
-    return kernels.Records(target.itemsize, moves, template, rules, defaults), names
+    return kernels.RecordConversion(target.itemsize, moves, template, rules, defaults), names
 
 
 def _extents(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:

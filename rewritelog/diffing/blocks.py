@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,13 @@ from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
 from rewritelog.diffing.totals import MOST_ROWS, Example, Totals, rows_of
 from rewritelog.diffing.values import value_text
 from rewritelog.format import Layout
-from rewritelog.inspection.kernels.survey import NAMES_FULL, fill_slots
 from rewritelog.kernels import walk
-from rewritelog.kernels.names import new_slots
+from rewritelog.kernels.names import names_of, new_table
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, read_params
 from rewritelog.text import printable
 
-_FEW_NAMES = 64
 _NO_BYTES = np.zeros(0, dtype=np.uint8)
 _NONE = np.zeros(0, dtype=np.int64)
 
@@ -65,14 +62,10 @@ def _compare(task: DiffTask, loaded: LoadedPair) -> Totals:
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.AT_A] = -1
     faults = [np.zeros(walk.FAULT_SIZE, dtype=np.int64) for _ in range(2)]
-    while True:
-        outcome = compare(side_a, side_b, task.rules, events, found, state, *faults)
-        for fault, block in zip(faults, (loaded.a, loaded.b), strict=True):
-            if block is not None:
-                raise_fault(fault, block)
-        if outcome != NAMES_FULL:
-            break
-        found = _grown(found)
+    compare(side_a, side_b, task.rules, events, found, state, *faults)
+    for fault, block in zip(faults, (loaded.a, loaded.b), strict=True):
+        if block is not None:
+            raise_fault(fault, block)
     totals = _totals(found, state, names)
     totals.faulty_lines = faulty
     totals.examples = _examples(found, side_a, side_b, task, loaded)
@@ -87,70 +80,57 @@ def _side(block: LoadedBlock | None, layout: Layout, pieces: int) -> kernels.Sid
     return kernels.Side(_NO_BYTES.copy(), walk.Pieces(none, none, none, none), layout.kernel)
 
 
-def _records(task: DiffTask, loaded: LoadedPair) -> tuple[list[str | None], kernels.Events, int]:
+def _records(
+    task: DiffTask, loaded: LoadedPair
+) -> tuple[list[str | None], kernels.RecordedEvents, int]:
     """Return the events' names, the param records of the block, and the malformed lines.
 
     The first name stands for brackets without a record, the last one for events beyond many.
     """
     many = len(loaded.pes)
     if task.params is None or loaded.a is None:
-        return [NO_RECORD, None], kernels.Events(np.zeros(many + 1, np.int64), _NONE, _NONE), 0
+        return (
+            [NO_RECORD, None],
+            kernels.RecordedEvents(np.zeros(many + 1, np.int64), _NONE, _NONE),
+            0,
+        )
     records, notes = read_params(task.params, loaded.a, strict=False)
     begins = np.searchsorted(records.piece, np.arange(many + 1)).astype(np.int64)
     rows = np.minimum(records.event + 1, MOST_ROWS)
     names = [NO_RECORD, *(printable(name) for name in records.events[: MOST_ROWS - 1]), None]
-    return names, kernels.Events(begins, records.seb, rows.astype(np.int64)), notes.faulty
+    return names, kernels.RecordedEvents(begins, records.seb, rows.astype(np.int64)), notes.faulty
 
 
 def _durations(rows: int, pairs: int) -> kernels.Durations:
     extremes = np.empty((rows, 2))
     extremes[:, kernels.LOWEST], extremes[:, kernels.HIGHEST] = np.inf, -np.inf
     counts, keys = np.zeros((rows, 3), dtype=np.int64), np.empty(pairs, dtype=np.int64)
-    return kernels.Durations(counts, np.zeros((rows, 4)), extremes, keys)
+    return kernels.Durations(counts, np.zeros((rows, 2, 2)), extremes, keys)
 
 
-def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Found:
+def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Differences:
     """Return empty findings; a bracket takes two events, or has no event but a SEB of its own."""
     brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
-    return kernels.Found(
-        changed=np.zeros(kernels.FIELDS, dtype=np.int64),
-        firsts=np.zeros((kernels.FIELDS, 5), dtype=np.int64),
-        figures=np.zeros((2, kernels.FIGURES), dtype=np.int64),
-        common=np.zeros(kernels.COMMONS, dtype=np.int64),
+    return kernels.Differences(
+        changed=np.zeros(len(Field), dtype=np.int64),
+        firsts=np.zeros((len(Field), 5), dtype=np.int64),
+        counts=np.zeros((2, len(kernels.DiffCount)), dtype=np.int64),
+        common=np.zeros(len(kernels.CommonCount), dtype=np.int64),
         shifts=np.zeros(2),
-        **_name_room(_FEW_NAMES, a.lay.name_bytes),
+        names=new_table(a.lay.name_bytes, MOST_NAMES),
         by_name=_durations(MOST_NAMES + 1, pairs),
         by_event=_durations(events, brackets),
     )
 
 
-def _name_room(capacity: int, name_bytes: int) -> dict[str, Any]:
-    return {
-        "names": np.zeros((capacity, name_bytes), dtype=np.uint8),
-        "slots": new_slots(capacity),
-        "known": np.zeros(capacity + 1, dtype=np.int64),
-    }
-
-
-def _grown(found: kernels.Found) -> kernels.Found:
-    """Return the findings with room for twice as many names."""
-    known = len(found.names)
-    larger = found._replace(**_name_room(2 * known, found.names.shape[1]))
-    larger.names[:known] = found.names
-    larger.known[-1] = known
-    fill_slots(larger.names, larger.slots, known)
-    return larger
-
-
-def _totals(found: kernels.Found, state: NDArray[np.int64], events: list[str | None]) -> Totals:
-    known = int(found.known[-1])
-    names: list[str | None] = [
-        printable(found.names[k].tobytes().rstrip(b"\0")) for k in range(known)
-    ]
-    names += [None] * (MOST_NAMES + 1 - known)
+def _totals(
+    found: kernels.Differences, state: NDArray[np.int64], events: list[str | None]
+) -> Totals:
+    names: list[str | None] = [printable(name) for name in names_of(found.names)]
+    names += [None] * (MOST_NAMES + 1 - len(names))
     return Totals(
         changed=found.changed,
-        figures=found.figures,
+        counts=found.counts,
         common=found.common,
         earlier_s=float(found.shifts[kernels.LOWEST]),
         later_s=float(found.shifts[kernels.HIGHEST]),
@@ -160,7 +140,7 @@ def _totals(found: kernels.Found, state: NDArray[np.int64], events: list[str | N
 
 
 def _examples(
-    found: kernels.Found, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
+    found: kernels.Differences, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
 ) -> dict[Field, Example]:
     """Return the first difference of each field that has any, with what stands on either side."""
     examples = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewritelog.diffing.kernels.interface import Common, DiffCount, Field
+from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
 from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
 from rewritelog.diffing.values import ABOUT, Kind
 from rewritelog.logs.summary import Summary
@@ -70,7 +70,11 @@ class Comparison:
     @property
     def fields(self) -> tuple[FieldChange, ...]:
         """The fields that differ, in the order of a SEB."""
-        of = {"SEBs": Common.SEBS, "messages": Common.MESSAGES, "events": Common.EVENTS}
+        of = {
+            "SEBs": CommonCount.SEBS,
+            "messages": CommonCount.MESSAGES,
+            "events": CommonCount.EVENTS,
+        }
         changed, common = self.totals.changed, self.totals.common
         return tuple(
             FieldChange(field, int(changed[field]), int(common[of[about.of]]), example)
@@ -81,8 +85,8 @@ class Comparison:
     @property
     def structure_same(self) -> bool:
         """Whether both hold as many SEBs, messages, events and dependencies, and the same PEs."""
-        a, b = self.totals.figures
-        return not self.machine and all(a[figure] == b[figure] for figure in _COUNTS)
+        a, b = self.totals.counts
+        return not self.machine and all(a[which] == b[which] for which in _COUNTS)
 
     @property
     def times_alone(self) -> bool:
@@ -117,21 +121,21 @@ class Comparison:
             "verdict": self.verdict,
             "representation": [vars(change) for change in self.representation],
             "machine": [vars(change) for change in self.machine],
-            "counts": {name: totals.figures[:, k].tolist() for k, name in _COUNTS.items()},
-            "unclosed": totals.figures[:, DiffCount.UNCLOSED].tolist(),
-            "irregular_brackets": totals.figures[:, DiffCount.IRREGULAR].tolist(),
+            "counts": {name: totals.counts[:, k].tolist() for k, name in _COUNTS.items()},
+            "unclosed": totals.counts[:, DiffCount.UNCLOSED].tolist(),
+            "irregular_brackets": totals.counts[:, DiffCount.IRREGULAR].tolist(),
             "fields": [_field_json(change) for change in self.fields],
             "durations_by_name": _rows_json(totals.by_name),
             "durations_by_event": _rows_json(totals.by_event),
             "ratio_error": RATIO_ERROR,
             "messages": {
-                "compared": int(totals.common[Common.MESSAGES]),
-                "moved": int(totals.common[Common.MOVED]),
+                "compared": int(totals.common[CommonCount.MESSAGES]),
+                "moved": int(totals.common[CommonCount.MOVED]),
                 "furthest_earlier_s": json_number(totals.earlier_s),
                 "furthest_later_s": json_number(totals.later_s),
-                "other_time_under_way": int(totals.common[Common.UNDER_WAY]),
+                "other_transit_time": int(totals.common[CommonCount.TRANSIT]),
             },
-            "sebs_with_other_brackets": int(totals.common[Common.UNPAIRED]),
+            "sebs_with_other_brackets": int(totals.common[CommonCount.UNPAIRED]),
             "malformed_param_lines": totals.faulty_lines,
         }
 
@@ -154,7 +158,7 @@ class Comparison:
         return "\n".join([*lines, *self._message_lines()])
 
     def _count_lines(self) -> list[str]:
-        a, b = (side.tolist() for side in self.totals.figures)
+        a, b = (side.tolist() for side in self.totals.counts)
         parts = [
             f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
             for k, name in _COUNTS.items()
@@ -163,12 +167,12 @@ class Comparison:
 
     def _message_lines(self) -> list[str]:
         totals = self.totals
-        moved, compared = (int(totals.common[k]) for k in (Common.MOVED, Common.MESSAGES))
+        moved, compared = (int(totals.common[k]) for k in (CommonCount.MOVED, CommonCount.MESSAGES))
         lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
         if moved:
             lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
-        lines[0] += f"; {totals.common[Common.UNDER_WAY]:,} with another transit time"
-        unpaired = int(totals.common[Common.UNPAIRED])
+        lines[0] += f"; {totals.common[CommonCount.TRANSIT]:,} with another transit time"
+        unpaired = int(totals.common[CommonCount.UNPAIRED])
         if unpaired:
             lines.append(f"{count_text(unpaired, 'SEB')} with other brackets on either side")
         if totals.faulty_lines:

@@ -16,15 +16,14 @@ from rewritelog.arrays import Ints
 from rewritelog.diffing.kernels.interface import (
     BINS,
     BINS_AN_OCTAVE,
-    COMMONS,
     COUNT_A,
     COUNT_B,
-    FIELDS,
-    FIGURES,
     HIGHEST,
     LOWEST,
     OCTAVES,
     RATIOS,
+    CommonCount,
+    DiffCount,
     Durations,
     Field,
 )
@@ -103,10 +102,10 @@ Rows = dict[str | None, Row]
 class Totals:
     """What was found in one block, or in all of them."""
 
-    changed: Ints = field(default_factory=lambda: np.zeros(FIELDS, dtype=np.int64))
+    changed: Ints = field(default_factory=lambda: np.zeros(len(Field), dtype=np.int64))
     examples: dict[Field, Example] = field(default_factory=dict)
-    figures: Ints = field(default_factory=lambda: np.zeros((2, FIGURES), dtype=np.int64))
-    common: Ints = field(default_factory=lambda: np.zeros(COMMONS, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros((2, len(DiffCount)), dtype=np.int64))
+    common: Ints = field(default_factory=lambda: np.zeros(len(CommonCount), dtype=np.int64))
     earlier_s: float = 0.0
     later_s: float = 0.0
     """How far a message moved towards the start and the end of its SEB."""
@@ -119,7 +118,7 @@ class Totals:
         """Add what was found in the next block."""
         self.changed = self.changed + other.changed
         self.examples = other.examples | self.examples
-        self.figures = self.figures + other.figures
+        self.counts = self.counts + other.counts
         self.common = self.common + other.common
         self.earlier_s = min(self.earlier_s, other.earlier_s)
         self.later_s = max(self.later_s, other.later_s)
@@ -142,7 +141,7 @@ def rows_of(names: Sequence[str | None], found: Durations, used: int) -> Rows:
     rows: Rows = {}
     for k in np.flatnonzero(found.counts.any(axis=1)).tolist():
         sums: list[Any] = found.seconds[k].tolist()
-        a_s, b_s = NOTHING.plus(sums[:2]), NOTHING.plus(sums[2:])
+        a_s, b_s = NOTHING.plus(sums[0]), NOTHING.plus(sums[1])
         lowest, highest = (float(found.extremes[k, which]) for which in (LOWEST, HIGHEST))
         row = Row(found.counts[k].copy(), a_s, b_s, lowest, highest)
         if row.ratios:

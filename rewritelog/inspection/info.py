@@ -13,14 +13,13 @@ import numpy as np
 from rewritelog.errors import RewriteLogError
 from rewritelog.inspection.kernels import survey as kernels
 from rewritelog.inspection.kernels.survey import SurveyCount
-from rewritelog.kernels.names import new_slots
+from rewritelog.kernels.names import enlarged, names_of, new_table
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.summary import Summary
 from rewritelog.text import Table, bytes_text, count_text, json_number, printable
 
-_FEW_NAMES = 256
 _SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
 _LOG_FILE = re.compile(r"bgTrace[0-9]*")
@@ -77,7 +76,7 @@ class LogInfo:
     """SEBs that end before they start."""
     zero_length: int
     not_finite: int
-    """SEBs whose start or end is no finite number; they count for no other time."""
+    """SEBs whose start or end is not finite; they count for no other time."""
     param_files: int
     companions: tuple[FileInfo, ...]
     """Files beside the logs that are neither timelines nor param files."""
@@ -88,7 +87,7 @@ class LogInfo:
         return sum(file.bytes for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON; what is no finite number becomes null."""
+        """Return everything in types of strict JSON; a number that is not finite becomes null."""
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
         own = {name: _json(value) for name, value in vars(self).items() if name != "summary"}
@@ -133,7 +132,7 @@ class LogInfo:
             f"{count_text(self.zero_length, 'SEB')} of zero length, {self.unclosed:,} never closed",
         ]
         if self.not_finite:
-            lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are no numbers")
+            lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are not finite")
         return lines
 
     def _name_lines(self) -> list[str]:
@@ -167,60 +166,60 @@ def survey(logs: LogSet) -> LogInfo:
     It takes memory for one block and for the names, whatever the size of the logs. Raise
     `DamagedLogError` where a SEB cannot be walked, `RewriteLogError` where a file cannot be read.
     """
-    found = _room(_FEW_NAMES, logs.layout.kernel.name_bytes)
+    found = _empty_survey(logs.layout.kernel.name_bytes)
     for loaded in logs.blocks():
         found = _add_block(found, loaded, logs)
-    figures = {figure.name.lower(): int(found.figures[figure]) for figure in SurveyCount}
-    names = _shares(found)
     param_files, companions = _beside(logs.folder)
     earliest, latest = (float(time) for time in found.span)
     return LogInfo(
-        folder=printable(str(logs.folder)), summary=logs.summary,
+        folder=printable(str(logs.folder)),
+        summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
         earliest_s=earliest if earliest < math.inf else None,
         latest_s=latest if latest > -math.inf else None,
-        seb_seconds=_total(found.seconds), names=names,
-        param_files=param_files, companions=companions, **figures,
-    )  # fmt: skip
-
-
-def _room(capacity: int, name_bytes: int) -> kernels.Survey:
-    return kernels.Survey(
-        figures=np.zeros(kernels.FIGURES, dtype=np.int64),
-        span=np.array([np.inf, -np.inf]),
-        names=np.zeros((capacity, name_bytes), dtype=np.uint8),
-        slots=new_slots(capacity),
-        counts=np.zeros(capacity + 1, dtype=np.int64),
-        seconds=np.zeros((capacity, 2)),
+        seb_seconds=_total(found.name_seconds),
+        names=_shares(found),
+        param_files=param_files,
+        companions=companions,
+        **{which.name.lower(): int(found.counts[which]) for which in SurveyCount},
     )
 
 
-def _grown(found: kernels.Survey) -> kernels.Survey:
+def _empty_survey(name_bytes: int) -> kernels.Survey:
+    names = new_table(name_bytes)
+    capacity = len(names.names)
+    return kernels.Survey(
+        counts=np.zeros(len(SurveyCount), dtype=np.int64),
+        span=np.array([np.inf, -np.inf]),
+        names=names,
+        name_sebs=np.zeros(capacity, dtype=np.int64),
+        name_seconds=np.zeros((capacity, 1, 2)),
+    )
+
+
+def _enlarged(found: kernels.Survey) -> kernels.Survey:
     """Return a survey with room for twice as many names."""
-    known = len(found.names)
-    larger = _room(2 * known, found.names.shape[1])
-    larger.names[:known] = found.names
-    larger.counts[:known] = found.counts[:known]
-    larger.counts[-1] = known
-    larger.seconds[:known] = found.seconds
-    kernels.fill_slots(larger.names, larger.slots, known)
-    return larger._replace(figures=found.figures, span=found.span)
+    return found._replace(
+        names=enlarged(found.names),
+        name_sebs=np.concatenate([found.name_sebs, np.zeros_like(found.name_sebs)]),
+        name_seconds=np.concatenate([found.name_seconds, np.zeros_like(found.name_seconds)]),
+    )
 
 
 def _add_block(found: kernels.Survey, loaded: LoadedBlock, logs: LogSet) -> kernels.Survey:
     state = np.array([0, 0, -1], dtype=np.int64)
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     lay = logs.layout.kernel
-    while True:
-        outcome = kernels.survey(loaded.buffer, loaded.pieces, lay, found, state, fault)
-        raise_fault(fault, loaded)
-        if outcome != kernels.NAMES_FULL:
-            return found
-        found = _grown(found)
+    while (
+        kernels.survey(loaded.buffer, loaded.pieces, lay, found, state, fault) == kernels.NAMES_FULL
+    ):
+        found = _enlarged(found)
+    raise_fault(fault, loaded)
+    return found
 
 
 def _total(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Return the sum of the high and low parts; not finite where it is too large for a number."""
+    """Return the sum of the high and low parts; infinite where it is too large for a double."""
     if not np.isfinite(seconds).all():
         return math.inf
     try:
@@ -230,14 +229,12 @@ def _total(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> float:
 
 
 def _shares(found: kernels.Survey) -> tuple[NameShare, ...]:
-    known = int(found.counts[-1])
-    total = _total(found.seconds)
+    total = _total(found.name_seconds)
     shares = []
-    for k in range(known):
-        seconds = _total(found.seconds[k])
-        name = printable(found.names[k].tobytes().rstrip(b"\0"))
+    for k, name in enumerate(names_of(found.names)):
+        seconds = _total(found.name_seconds[k])
         share = seconds / total if 0 < total < math.inf else 0.0
-        shares.append(NameShare(name, int(found.counts[k]), seconds, share))
+        shares.append(NameShare(printable(name), int(found.name_sebs[k]), seconds, share))
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats
+from rewritelog.format.declaration import EventType
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_f8, load_i4
-from rewritelog.kernels.walk import PROJECTIONS
 from tracebigsim.compiled import inner
 
 OLD, NEW, GIVEN = 0, 1, 2
@@ -42,7 +42,7 @@ def begins_with(buf: Bytes, at: int, length: int, text: Bytes) -> bool:
 @inner
 def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return whether the event at `at` is a bracket's start mark, its end mark, or none."""
-    if buf[at] == PROJECTIONS:
+    if buf[at] == EventType.PROJECTIONS:
         return NO_MARK
     length = load_i4(buf, at + lay.event_bytes, lay.swap)
     text = at + lay.event_bytes + lay.count_bytes
@@ -56,7 +56,7 @@ def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
 @inner
 def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
     """Return where the event after the one at `at` begins; the walk has checked both."""
-    if buf[at] == PROJECTIONS:
+    if buf[at] == EventType.PROJECTIONS:
         return at + lay.event_bytes + lay.index_bytes
     text = at + lay.event_bytes + lay.count_bytes
     return text + load_i4(buf, at + lay.event_bytes, lay.swap)
@@ -89,18 +89,18 @@ def find_brackets(
     the SEB.
     """
     count = load_i4(buf, events, lay.swap)
-    place = events + lay.count_bytes
+    offset = events + lay.count_bytes
     bounds = 1
     table[OLD, 0] = 0.0
     for _ in range(count):
-        mark = mark_at(buf, place, lay)
+        mark = mark_at(buf, offset, lay)
         if mark != NO_MARK:
-            time = load_f8(buf, place + lay.event_r_time, lay.swap)
+            time = load_f8(buf, offset + lay.event_r_time, lay.swap)
             if not pairs_up(mark, bounds, time, table[OLD, bounds - 1], duration + reach):
                 return IRREGULAR
             table[OLD, bounds] = min(time, duration)
             bounds += 1
-        place = after_event(buf, place, lay)
+        offset = after_event(buf, offset, lay)
     if bounds % 2 == 0:
         return IRREGULAR
     table[OLD, bounds] = duration

@@ -1,31 +1,72 @@
-"""SEB names as numbers: a hash table over the name field, up to its first NUL."""
+"""A table of distinct SEB names, numbered as they are met: a hash table over the name field.
+
+A name is what stands before the field's first NUL.
+"""
 
 from __future__ import annotations
 
 import secrets
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes, Ints
 from rewritelog.format.layout import KernelLayout
-from rewritelog.kernels.walk import seb_parts
+from rewritelog.kernels.walk import FAULT_SIZE, Pieces, seb_parts
 from tracebigsim.compiled import inner, kernel
 
 FULL = -1
 
+_FEW_NAMES = 256
 _KEY_ENTRIES = 2
 """The last entries of a hash table are its key."""
 
 
-def new_slots(capacity: int) -> NDArray[np.int32]:
-    """Return an empty hash table for `capacity` names, a power of two.
+class NameTable(NamedTuple):
+    """Distinct names; a kernel adds to it until it is full."""
 
-    Its key is drawn anew, so that nobody can make a log whose names all meet in one slot.
+    names: Bytes
+    """Padded with NULs, shape (capacity, bytes of a name)."""
+    slots: NDArray[np.int32]
+    """The hash table: 1 + the index into `names`, or 0; it is never full."""
+    known: Ints
+    """The number of names, shape (1,)."""
+
+
+def new_table(name_bytes: int, capacity: int = _FEW_NAMES) -> NameTable:
+    """Return an empty table; its capacity is a power of two, or 0 for a table that is not used.
+
+    Its key is random, so that nobody can make a log whose names all meet in one slot.
     """
     slots = np.zeros(2 * capacity + _KEY_ENTRIES, dtype=np.int32)
     slots[-_KEY_ENTRIES:] = np.frombuffer(secrets.token_bytes(4 * _KEY_ENTRIES), dtype=np.int32)
-    return slots
+    names = np.zeros((capacity, name_bytes), dtype=np.uint8)
+    return NameTable(names, slots, np.zeros(1, dtype=np.int64))
+
+
+def enlarged(table: NameTable) -> NameTable:
+    """Return a table of the same names with twice the capacity."""
+    capacity, name_bytes = table.names.shape
+    larger = new_table(name_bytes, 2 * capacity)
+    larger.names[:capacity] = table.names
+    larger.known[:] = table.known
+    _enter_names(larger)
+    return larger
+
+
+def names_of(table: NameTable) -> list[bytes]:
+    """Return the names in the order of their numbers."""
+    return [name.tobytes().rstrip(b"\0") for name in table.names[: table.known[0]]]
+
+
+def names_of_block(buf: Bytes, pieces: Pieces, lay: KernelLayout) -> NameTable:
+    """Return the names of all SEBs of a block; a damaged SEB ends its piece without an error."""
+    table = new_table(lay.name_bytes)
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+    while not collect_names(buf, pieces, lay, table, fault):
+        table = enlarged(table)
+    return table
 
 
 @inner
@@ -47,12 +88,10 @@ def same_name(buf: Bytes, at: int, length: int, name: Bytes) -> bool:
 
 
 @inner
-def slot_of(buf: Bytes, at: int, names: Bytes, slots: NDArray[np.int32], most: int) -> int:
-    """Return the slot where the name at `at` stands, or the free one where it belongs.
-
-    `slots`, from `new_slots`, holds 1 + the index into `names` or 0, and is never full.
-    """
-    length = name_length(buf, at, most)
+def slot_of(buf: Bytes, at: int, table: NameTable) -> int:
+    """Return the slot that holds the name at `at`, or the free one where it belongs."""
+    names, slots = table.names, table.slots
+    length = name_length(buf, at, names.shape[1])
     size = len(slots) - _KEY_ENTRIES
     key = (int(slots[size]) & 0xFFFFFFFF) << 31 ^ (int(slots[size + 1]) & 0xFFFFFFFF)
     mix = np.uint64(14695981039346656037) ^ np.uint64(key)
@@ -65,37 +104,48 @@ def slot_of(buf: Bytes, at: int, names: Bytes, slots: NDArray[np.int32], most: i
     return slot
 
 
-@kernel
-def intern_names(
-    buf: Bytes,
-    starts: Ints,
-    ends: Ints,
-    counts: Ints,
-    lay: KernelLayout,
-    names: Bytes,
-    slots: NDArray[np.int32],
-    known: int,
-    fault: Ints,
-) -> int:
-    """Note each new SEB name of the pieces in `names`; return how many are known, or `FULL`.
+@inner
+def find_name(buf: Bytes, at: int, table: NameTable) -> int:
+    """Return the number of the name at `at`; −1 where the table does not hold it."""
+    return int(table.slots[slot_of(buf, at, table)]) - 1
 
-    `names` has the shape (capacity, 20), and `slots` is from `new_slots`. A damaged SEB ends its
-    piece without a word: the rewrite that follows names it.
-    """
-    for piece in range(len(starts)):
-        at = starts[piece]
-        for _ in range(counts[piece]):
-            _, _, following = seb_parts(buf, at, ends[piece], lay, fault)
+
+@inner
+def add_name(buf: Bytes, at: int, table: NameTable) -> int:
+    """Return the number of the name at `at`, a new one where it was not known, or `FULL`."""
+    slot = slot_of(buf, at, table)
+    if table.slots[slot] == 0:
+        count = table.known[0]
+        if count == len(table.names):
+            return FULL
+        for k in range(name_length(buf, at, table.names.shape[1])):
+            table.names[count, k] = buf[at + k]
+        table.known[0] = count + 1
+        table.slots[slot] = count + 1
+    return int(table.slots[slot]) - 1
+
+
+@kernel
+def collect_names(
+    buf: Bytes, pieces: Pieces, lay: KernelLayout, table: NameTable, fault: Ints
+) -> bool:
+    """Add the name of each SEB to the table; return whether it had room for all of them."""
+    for piece in range(len(pieces.starts)):
+        at = pieces.starts[piece]
+        for _ in range(pieces.counts[piece]):
+            _, _, following = seb_parts(buf, at, pieces.ends[piece], lay, fault)
             if following < 0:
                 break
-            place = at + lay.seb_name
-            slot = slot_of(buf, place, names, slots, lay.name_bytes)
-            if slots[slot] == 0:
-                if known == len(names):
-                    return FULL
-                for k in range(name_length(buf, place, lay.name_bytes)):
-                    names[known, k] = buf[place + k]
-                known += 1
-                slots[slot] = known
+            if add_name(buf, at + lay.seb_name, table) == FULL:
+                return False
             at = following
-    return known
+    return True
+
+
+@kernel
+def _enter_names(table: NameTable) -> None:
+    """Fill in the hash table of names that are known."""
+    flat = table.names.reshape(-1)
+    width = table.names.shape[1]
+    for k in range(table.known[0]):
+        table.slots[slot_of(flat, k * width, table)] = k + 1

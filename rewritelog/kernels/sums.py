@@ -14,12 +14,12 @@ from tracebigsim.compiled import inner, kernel
 
 @inner
 def add_to(sums: Floats, row: int, column: int, value: float) -> None:
-    """Add a value to the pair (high, low) that stands at `row` and `column` of `sums`."""
-    high = sums[row, column]
+    """Add a value to one of many sums; `sums` has the shape (rows, columns, 2): high and low."""
+    high = sums[row, column, 0]
     total = high + value
     part = total - high
-    sums[row, column] = total
-    sums[row, column + 1] += (high - (total - part)) + (value - part)
+    sums[row, column, 0] = total
+    sums[row, column, 1] += (high - (total - part)) + (value - part)
 
 
 @kernel
@@ -44,7 +44,7 @@ def group_by_piece(pieces: Ints, events: Ints, count: int) -> tuple[Ints, Ints]:
 
 @kernel
 def add_by_group(groups: Ints, values: Floats, sums: Floats, column: int) -> None:
-    """Add each value to the pair (high, low) of its group that stands at a column of `sums`."""
+    """Add each value to its group's sum in a column of `sums`, shape (groups, columns, 2)."""
     for k in range(len(groups)):
         add_to(sums, groups[k], column, values[k])
 

@@ -16,9 +16,6 @@ from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
 from tracebigsim.compiled import inner, kernel
 
-# Kernels take plain integers for the members of enumerations.
-PROJECTIONS, PRINT, MARK = int(EventType.PROJECTIONS), int(EventType.PRINT), int(EventType.MARK)
-
 
 class FaultKind(NamedTuple):
     """What is wrong with a log: the field, and a sentence in which `{}` is the field's value."""
@@ -107,7 +104,7 @@ class Pieces(NamedTuple):
 
 @inner
 def blame(fault: Ints, code: int, at: int, value: int) -> int:
-    """Note a fault and return −1, which no position can be."""
+    """Note a fault and return −1, which is not a position."""
     fault[FAULT_CODE] = code
     fault[FAULT_AT] = at
     fault[FAULT_VALUE] = value
@@ -122,23 +119,23 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
         return blame(fault, EVENT_COUNT_NEGATIVE, at, count)
     if count * (lay.event_bytes + lay.index_bytes) > end - at - lay.count_bytes:
         return blame(fault, EVENTS_CUT, at, count)
-    place = at + lay.count_bytes
+    offset = at + lay.count_bytes
     for _ in range(count):
-        if place + lay.event_bytes + lay.count_bytes > end:
+        if offset + lay.event_bytes + lay.count_bytes > end:
             return blame(fault, EVENTS_CUT, at, count)
-        kind = int(buf[place])
-        if kind == PROJECTIONS:
-            place += lay.event_bytes + lay.index_bytes
-        elif kind in (PRINT, MARK):
-            length = load_i4(buf, place + lay.event_bytes, lay.swap)
+        kind = int(buf[offset])
+        if kind == EventType.PROJECTIONS:
+            offset += lay.event_bytes + lay.index_bytes
+        elif kind in (EventType.PRINT, EventType.MARK):
+            length = load_i4(buf, offset + lay.event_bytes, lay.swap)
             if length < 0:
-                return blame(fault, TEXT_NEGATIVE, place + lay.event_bytes, length)
-            if length > end - place - lay.event_bytes - lay.count_bytes:
-                return blame(fault, TEXT_CUT, place + lay.event_bytes, length)
-            place += lay.event_bytes + lay.count_bytes + length
+                return blame(fault, TEXT_NEGATIVE, offset + lay.event_bytes, length)
+            if length > end - offset - lay.event_bytes - lay.count_bytes:
+                return blame(fault, TEXT_CUT, offset + lay.event_bytes, length)
+            offset += lay.event_bytes + lay.count_bytes + length
         else:
-            return blame(fault, EVENT_TYPE, place, kind - 256 if kind > 127 else kind)
-    return place
+            return blame(fault, EVENT_TYPE, offset, kind - 256 if kind > 127 else kind)
+    return offset
 
 
 @inner
@@ -286,25 +283,25 @@ def locate(
             messages[m, 2] = at + lay.seb_bytes + lay.count_bytes + k * lay.message_bytes
             m += 1
         sebs[seb, 2] = load_i4(buf, events_at, lay.swap)
-        place = events_at + lay.count_bytes
+        offset = events_at + lay.count_bytes
         for k in range(sebs[seb, 2]):
-            events[e, 0], events[e, 1], events[e, 2] = seb, k, place
+            events[e, 0], events[e, 1], events[e, 2] = seb, k, offset
             e += 1
-            place += lay.event_bytes + lay.count_bytes
-            if buf[place - lay.event_bytes - lay.count_bytes] != PROJECTIONS:
-                place += load_i4(buf, place - lay.count_bytes, lay.swap)
+            offset += lay.event_bytes + lay.count_bytes
+            if buf[offset - lay.event_bytes - lay.count_bytes] != EventType.PROJECTIONS:
+                offset += load_i4(buf, offset - lay.count_bytes, lay.swap)
         sebs[seb, 3] = load_i4(buf, backward_at, lay.swap)
-        place = backward_at + lay.count_bytes
+        offset = backward_at + lay.count_bytes
         for k in range(sebs[seb, 3]):
             backward[b, 0] = seb
-            backward[b, 1] = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
+            backward[b, 1] = load_i4(buf, offset + k * lay.dependency_bytes, lay.swap)
             b += 1
-        place += sebs[seb, 3] * lay.dependency_bytes
-        sebs[seb, 4] = load_i4(buf, place, lay.swap)
+        offset += sebs[seb, 3] * lay.dependency_bytes
+        sebs[seb, 4] = load_i4(buf, offset, lay.swap)
         for k in range(sebs[seb, 4]):
             forward[f, 0] = seb
             forward[f, 1] = load_i4(
-                buf, place + lay.count_bytes + k * lay.dependency_bytes, lay.swap
+                buf, offset + lay.count_bytes + k * lay.dependency_bytes, lay.swap
             )
             f += 1
         at = following

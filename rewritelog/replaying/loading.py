@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Ints, Table
+from rewritelog.arrays import Ints
 from rewritelog.errors import RewriteLogError
-from rewritelog.kernels import names as name_kernel
+from rewritelog.kernels.names import names_of, names_of_block
 from rewritelog.kernels.walk import FAULT_SIZE, tally
 from rewritelog.logs.blocks import (
     Block,
@@ -51,7 +51,6 @@ _MOST = np.iinfo(np.int32).max
 _AHEAD = 2
 _LEVELS = 4
 _SEBS, _MESSAGES, _LINKS, _REGIONS = range(_LEVELS)
-_FEW_NAMES = 256
 
 Name = TypeVar("Name", str, bytes)
 
@@ -133,7 +132,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     records, _ = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(records, loaded.pes)
     begins = np.searchsorted(records.piece, np.arange(len(loaded.pes) + 1))
-    names, slots, texts = _names(loaded, task.logs)
+    names = names_of_block(loaded.buffer, loaded.pieces, task.logs.layout.kernel)
     sizes = np.column_stack([pieces.counts, totals[:, 0], totals[:, 2]])
     sebs, messages, links_ = (int(n) for n in sizes.sum(axis=0))
     seb_columns = _seb_columns(sebs, fixed=task.predicts)
@@ -145,7 +144,6 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
         pieces,
         lay,
         names,
-        slots,
         begins,
         predicted.kernel,
         records.event,
@@ -169,24 +167,9 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
         pieces.firsts.copy(),
         bounds,
         latest_s,
-        texts,
+        tuple(names_of(names)),
         records.events,
     )
-
-
-def _names(loaded: LoadedBlock, logs: LogSet) -> tuple[Table, Table, tuple[bytes, ...]]:
-    """Return the table of the block's SEB names as the kernels take it, and the names."""
-    lay, pieces, capacity = logs.layout.kernel, loaded.pieces, _FEW_NAMES
-    while True:
-        names = np.zeros((capacity, lay.name_bytes), dtype=np.uint8)
-        slots = name_kernel.new_slots(capacity)
-        fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-        known = name_kernel.intern_names(
-            loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, names, slots, 0, fault
-        )
-        if known != name_kernel.FULL:
-            return names, slots, tuple(bytes(name).rstrip(b"\0") for name in names[:known])
-        capacity *= 4
 
 
 def _seb_columns(count: int, *, fixed: bool) -> SebColumns:

@@ -11,7 +11,7 @@ from rewritelog.replaying.loading import Progress, load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case
 from rewritelog.replaying.workload import Workload
-from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.run import fitted_predictor
@@ -29,7 +29,7 @@ class Prepared:
     def factor_of(self, dilation: float | None = None) -> Callable[[str], float]:
         """Return the dilation by SEB name, that of the options or another one."""
         factor = self.options.dilation if dilation is None else dilation
-        return Dilations(factor, self.options.dilation_for).factor_for
+        return DilationRules(factor, self.options.dilation_for).factor_for
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return a setting to replay."""

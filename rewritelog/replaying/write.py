@@ -21,7 +21,7 @@ from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.simulate import Outcome
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.run import prepare_output
 from rewritelog.rewriting.running_sums import RunningSums
 
@@ -83,7 +83,7 @@ def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
         prepared.logs,
         prepared.predictor,
         list_params(options.params or prepared.logs.folder) if predicts else None,
-        Dilations(options.dilation, options.dilation_for),
+        DilationRules(options.dilation, options.dilation_for),
         keep_recv=False,
         strict=options.strict,
         block_bytes=options.block_bytes,

@@ -1,4 +1,4 @@
-"""The rewrite of one block, on its own: read, predict, patch, write, and count."""
+"""The rewrite of one block: read, predict, patch, write, and count."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, raise_fault
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import (
-    NO_RECORDS,
-    ParamFolder,
-    ParamNotes,
-    read_params,
-)
+from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output import OutputFile
-from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.kernels.interface import (
     EXAMPLES,
-    FIGURES,
-    WITH_PLACES,
-    Account,
+    WITH_EXAMPLES,
+    BlockCount,
+    BlockRecords,
+    BlockTotals,
 )
 from rewritelog.rewriting.kernels.patch import patch
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.running_sums import RunningSums
-from rewritelog.rewriting.statistics import BlockFigures, EventFigures, Firsts
+from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples
 
 
 @dataclass(frozen=True)
@@ -40,88 +36,88 @@ class RewriteTask:
     predictor: Predictor
     params: ParamFolder | None
     """None where the model predicts nothing, so that no param file is read."""
-    dilations: Dilations
+    dilations: DilationRules
     keep_recv: bool
     strict: bool
     block_bytes: int
-    """The size that a part of a long timeline has at the most, unless one SEB is larger."""
+    """The largest size of a part of a long timeline, unless one SEB is larger."""
     output: Path | None
     """The folder with the files to write into; None to write nothing."""
     flush: bool
-    """Whether what is written is brought to the disk, by a worker on another host on its own."""
+    """Whether the output is flushed to the disk, by each host for what it has written."""
 
 
 _local = threading.local()
 
 
-def rewrite_block(task: RewriteTask, block: Block) -> BlockFigures:
-    """Rewrite a block and write it at its place; return what was counted.
+def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
+    """Rewrite a block and write it at its offset; return its statistics.
 
-    Raise `DamagedLogError` with its place, `TimingError` or `ModelError` for what cannot be
+    Raise `DamagedLogError` with its location, `TimingError` or `ModelError` for what cannot be
     used, and `OSError` where the output cannot be written.
     """
     if not hasattr(_local, "buffer"):
         _local.buffer = Buffer()
     file = task.logs.files[block.file]
-    figures, running = BlockFigures(), RunningSums()
+    statistics, running = BlockStatistics(), RunningSums()
     with InputFile(file.path) as source:
         parts = load_blocks(source, file, block, task.logs.layout, _local.buffer, task.block_bytes)
         for loaded in parts:
-            figures.add(rewrite_part(task, loaded, running))
-    return figures
+            statistics.add(rewrite_part(task, loaded, running))
+    return statistics
 
 
-def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockFigures:
+def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
     """Do as `rewrite_block` does for a loaded block or a part of one, in place."""
     layout = task.logs.layout
-    records, figures = _predicted(task, loaded)
-    account = Account(
-        figures.counts,
+    records, statistics = _predicted(task, loaded)
+    totals = BlockTotals(
+        statistics.counts,
         running.begin(len(loaded.pes)),
-        np.zeros((FIGURES, EXAMPLES, 2), dtype=np.int64),
+        np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64),
     )
     begins = np.searchsorted(records.piece, np.arange(len(loaded.pes) + 1))
+    rows = BlockRecords(begins, records.kernel)
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     dilation = task.dilations.for_block(loaded, layout.kernel)
     patch(
-        loaded.buffer, loaded.pieces, layout.kernel, dilation, task.keep_recv, begins,
-        records.kernel, account, fault,
-    )  # fmt: skip
+        loaded.buffer, loaded.pieces, layout.kernel, dilation, task.keep_recv, rows, totals, fault
+    )
     raise_fault(fault, loaded, absolute=True)
     if task.output is not None:
         with OutputFile(task.output / loaded.file.path.name, flush=task.flush) as out:
             out.write(loaded.buffer, loaded.block.offset)
-    figures.size_bytes = loaded.block.size_bytes
+    statistics.size_bytes = loaded.block.size_bytes
     done = loaded.block.part is None or loaded.block.part.last
-    figures.sums = running.durations(account.sums, done=done)
-    _add_examples(figures, account, loaded)
-    records.add_to(figures, loaded)
+    statistics.sums = running.durations(totals.sums, done=done)
+    _add_examples(statistics, totals, loaded)
+    records.add_to(statistics, loaded)
     sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)
-    for (event, many), added in sums.items():
-        figures.events.setdefault(event, EventFigures()).sums[many] = added
-    return figures
+    for (event, param_count), added in sums.items():
+        statistics.events.setdefault(event, EventStatistics()).sums[param_count] = added
+    return statistics
 
 
-def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockFigures]:
-    """Return the block's records with their predictions, and the figures begun."""
+def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockStatistics]:
+    """Return the block's records with their predictions, and the statistics of reading them."""
     if task.params is None:
         params, notes = NO_RECORDS, ParamNotes()
     else:
         columns = task.predictor.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
-    figures = BlockFigures(
+    statistics = BlockStatistics(
         faulty_lines=notes.faulty,
-        line_faults=Firsts.of(loaded.begin, notes.faults),
+        faulty_line_examples=Examples.of(loaded.begin, notes.faults),
         seqno_differs=notes.seqno_differs,
-        seqno_examples=Firsts.of(loaded.begin, notes.seqno_examples),
+        seqno_examples=Examples.of(loaded.begin, notes.seqno_examples),
     )
-    return task.predictor.predict(params, loaded.pes), figures
+    return task.predictor.predict(params, loaded.pes), statistics
 
 
-def _add_examples(figures: BlockFigures, account: Account, loaded: LoadedBlock) -> None:
-    """Bring the kernel's examples into the block's figures."""
-    for figure in WITH_PLACES:
-        known = min(figures.count(figure), EXAMPLES)
-        places = account.examples[figure, :known].tolist()
-        found = ((int(loaded.pes[piece]), seb) for piece, seb in places)
-        figures.places[figure] = Firsts.of(loaded.begin, found)
+def _add_examples(statistics: BlockStatistics, totals: BlockTotals, loaded: LoadedBlock) -> None:
+    """Add the kernel's examples to the block's statistics."""
+    for which in WITH_EXAMPLES:
+        known = min(statistics.count(which), EXAMPLES)
+        examples = totals.examples[which, :known].tolist()
+        found = ((int(loaded.pes[piece]), seb) for piece, seb in examples)
+        statistics.examples[which] = Examples.of(loaded.begin, found)

@@ -8,16 +8,13 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from rewritelog.format import KernelLayout
-from rewritelog.kernels import names as kernel
-from rewritelog.kernels.walk import FAULT_SIZE
+from rewritelog.kernels.names import names_of, names_of_block, new_table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.rewriting.kernels.interface import Dilation
 
-_FEW_NAMES = 256
-
 
 @dataclass(frozen=True)
-class Dilations:
+class DilationRules:
     """The factor for all SEBs, and those for some by name."""
 
     factor: float
@@ -34,29 +31,11 @@ class Dilations:
     def for_block(self, loaded: LoadedBlock, lay: KernelLayout) -> Dilation:
         """Return the factors as the kernel takes them, for the names that the block has."""
         if not self.by_name:
-            none = np.zeros(0)
-            return Dilation(
-                float(self.factor),
-                np.zeros((0, lay.name_bytes), np.uint8),
-                np.zeros(0, np.int32),
-                none,
-            )
-        capacity = _FEW_NAMES
-        while True:
-            names = np.zeros((capacity, lay.name_bytes), dtype=np.uint8)
-            slots = kernel.new_slots(capacity)
-            fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-            pieces = loaded.pieces
-            known = kernel.intern_names(
-                loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, names, slots, 0,
-                fault,
-            )  # fmt: skip
-            if known != kernel.FULL:
-                break
-            capacity *= 4
-        texts = (bytes(name).rstrip(b"\0").decode("utf-8", "replace") for name in names[:known])
+            return Dilation(float(self.factor), new_table(lay.name_bytes, 0), np.zeros(0))
+        table = names_of_block(loaded.buffer, loaded.pieces, lay)
+        texts = (name.decode("utf-8", "replace") for name in names_of(table))
         factors = np.array([self.factor_for(text) for text in texts], dtype=np.float64)
-        return Dilation(float(self.factor), names, slots, factors)
+        return Dilation(float(self.factor), table, factors)
 
 
 def _star_only(pattern: str) -> str:

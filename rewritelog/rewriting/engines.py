@@ -16,9 +16,9 @@ from types import TracebackType
 
 from rewritelog.logs.blocks import Block
 from rewritelog.rewriting.block import RewriteTask, rewrite_block
-from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.rewriting.statistics import BlockStatistics
 
-Work = Callable[[Block], BlockFigures]
+Work = Callable[[Block], BlockStatistics]
 
 
 class Engine(ABC):

@@ -1,4 +1,4 @@
-"""One event's row in the account of a rewrite."""
+"""One event's row in the report of a rewrite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from rewritelog.rewriting.intervals import Expected
 from rewritelog.rewriting.kernels.interface import RecordState
-from rewritelog.rewriting.statistics import EventFigures, Mark
+from rewritelog.rewriting.statistics import EventStatistics, RecordFlag
 from rewritelog.text import json_number
 
 
@@ -33,7 +33,7 @@ class EventLine:
     remote: int
     """Those within every range, but further out than any sample by the fit's leverage."""
     not_spread: int
-    """Predictions that were to be spread, but without residuals to draw from."""
+    """Predictions that were to be spread, but have no residuals to draw from."""
     old_s: float
     new_s: float
     expected: Expected
@@ -46,44 +46,42 @@ class EventLine:
         return (self.outside + self.remote) / predictions if predictions else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row in types that JSON has, null for what is no number there."""
-        told = dataclasses.asdict(self) | {
+        """Return the row in types that JSON has, null for what is not a finite number."""
+        row = dataclasses.asdict(self) | {
             "old_s": json_number(self.old_s),
             "new_s": json_number(self.new_s),
             "speedup": speedup(self.old_s, self.new_s),
             "extrapolated": self.extrapolated,
         }
-        del told["expected"]
-        return told | expected_json(self.expected) | {"coverage": self.expected.coverage}
+        del row["expected"]
+        return row | expected_json(self.expected) | {"coverage": self.expected.coverage}
 
 
-def event_line(name: str, event: EventFigures, expected: Expected) -> EventLine:
+def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:
     """Return the row of an event, given what was counted and what its brackets are to take."""
-    states = {kind: event.states.get(kind, 0) for kind in RecordState}
-    used = states[RecordState.PREDICTED]
-    dilated = states[RecordState.NOT_COVERED]
-    records = sum(states.values())
-    marks = {mark: event.marks.get(mark, 0) for mark in Mark}
+    used = event.states[RecordState.PREDICTED]
+    dilated = event.states[RecordState.NOT_COVERED]
+    records = event.states.total()
     return EventLine(
         event=name,
         records=records,
-        by_model=used - marks[Mark.EXACT],
-        by_exact=marks[Mark.EXACT],
+        by_model=used - event.flags[RecordFlag.EXACT],
+        by_exact=event.flags[RecordFlag.EXACT],
         dilated=dilated,
         not_used=records - used - dilated,
-        uncounted=marks[Mark.UNCOUNTED],
-        negative=marks[Mark.NEGATIVE],
-        outside=marks[Mark.OUTSIDE],
-        remote=marks[Mark.REMOTE],
-        not_spread=marks[Mark.NOT_SPREAD],
-        old_s=float(event.whole.old_s),
-        new_s=float(event.whole.new_s),
+        uncounted=event.flags[RecordFlag.UNCOUNTED],
+        negative=event.flags[RecordFlag.NEGATIVE],
+        outside=event.flags[RecordFlag.OUTSIDE],
+        remote=event.flags[RecordFlag.REMOTE],
+        not_spread=event.flags[RecordFlag.NOT_SPREAD],
+        old_s=float(event.total.old_s),
+        new_s=float(event.total.new_s),
         expected=expected,
     )
 
 
 def speedup(old_s: float, new_s: float) -> float | None:
-    """Return how many times shorter the new duration is; None where that is no number."""
+    """Return how many times shorter the new duration is; None where that is undefined."""
     return json_number(old_s / new_s) if 0 < new_s < math.inf else None
 
 

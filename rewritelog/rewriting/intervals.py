@@ -15,8 +15,8 @@ from statistics import NormalDist
 
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_spread
-from rewritelog.rewriting.kernels.interface import Sum
-from rewritelog.rewriting.statistics import BlockFigures, EventFigures, rest_s, together
+from rewritelog.rewriting.kernels.interface import DurationSum
+from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, rest_s, total_of
 from rewritelog.text import json_number
 
 LEVEL = 0.9
@@ -45,20 +45,22 @@ class Expected:
         return max(0.0, self.seconds - reach), self.seconds + reach
 
 
-def expected_of(fitted: FittedModel, model_name: str, figures: BlockFigures) -> dict[str, Expected]:
+def expected_of(
+    fitted: FittedModel, model_name: str, statistics: BlockStatistics
+) -> dict[str, Expected]:
     """Return what each event's brackets are to take; raise `ModelError` where the model fails."""
     return {
         name: _event_expected(fitted, model_name, name, event)
-        for name, event in figures.events.items()
+        for name, event in statistics.events.items()
     }
 
 
 def _event_expected(
-    fitted: FittedModel, model_name: str, event: str, figures: EventFigures
+    fitted: FittedModel, model_name: str, event: str, statistics: EventStatistics
 ) -> Expected:
     deviations: list[float | None] = []
     most_s, coverage = 0.0, None
-    for parameters, sums in figures.sums.items():
+    for parameters, sums in statistics.sums.items():
         predicted_s = float(sums.predicted_s)
         if not predicted_s > 0:
             continue
@@ -70,22 +72,22 @@ def _event_expected(
         deviations.append(math.hypot(single_s, spread.common * predicted_s))
         if predicted_s > most_s:
             most_s, coverage = predicted_s, spread.coverage
-    whole = figures.whole
-    seconds = float(whole.predicted_s.plus(whole.dilated_new_s.parts))
-    return Expected(seconds, _together(deviations), coverage)
+    total = statistics.total
+    seconds = float(total.predicted_s.plus(total.dilated_new_s.parts))
+    return Expected(seconds, _root_sum_square(deviations), coverage)
 
 
-def bracketed_expected(figures: BlockFigures, events: Iterable[Expected]) -> Expected:
+def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
     """Return what all brackets together are to take, given what those of each event are."""
     found = list(events)
-    paired = together(event.whole.new_s for event in figures.events.values())
-    others_s = rest_s(figures.sums[Sum.BRACKETED_NEW // 2], paired)
+    paired = total_of(event.total.new_s for event in statistics.events.values())
+    others_s = rest_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
     seconds = math.fsum([*(one.seconds for one in found), others_s])
     known = [one.deviation_s for one in found if one.seconds > 0]
-    return Expected(seconds, _together(known), None)
+    return Expected(seconds, _root_sum_square(known), None)
 
 
-def _together(deviations: list[float | None]) -> float | None:
+def _root_sum_square(deviations: list[float | None]) -> float | None:
     """Return the standard deviation of a sum of independent terms."""
     known = [one for one in deviations if one is not None]
     if not known or len(known) < len(deviations):

@@ -27,7 +27,7 @@ from rewritelog.logs.blocks import Block
 from rewritelog.output import flush_files
 from rewritelog.rewriting.block import RewriteTask, rewrite_block
 from rewritelog.rewriting.engines import Engine, Work
-from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0
@@ -208,7 +208,7 @@ _written: set[int] = set()
 """The timeline files that this rank has written to."""
 
 
-def _rewrite_shared(block: Block) -> BlockFigures:
+def _rewrite_shared(block: Block) -> BlockStatistics:
     if _task is None:
         raise RewriteLogError("a rank was sent a block, but no task")
     _written.add(block.file)

@@ -1,7 +1,7 @@
 """Where the time goes before and after a rewrite, with what no bracket covers as a part of its own.
 
-So Lost Cycles analysis has it (Crovella and LeBlanc, "Parallel performance prediction using lost
-cycles analysis", Supercomputing '94): the parts leave nothing out, and each second is in one part.
+After Lost Cycles analysis (Crovella and LeBlanc, "Parallel performance prediction using lost cycles
+analysis", Supercomputing '94): the parts are complete, and each second is in one part.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.rewriting.kernels.interface import BlockCount, Sum
-from rewritelog.rewriting.statistics import BlockFigures, rest_s, together
+from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
+from rewritelog.rewriting.statistics import BlockStatistics, rest_s, total_of
 from rewritelog.text import json_number
 
 
@@ -62,26 +62,34 @@ class Overheads:
         }
 
 
-def overheads_of(figures: BlockFigures) -> Overheads:
+def overheads_of(statistics: BlockStatistics) -> Overheads:
     """Return where the time of all SEBs goes."""
-    all_s = figures.seconds(Sum.OLD), figures.seconds(Sum.NEW)
+    all_s = statistics.seconds(DurationSum.OLD), statistics.seconds(DurationSum.NEW)
 
     def share(old_s: float, new_s: float) -> Share:
         return Share(old_s, new_s, _part(old_s, all_s[0]), _part(new_s, all_s[1]))
 
-    sums = {name: event.whole for name, event in sorted(figures.events.items())}
+    sums = {name: event.total for name, event in sorted(statistics.events.items())}
     others_s = 0.0, 0.0
-    if figures.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-        old, new = (figures.sums[which // 2] for which in (Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
-        others_s = (
-            rest_s(old, together(one.old_s for one in sums.values())),
-            rest_s(new, together(one.new_s for one in sums.values())),
+    if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
+        old, new = (
+            statistics.sums[k] for k in (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)
         )
-    around_s = figures.seconds(Sum.AROUND_OLD), figures.seconds(Sum.AROUND_NEW)
-    without_s = figures.seconds(Sum.WITHOUT_OLD), figures.seconds(Sum.WITHOUT_NEW)
+        others_s = (
+            rest_s(old, total_of(one.old_s for one in sums.values())),
+            rest_s(new, total_of(one.new_s for one in sums.values())),
+        )
+    around_s = (
+        statistics.seconds(DurationSum.AROUND_OLD),
+        statistics.seconds(DurationSum.AROUND_NEW),
+    )
+    without_s = (
+        statistics.seconds(DurationSum.WITHOUT_OLD),
+        statistics.seconds(DurationSum.WITHOUT_NEW),
+    )
     dilated_s = (
-        float(together(one.dilated_old_s for one in sums.values())),
-        float(together(one.dilated_new_s for one in sums.values())),
+        float(total_of(one.dilated_old_s for one in sums.values())),
+        float(total_of(one.dilated_new_s for one in sums.values())),
     )
     by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
     return Overheads(
@@ -94,6 +102,6 @@ def overheads_of(figures: BlockFigures) -> Overheads:
 
 
 def _part(seconds: float, all_s: float) -> float | None:
-    """Return a share; None where there is no time, or more than a number can say."""
+    """Return a share; None where there is no time, or where it is not finite."""
     share = seconds / all_s if 0 < all_s < math.inf else math.nan
     return json_number(share)

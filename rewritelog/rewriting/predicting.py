@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,10 @@ from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction
-from rewritelog.rewriting.kernels.interface import RECORD, RecordState
+from rewritelog.rewriting.kernels.interface import EXAMPLES, RECORD, RecordState
 from rewritelog.rewriting.running_sums import EventValues, Kind
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
-from rewritelog.rewriting.statistics import EXAMPLES_SHOWN, BlockFigures, EventFigures, Firsts, Mark
+from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples, RecordFlag
 
 
 @dataclass(frozen=True)
@@ -33,26 +34,26 @@ class Predictor:
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
         kinds, kind = _kinds(params)
         seconds = np.full(len(params.seb), np.nan)
-        marks = np.zeros((len(Mark), len(params.seb)), dtype=np.bool_)
+        flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
         for number, (event, count) in enumerate(kinds):
             rows = np.flatnonzero(kind == number)
             judged = checked_prediction(self.fitted, self.name, event, params.table(rows, count))
             seconds[rows] = np.where(judged.seconds < 0, 0.0, judged.seconds)
-            marks[Mark.EXACT, rows] = judged.exact
-            marks[Mark.NEGATIVE, rows] = judged.negative
-            marks[Mark.OUTSIDE, rows] = judged.outside
-            marks[Mark.REMOTE, rows] = judged.remote
-            marks[Mark.UNCOUNTED, rows] = self.columns == "counters" and count == 0
-        marks[Mark.REMOTE] &= ~marks[Mark.OUTSIDE]
+            flags[RecordFlag.EXACT, rows] = judged.exact
+            flags[RecordFlag.NEGATIVE, rows] = judged.negative
+            flags[RecordFlag.OUTSIDE, rows] = judged.outside
+            flags[RecordFlag.REMOTE, rows] = judged.remote
+            flags[RecordFlag.UNCOUNTED, rows] = self.columns == "counters" and count == 0
+        flags[RecordFlag.REMOTE] &= ~flags[RecordFlag.OUTSIDE]
         kernel = np.zeros(len(params.seb), dtype=RECORD)
         kernel["seb"] = params.seb
         kernel["seconds"] = seconds
-        kernel["exact"] = marks[Mark.EXACT]
-        found = Predicted(params, kernel, kinds, kind, seconds, marks)
+        kernel["exact"] = flags[RecordFlag.EXACT]
+        found = Predicted(params, kernel, kinds, kind, seconds, flags)
         if self.spread_seed is not None:
-            self._spread(found, drawn_numbers(
-                self.spread_seed, pes[params.piece], params.seb, ordinals(params.piece, params.seb)
-            ))  # fmt: skip
+            ordinal = ordinals(params.piece, params.seb)
+            numbers = drawn_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
+            self._spread(found, numbers)
         return found
 
     def _spread(self, found: Predicted, numbers: Floats) -> None:
@@ -61,7 +62,7 @@ class Predictor:
             rows = np.flatnonzero((found.kind == number) & ~np.isnan(found.seconds))
             table = found.params.table(rows, count)
             factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
-            found.marks[Mark.NOT_SPREAD, rows] = factors is None
+            found.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
             if factors is not None:
                 found.kernel["seconds"][rows] = found.seconds[rows] * factors
 
@@ -88,8 +89,8 @@ class Predicted:
     """Index into `kinds`."""
     seconds: Floats
     """What the model predicts, before any spread; NaN where it covers nothing."""
-    marks: Flags
-    """Shape (marks, records)."""
+    flags: Flags
+    """Shape (flags, records)."""
 
     @property
     def piece(self) -> Ints:
@@ -104,40 +105,34 @@ class Predicted:
         old, new = self.kernel["old"], self.kernel["new"]
         with np.errstate(over="ignore"):
             squares = predicted**2
-        return (
-            old,
-            new,
-            np.where(dilated, old, 0.0),
-            np.where(dilated, new, 0.0),
-            predicted,
-            squares,
-        )
+        dilated_old, dilated_new = np.where(dilated, old, 0.0), np.where(dilated, new, 0.0)
+        return old, new, dilated_old, dilated_new, predicted, squares
 
-    def add_to(self, figures: BlockFigures, loaded: LoadedBlock) -> None:
+    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock) -> None:
         """Count what became of the records, by event."""
-        state = self.kernel["state"].astype(np.int64)
-        events = len(self.params.events)
-        by_state = np.bincount(self.params.event * len(RecordState) + state,
-                               minlength=events * len(RecordState))  # fmt: skip
-        by_mark = [
-            np.bincount(self.params.event, weights=self._marked(mark), minlength=events)
-            for mark in Mark
-        ]
+        state = self.kernel["state"]
+        by_state = [self._by_event(state == which) for which in RecordState]
+        by_flag = [self._by_event(self._flagged(which)) for which in RecordFlag]
         for number, name in enumerate(self.params.events):
-            states = by_state[number * len(RecordState) :][: len(RecordState)]
-            figures.events[name] = EventFigures(
-                {kind: int(states[kind]) for kind in RecordState},
-                {mark: int(by_mark[mark][number]) for mark in Mark},
+            statistics.events[name] = EventStatistics(
+                Counter({which: by_state[which][number] for which in RecordState}),
+                Counter({which: by_flag[which][number] for which in RecordFlag}),
             )
-        for kind in RecordState:
-            if kind is not RecordState.PREDICTED:
-                first = np.flatnonzero(state == kind)[:EXAMPLES_SHOWN]
+        for which in RecordState:
+            if which is not RecordState.PREDICTED:
+                first = np.flatnonzero(state == which)[:EXAMPLES]
                 pes = loaded.pes[self.piece[first]].tolist()
-                places = zip(pes, self.params.seb[first].tolist(), strict=True)
-                figures.record_places[kind] = Firsts.of(loaded.begin, places)
+                sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
+                statistics.record_examples[which] = Examples.of(loaded.begin, sebs)
 
-    def _marked(self, mark: Mark) -> Flags:
-        """Return which records count under a mark."""
-        wanted = RecordState.NOT_COVERED if mark is Mark.UNCOUNTED else RecordState.PREDICTED
-        marked: Flags = self.marks[mark] & (self.kernel["state"] == wanted)
-        return marked
+    def _by_event(self, chosen: Flags) -> list[int]:
+        """Return how many of the chosen records each event has."""
+        counts = np.bincount(self.params.event[chosen], minlength=len(self.params.events))
+        found: list[int] = counts.tolist()
+        return found
+
+    def _flagged(self, flag: RecordFlag) -> Flags:
+        """Return which records count under a flag."""
+        wanted = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
+        flagged: Flags = self.flags[flag] & (self.kernel["state"] == wanted)
+        return flagged

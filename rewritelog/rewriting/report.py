@@ -1,4 +1,4 @@
-"""The account of a rewrite: the same facts for a person and for a machine."""
+"""The report of a rewrite: the same facts for a person and for a machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rewritelog.logs.params import ParamFolder
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
-from rewritelog.rewriting.kernels.interface import BlockCount, Sum
+from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of
-from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.text import (
     NO_VALUE,
     Table,
@@ -46,40 +46,40 @@ class Report:
     fitted: FittedModel
     timings: TimingsRead | None
     params: ParamFolder | None
-    figures: BlockFigures
+    statistics: BlockStatistics
     expected: Mapping[str, Expected]
     """What each event's brackets are to take."""
     workers: int
     """Threads or ranks that worked."""
     seconds: float
 
-    def count(self, figure: BlockCount) -> int:
+    def count(self, which: BlockCount) -> int:
         """Return how often something was counted."""
-        return self.figures.count(figure)
+        return self.statistics.count(which)
 
     @property
     def events(self) -> tuple[EventLine, ...]:
         """The events that have param records, by name."""
         return tuple(
             event_line(name, event, self.expected[name])
-            for name, event in sorted(self.figures.events.items())
+            for name, event in sorted(self.statistics.events.items())
         )
 
     @property
     def bracketed(self) -> Expected:
         """What all brackets together take before any spread, and how far off that may be."""
-        return bracketed_expected(self.figures, self.expected.values())
+        return bracketed_expected(self.statistics, self.expected.values())
 
     @property
     def overheads(self) -> Overheads:
         """Where the time of all SEBs goes, and how much rests on the dilation factor alone."""
-        return overheads_of(self.figures)
+        return overheads_of(self.statistics)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each thing that a user should know of."""
         return warnings_of(
-            self.logs, self.params, self.timings, self.fitted, self.model.columns, self.figures
+            self.logs, self.params, self.timings, self.fitted, self.model.columns, self.statistics
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -96,11 +96,14 @@ class Report:
                 "timing_lines": 0 if self.timings is None else self.timings.lines,
                 "fit": self.fitted.describe(),
             },
-            "counts": {figure.name.lower(): self.count(figure) for figure in BlockCount},
+            "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
-                which.name.lower(): json_number(self.figures.seconds(which)) for which in Sum
+                which.name.lower(): json_number(self.statistics.seconds(which))
+                for which in DurationSum
             },
-            "speedup": speedup(self.figures.seconds(Sum.OLD), self.figures.seconds(Sum.NEW)),
+            "speedup": speedup(
+                self.statistics.seconds(DurationSum.OLD), self.statistics.seconds(DurationSum.NEW)
+            ),
             "interval_level": LEVEL,
             "bracketed": expected_json(self.bracketed),
             "events": [line.to_json() for line in self.events],
@@ -112,7 +115,7 @@ class Report:
                 "flush": self.options.flush,
                 "workers": self.workers,
                 "seconds": self.seconds,
-                "bytes": self.figures.size_bytes,
+                "bytes": self.statistics.size_bytes,
             },
         }
 
@@ -187,17 +190,17 @@ def _sebs(report: Report) -> str:
         ("left alone: never closed", BlockCount.UNCLOSED),
     )
     sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
-    cells = [(name, f"{report.count(figure):,}") for name, figure in rows if report.count(figure)]
+    cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
     return str(Table((f"SEBs: {sebs:,}, messages: {messages:,}", ""), cells))
 
 
 def _durations(report: Report) -> str:
-    rows = [("all SEBs", Sum.OLD, Sum.NEW)]
+    rows = [("all SEBs", DurationSum.OLD, DurationSum.NEW)]
     if report.count(BlockCount.BRACKETS) or report.count(BlockCount.UNMARKED_WITH_RECORD):
-        rows.append(("bracketed", Sum.BRACKETED_OLD, Sum.BRACKETED_NEW))
+        rows.append(("bracketed", DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW))
     cells = []
     for name, old, new in rows:
-        before, after = report.figures.seconds(old), report.figures.seconds(new)
+        before, after = report.statistics.seconds(old), report.statistics.seconds(new)
         cells.append((name, f"{before:.6g}", f"{after:.6g}", _ratio(before, after)))
     return str(Table(("durations", "old s", "new s", "speedup"), cells))
 
@@ -251,7 +254,7 @@ def _interval(expected: Expected) -> str:
 
 
 def _closing(report: Report) -> str:
-    rate = bytes_text(report.figures.size_bytes / report.seconds) if report.seconds > 0 else "–"
+    rate = bytes_text(report.statistics.size_bytes / report.seconds) if report.seconds > 0 else "–"
     kind = "thread" if report.options.engine == "threads" else "rank"
     jobs = count_text(report.workers, kind)
     return f"done in {report.seconds:.2f} s on {jobs} ({rate}/s)"

@@ -19,13 +19,13 @@ from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.dilations import Dilations
+from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.engines import Engine, engine_of
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.statistics import BlockFigures
+from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_model_file, read_texts
 
@@ -98,14 +98,14 @@ def _lead(
             prepare_output(source, draft, options)
         task = RewriteTask(
             source, predictor, params,
-            Dilations(options.dilation, options.dilation_for), options.recv == "keep",
+            DilationRules(options.dilation, options.dilation_for), options.recv == "keep",
             options.strict, options.block_bytes, draft, options.flush,
         )  # fmt: skip
         executor, work = stack.enter_context(engine.start(task))
         blocks = plan_in_turn(source.files, options.block_bytes)
         results = in_order(executor, work, blocks, _AHEAD * engine.workers)
-        figures = _add_up(results, source, progress)
-        expected = expected_of(fitted, options.model_name, figures)
+        statistics = _add_up(results, source, progress)
+        expected = expected_of(fitted, options.model_name, statistics)
     return Report(
         logs=source,
         out=None if out is None else Path(out),
@@ -114,7 +114,7 @@ def _lead(
         fitted=fitted,
         timings=read,
         params=params,
-        figures=figures,
+        statistics=statistics,
         expected=expected,
         workers=engine.workers,
         seconds=time.perf_counter() - started,
@@ -197,17 +197,17 @@ def companions(folder: Path) -> list[Path]:
 
 
 def _add_up(
-    results: Iterator[BlockFigures], logs: LogSet, progress: Progress | None
-) -> BlockFigures:
+    results: Iterator[BlockStatistics], logs: LogSet, progress: Progress | None
+) -> BlockStatistics:
     total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
-    figures = BlockFigures()
+    statistics = BlockStatistics()
     try:
         for done in results:
-            figures.add(done)
+            statistics.add(done)
             if progress is not None:
                 progress(done.size_bytes, total)
     except DamagedLogError as error:
         from rewritelog.checking.versions import with_likely_version  # noqa: PLC0415 - only then
 
         raise with_likely_version(error, logs) from error
-    return figures
+    return statistics

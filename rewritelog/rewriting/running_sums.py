@@ -1,19 +1,19 @@
-"""Sums of durations that are the same to the last bit, however timelines are cut and shared out.
+"""Sums of durations that do not depend, to the last bit, on how timelines are cut and distributed.
 
 Each timeline is summed in the order of its SEBs, and so are the records of each event and number of
-parameters in it; the timelines' sums are then added without any rounding, where the order does not
-count.
+parameters in it; the timelines' sums are then added without any rounding, in any order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.kernels.sums import ExactSum, add_by_group, group_by_piece
-from rewritelog.rewriting.kernels.interface import SUMS
+from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.statistics import EventSums
 
 Kind: TypeAlias = tuple[str, int]
@@ -22,20 +22,20 @@ Kind: TypeAlias = tuple[str, int]
 EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 """What each record adds to the fields of `EventSums`."""
 
-_NOTHING = (ExactSum(),) * (SUMS // 2)
+_NOTHING = (ExactSum(),) * len(DurationSum)
 
 
 class RunningSums:
     """The sums of one block, carried from part to part where it is a long timeline."""
 
     def __init__(self) -> None:
-        self._durations = np.zeros(SUMS)
+        self._durations = np.zeros((len(DurationSum), 2))
         self._events: dict[Kind, Floats] = {}
-        """The fields of `EventSums`, each a high and a low part."""
+        """High and low part of the fields of `EventSums`, shape (fields, 2)."""
 
     def begin(self, pieces: int) -> Floats:
-        """Return what a part's sums begin with, shape (pieces, SUMS)."""
-        sums = np.zeros((pieces, SUMS))
+        """Return the initial sums of a part, shape (pieces, DurationSum, 2)."""
+        sums = np.zeros((pieces, len(DurationSum), 2))
         sums[0] = self._durations
         return sums
 
@@ -44,9 +44,7 @@ class RunningSums:
         if not done:
             self._durations = sums[0]
             return _NOTHING
-        return tuple(
-            ExactSum().plus(sums[:, 2 * k : 2 * k + 2].ravel().tolist()) for k in range(SUMS // 2)
-        )
+        return tuple(_exact(sums))
 
     def events(
         self,
@@ -62,17 +60,17 @@ class RunningSums:
         `kind` and `piece` say of each record what it belongs to.
         """
         groups, group_kind = group_by_piece(piece, kind, len(kinds))
-        sums = np.zeros((len(group_kind), 2 * len(values)))
+        sums = np.zeros((len(group_kind), len(values), 2))
         for group, number in enumerate(group_kind if self._events else ()):
             sums[group] = self._events.get(kinds[number], 0.0)
         for column, value in enumerate(values):
-            add_by_group(groups, np.ascontiguousarray(value), sums, 2 * column)
+            add_by_group(groups, np.ascontiguousarray(value), sums, column)
         if not done:
             self._events |= {kinds[k]: row for k, row in zip(group_kind, sums, strict=True)}
             return {}
         rows = {name: row[None] for name, row in self._events.items()}
         rows |= _by_kind(kinds, group_kind, sums)
-        return {name: _exact(row) for name, row in rows.items()}
+        return {name: EventSums(*_exact(row)) for name, row in rows.items()}
 
 
 def _by_kind(kinds: tuple[Kind, ...], group_kind: Ints, sums: Floats) -> dict[Kind, Floats]:
@@ -86,7 +84,6 @@ def _by_kind(kinds: tuple[Kind, ...], group_kind: Ints, sums: Floats) -> dict[Ki
     }
 
 
-def _exact(rows: Floats) -> EventSums:
-    many = len(EventSums._fields)
-    return EventSums(*(ExactSum().plus(rows[:, 2 * k : 2 * k + 2].ravel().tolist())
-                       for k in range(many)))  # fmt: skip
+def _exact(sums: Floats) -> Iterator[ExactSum]:
+    """Yield the total of each column of sums, shape (rows, columns, 2)."""
+    return (ExactSum().plus(sums[:, k].ravel().tolist()) for k in range(sums.shape[1]))

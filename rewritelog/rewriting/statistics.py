@@ -1,8 +1,9 @@
-"""What the blocks add up to: counts, exact sums, and the first few places of each oddity."""
+"""Statistics of blocks and of whole logs: counts, exact sums, and examples of irregularities."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -14,20 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.kernels.sums import NOTHING, ExactSum
-from rewritelog.rewriting.kernels.interface import FIGURES, SUMS, BlockCount, RecordState, Sum
+from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
 
-EXAMPLES_SHOWN = 5
-
-Begin = tuple[int, int]
-"""Where a block begins: its file's number and the offset in it."""
+BlockStart = tuple[int, int]
+"""A file's number, and the offset in it at which a block starts."""
 Item = TypeVar("Item")
 
 _ROUNDING = 1e-15
 """The sums of timelines are rounded by less than this share."""
 
 
-class Mark(IntEnum):
-    """What a record may be besides its state."""
+class RecordFlag(IntEnum):
+    """Properties of a record besides its state."""
 
     EXACT = 0
     """Its duration is that of samples with the same parameters."""
@@ -38,7 +37,7 @@ class Mark(IntEnum):
     REMOTE = 3
     """Within every range, but further out than any sample by the fit's leverage."""
     NOT_SPREAD = 4
-    """To be spread, but the model has no residuals for it."""
+    """It was to be spread, but the model has no residuals for it."""
     UNCOUNTED = 5
     """Not covered by a model of counters, as it has none."""
 
@@ -57,52 +56,50 @@ class EventSums(NamedTuple):
     """The squares of the same."""
 
     def plus(self, other: EventSums) -> EventSums:
-        """Return both together."""
+        """Return the sums of both."""
         return EventSums(*(a.plus(b.parts) for a, b in zip(self, other, strict=True)))
 
 
 @dataclass
-class EventFigures:
+class EventStatistics:
     """The param records of one event."""
 
-    states: dict[RecordState, int] = field(default_factory=dict)
-    marks: dict[Mark, int] = field(default_factory=dict)
+    states: Counter[RecordState] = field(default_factory=Counter)
+    flags: Counter[RecordFlag] = field(default_factory=Counter)
     sums: dict[int, EventSums] = field(default_factory=dict)
     """By the number of parameters."""
 
     @property
-    def whole(self) -> EventSums:
+    def total(self) -> EventSums:
         """Return the sums over all brackets of the event."""
-        whole = EventSums()
+        total = EventSums()
         for sums in self.sums.values():
-            whole = whole.plus(sums)
-        return whole
+            total = total.plus(sums)
+        return total
 
-    def add(self, other: EventFigures) -> None:
-        """Add the figures of another block."""
-        for state, count in other.states.items():
-            self.states[state] = self.states.get(state, 0) + count
-        for mark, count in other.marks.items():
-            self.marks[mark] = self.marks.get(mark, 0) + count
-        for many, sums in other.sums.items():
-            self.sums[many] = self.sums.get(many, EventSums()).plus(sums)
+    def add(self, other: EventStatistics) -> None:
+        """Add the statistics of another block."""
+        self.states.update(other.states)
+        self.flags.update(other.flags)
+        for count, sums in other.sums.items():
+            self.sums[count] = self.sums.get(count, EventSums()).plus(sums)
 
 
 @dataclass(frozen=True)
-class Firsts(Generic[Item]):
-    """The first few of something in the order of the log, whatever order the blocks come in."""
+class Examples(Generic[Item]):
+    """The first few items in the order of the log, whatever the order of the blocks."""
 
-    found: tuple[tuple[Begin, Item], ...] = ()
+    found: tuple[tuple[BlockStart, Item], ...] = ()
 
     @classmethod
-    def of(cls, begin: Begin, items: Iterable[Item]) -> Firsts[Item]:
-        """Return the first few of what was found in order in the block that begins there."""
-        return cls(tuple((begin, item) for item in islice(items, EXAMPLES_SHOWN)))
+    def of(cls, start: BlockStart, items: Iterable[Item]) -> Examples[Item]:
+        """Return the first few items of the block that starts there."""
+        return cls(tuple((start, item) for item in islice(items, EXAMPLES)))
 
-    def plus(self, other: Firsts[Item]) -> Firsts[Item]:
+    def plus(self, other: Examples[Item]) -> Examples[Item]:
         """Return the first few of both."""
         both = sorted((*self.found, *other.found), key=itemgetter(0))
-        return Firsts(tuple(both[:EXAMPLES_SHOWN]))
+        return Examples(tuple(both[:EXAMPLES]))
 
     def __iter__(self) -> Iterator[Item]:
         return (item for _, item in self.found)
@@ -112,61 +109,63 @@ PeAndSeb = tuple[int, int]
 
 
 @dataclass
-class BlockFigures:
+class BlockStatistics:
     """What was counted and summed in one block, or in all of them."""
 
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(FIGURES, dtype=np.int64))
-    sums: tuple[ExactSum, ...] = (NOTHING,) * (SUMS // 2)
-    events: dict[str, EventFigures] = field(default_factory=dict)
-    places: dict[BlockCount, Firsts[PeAndSeb]] = field(default_factory=dict)
-    record_places: dict[RecordState, Firsts[PeAndSeb]] = field(default_factory=dict)
+    counts: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
+    )
+    sums: tuple[ExactSum, ...] = (NOTHING,) * len(DurationSum)
+    events: dict[str, EventStatistics] = field(default_factory=dict)
+    examples: dict[BlockCount, Examples[PeAndSeb]] = field(default_factory=dict)
+    record_examples: dict[RecordState, Examples[PeAndSeb]] = field(default_factory=dict)
     faulty_lines: int = 0
-    line_faults: Firsts[str] = Firsts()
+    faulty_line_examples: Examples[str] = Examples()
     seqno_differs: int = 0
-    seqno_examples: Firsts[str] = Firsts()
+    seqno_examples: Examples[str] = Examples()
     size_bytes: int = 0
 
-    def count(self, figure: BlockCount) -> int:
-        """Return how often something was counted."""
-        return int(self.counts[figure])
+    def count(self, which: BlockCount) -> int:
+        """Return a count."""
+        return int(self.counts[which])
 
     def records(self, state: RecordState) -> int:
-        """Return of how many param records that became."""
-        return sum(event.states.get(state, 0) for event in self.events.values())
+        """Return the number of param records in a state."""
+        return sum(event.states[state] for event in self.events.values())
 
-    def seconds(self, which: Sum) -> float:
+    def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""
-        return float(self.sums[which // 2])
+        return float(self.sums[which])
 
-    def add(self, other: BlockFigures) -> None:
-        """Add the figures of another block."""
+    def add(self, other: BlockStatistics) -> None:
+        """Add the statistics of another block."""
         self.counts = self.counts + other.counts
         self.sums = tuple(
             mine.plus(more.parts) for mine, more in zip(self.sums, other.sums, strict=True)
         )
         for name, event in other.events.items():
-            self.events.setdefault(name, EventFigures()).add(event)
-        for figure, places in other.places.items():
-            self.places[figure] = self.places.get(figure, Firsts()).plus(places)
-        for state, places in other.record_places.items():
-            self.record_places[state] = self.record_places.get(state, Firsts()).plus(places)
+            self.events.setdefault(name, EventStatistics()).add(event)
+        for which, examples in other.examples.items():
+            self.examples[which] = self.examples.get(which, Examples()).plus(examples)
+        for state, examples in other.record_examples.items():
+            self.record_examples[state] = self.record_examples.get(state, Examples()).plus(examples)
         self.faulty_lines += other.faulty_lines
-        self.line_faults = self.line_faults.plus(other.line_faults)
+        self.faulty_line_examples = self.faulty_line_examples.plus(other.faulty_line_examples)
         self.seqno_differs += other.seqno_differs
         self.seqno_examples = self.seqno_examples.plus(other.seqno_examples)
         self.size_bytes += other.size_bytes
 
 
-def together(sums: Iterable[ExactSum]) -> ExactSum:
+def total_of(sums: Iterable[ExactSum]) -> ExactSum:
     """Return the sum of sums."""
-    whole = NOTHING
+    total = NOTHING
     for part in sums:
-        whole = whole.plus(part.parts)
-    return whole
+        total = total.plus(part.parts)
+    return total
 
 
 def rest_s(whole: ExactSum, part: ExactSum) -> float:
-    """Return what is left of a sum without a part of it, in seconds; 0 where that is rounding."""
+    """Return a sum less a part of it, in seconds; 0 where the difference is rounding."""
     all_s = float(whole)
     if not (math.isfinite(all_s) and math.isfinite(float(part))):
         return math.nan

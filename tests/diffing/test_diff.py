@@ -282,7 +282,7 @@ def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
         "moved": 2,
         "furthest_earlier_s": -0.25,
         "furthest_later_s": 0.25,
-        "other_time_under_way": 1,
+        "other_transit_time": 1,
     }
 
 
@@ -292,7 +292,7 @@ def test_a_set_that_starts_later_has_moved_no_message(tmp_path: Path) -> None:
     whole = found(tmp_path / "a", tmp_path / "b")
     assert whole["times_alone"]
     assert whole["messages"]["moved"] == 0
-    assert whole["messages"]["other_time_under_way"] == 0
+    assert whole["messages"]["other_transit_time"] == 0
 
 
 def test_more_names_than_have_a_row(tmp_path: Path) -> None:

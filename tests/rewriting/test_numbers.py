@@ -19,7 +19,7 @@ from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
 from rewritelog.format import layout
 from rewritelog.kernels.sums import ExactSum
-from rewritelog.rewriting.kernels.interface import Sum
+from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
@@ -66,8 +66,8 @@ def test_sums_are_right_to_the_last_bit_for_any_threads_and_blocks(tmp_path: Pat
     for jobs, block_bytes in ((1, 1 << 24), (2, 1 << 24), (4, 1 << 20), (2, 100_000), (3, 7000)):
         options = RewriteOptions(dilation=0.7, jobs=jobs, block_bytes=block_bytes)
         report = rewrite(many.folder, None, options)
-        assert report.figures.seconds(Sum.OLD) == many.sum_s()
-        assert report.figures.seconds(Sum.NEW) == many.sum_s(0.7)
+        assert report.statistics.seconds(DurationSum.OLD) == many.sum_s()
+        assert report.statistics.seconds(DurationSum.NEW) == many.sum_s(0.7)
         reports.add(same_part(report))
     assert len(reports) == 1
 

@@ -7,7 +7,7 @@ import pytest
 from logbuilder import START as STARTS
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 
-from rewritelog.rewriting.kernels.interface import Sum
+from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
@@ -94,8 +94,12 @@ def test_the_parts_of_real_logs_leave_nothing_out(log_set: Path) -> None:
     report = rewrite(log_set, None, RewriteOptions("constant", dilation=0.7))
     parts = report.overheads
     three = (parts.other_brackets, parts.around_brackets, parts.sebs_without_brackets)
-    assert sum(part.old_s for part in three) == pytest.approx(report.figures.seconds(Sum.OLD))
-    assert sum(part.new_s for part in three) == pytest.approx(report.figures.seconds(Sum.NEW))
+    assert sum(part.old_s for part in three) == pytest.approx(
+        report.statistics.seconds(DurationSum.OLD)
+    )
+    assert sum(part.new_s for part in three) == pytest.approx(
+        report.statistics.seconds(DurationSum.NEW)
+    )
 
 
 def test_cells_with_its_timings(sample_logs: Path) -> None:
@@ -109,6 +113,7 @@ def test_cells_with_its_timings(sample_logs: Path) -> None:
     covered = sum(one.old or 0 for one in parts.events.values())
     assert covered + (parts.by_dilation.old or 0) == pytest.approx(1)
     assert covered == pytest.approx(
-        report.figures.seconds(Sum.BRACKETED_OLD) / report.figures.seconds(Sum.OLD)
+        report.statistics.seconds(DurationSum.BRACKETED_OLD)
+        / report.statistics.seconds(DurationSum.OLD)
     )
     assert parts.other_brackets.old_s == 0

@@ -1,10 +1,12 @@
-"""The rules that every SEB of a log is held to, checked in one pass over a block.
+"""The rules for every SEB of a log, checked in one pass over a block.
 
-What breaks a rule is counted, and its place noted while there is room: piece, SEB, the byte where
-the SEB, message or event stands, and its number in the SEB. `tools.checking` says it in words.
+Violations are counted, and the first few noted: piece, SEB, the byte offset of the SEB, message or
+log event, and its number in the SEB. `checking.messages` describes them.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +16,14 @@ from rewritelog.checking.kernels.violations import (
     OTHER,
     SEB_ITSELF,
     CarriedState,
-    Found,
     Machine,
     MessageFlags,
-    Records,
+    RecordedSebs,
     Timelines,
     Violation,
+    Violations,
+    flag_of,
     hash_pair,
-    mail_slot,
     note,
 )
 from rewritelog.format.layout import KernelLayout
@@ -37,70 +39,76 @@ from rewritelog.kernels.walk import (
 )
 from tracebigsim.compiled import inner, kernel
 
-# Kernels take plain integers for the members of enumerations.
-_SEQNO, _NOT_FINITE = int(Violation.SEQNO), int(Violation.NOT_FINITE)
-_EXEC_TIME = int(Violation.EXEC_TIME)
-_TWO_CAUSES, _FLOATING = int(Violation.TWO_CAUSES), int(Violation.FLOATING)
-_STARTING_MESSAGE, _NOT_SENT = int(Violation.STARTING_MESSAGE), int(Violation.NOT_SENT)
-_RECV_BEFORE_SEND, _MESSAGE_SIZE = int(Violation.RECV_BEFORE_SEND), int(Violation.MESSAGE_SIZE)
-_SEND_OUTSIDE, _MESSAGE_TARGET = int(Violation.SEND_OUTSIDE), int(Violation.MESSAGE_TARGET)
-_MESSAGE_NUMBER = int(Violation.MESSAGE_NUMBER)
-_MARKS, _EVENT_OUTSIDE = int(Violation.MARKS), int(Violation.EVENT_OUTSIDE)
-_DEPENDENCY_ORDER = int(Violation.DEPENDENCY_ORDER)
-_DISAGREE = int(Violation.DEPENDENCIES_DISAGREE)
-_PARAM_RECORDS = int(Violation.PARAM_RECORDS)
-
 EXEC_SLACK_S = 1e-6
 """How far execTime may be from endTime − startTime (FORMAT 7, rule 4)."""
 
 
+class Seb(NamedTuple):
+    """The SEB that is being checked."""
+
+    piece: int
+    number: int
+    """Its index in the timeline."""
+    at: int
+    pe: int
+    total: int
+    """The number of SEBs of its timeline."""
+
+
 @inner
-def check_times(
-    buf: Bytes, at: int, lay: KernelLayout, piece: int, seb: int, found: Found
-) -> tuple[float, float]:
+def note_seb(found: Violations, rule: int, seb: Seb) -> None:
+    """Count a violation by a SEB itself."""
+    note(found, rule, seb.piece, seb.number, seb.at, SEB_ITSELF)
+
+
+@inner
+def check_times(buf: Bytes, seb: Seb, lay: KernelLayout, found: Violations) -> tuple[float, float]:
     """Check a SEB's own times; return its start and its end."""
-    start = load_f8(buf, at + lay.seb_start_time, lay.swap)
-    end = load_f8(buf, at + lay.seb_end_time, lay.swap)
-    executed = load_f8(buf, at + lay.seb_exec_time, lay.swap)
-    received = load_f8(buf, at + lay.seb_recv_time, lay.swap)
-    effective = load_f8(buf, at + lay.seb_eff_recv_time, lay.swap)
-    if not (
-        np.isfinite(start) and np.isfinite(end) and np.isfinite(executed)
-        and np.isfinite(received) and np.isfinite(effective)
-    ):  # fmt: skip
-        note(found, _NOT_FINITE, piece, seb, at, SEB_ITSELF)
+    start = load_f8(buf, seb.at + lay.seb_start_time, lay.swap)
+    end = load_f8(buf, seb.at + lay.seb_end_time, lay.swap)
+    executed = load_f8(buf, seb.at + lay.seb_exec_time, lay.swap)
+    received = load_f8(buf, seb.at + lay.seb_recv_time, lay.swap)
+    effective = load_f8(buf, seb.at + lay.seb_eff_recv_time, lay.swap)
+    finite = np.isfinite(start) and np.isfinite(end) and np.isfinite(executed)
+    if not (finite and np.isfinite(received) and np.isfinite(effective)):
+        note_seb(found, Violation.NOT_FINITE, seb)
     elif end >= start and abs(executed - (end - start)) > EXEC_SLACK_S:
-        note(found, _EXEC_TIME, piece, seb, at, SEB_ITSELF)
+        note_seb(found, Violation.EXEC_TIME, seb)
     return start, end
 
 
 @inner
 def check_cause(
-    buf: Bytes, at: int, depends: bool, lay: KernelLayout, machine: Machine, mail: MessageFlags,
-    piece: int, seb: int, found: Found,
-) -> None:  # fmt: skip
-    """Check what a SEB says of itself and of what starts it; note the message that it awaits."""
-    if load_i4(buf, at + lay.seb_seqno, lay.swap) != seb:
-        note(found, _SEQNO, piece, seb, at, SEB_ITSELF)
-    source = load_i4(buf, at + lay.seb_src_pe, lay.swap)
-    number = load_i4(buf, at + lay.seb_msg_id, lay.swap)
+    buf: Bytes,
+    seb: Seb,
+    depends: bool,
+    lay: KernelLayout,
+    machine: Machine,
+    awaited: Bytes,
+    found: Violations,
+) -> None:
+    """Check a SEB's index and what starts it; set the flag of the message that it awaits."""
+    if load_i4(buf, seb.at + lay.seb_seqno, lay.swap) != seb.number:
+        note_seb(found, Violation.SEQNO, seb)
+    source = load_i4(buf, seb.at + lay.seb_src_pe, lay.swap)
+    number = load_i4(buf, seb.at + lay.seb_msg_id, lay.swap)
     if number >= 0:
         if depends:
-            note(found, _TWO_CAUSES, piece, seb, at, SEB_ITSELF)
+            note_seb(found, Violation.TWO_CAUSES, seb)
         if 0 <= source < machine.pes:
-            mail.awaited[mail_slot(source, number, mail.awaited)] = 1
+            awaited[flag_of(source, number, awaited)] = 1
         else:
-            note(found, _STARTING_MESSAGE, piece, seb, at, SEB_ITSELF)
+            note_seb(found, Violation.STARTING_MESSAGE, seb)
     else:
         if number < -1 or source != -1:
-            note(found, _STARTING_MESSAGE, piece, seb, at, SEB_ITSELF)
-        if not depends and load_f8(buf, at + lay.seb_recv_time, lay.swap) == -1.0:
-            note(found, _FLOATING, piece, seb, at, SEB_ITSELF)
+            note_seb(found, Violation.STARTING_MESSAGE, seb)
+        if not depends and load_f8(buf, seb.at + lay.seb_recv_time, lay.swap) == -1.0:
+            note_seb(found, Violation.FLOATING, seb)
 
 
 @inner
 def exists(node: int, worker: int, machine: Machine) -> bool:
-    """Return whether the machine has what a message is for (FORMAT 4)."""
+    """Return whether the machine has the destination of a message (FORMAT 4)."""
     if node == -2:
         return True
     if worker < -1 or worker >= machine.workers:
@@ -112,143 +120,158 @@ def exists(node: int, worker: int, machine: Machine) -> bool:
 
 @inner
 def check_messages(
-    buf: Bytes, at: int, lay: KernelLayout, machine: Machine, start: float, end: float, pe: int,
-    mail: MessageFlags, last: Ints, piece: int, seb: int, found: Found,
-) -> None:  # fmt: skip
-    """Check the messages counted at `at`; note that they were sent."""
+    buf: Bytes,
+    seb: Seb,
+    lay: KernelLayout,
+    machine: Machine,
+    start: float,
+    end: float,
+    sent_flags: Bytes,
+    last: Ints,
+    found: Violations,
+) -> None:
+    """Check the messages of a SEB; set their flags."""
+    piece, index, at = seb.piece, seb.number, seb.at + lay.seb_bytes
     for k in range(load_i4(buf, at, lay.swap)):
-        place = at + lay.count_bytes + k * lay.message_bytes
-        sent = load_f8(buf, place + lay.message_send_time, lay.swap)
-        received = load_f8(buf, place + lay.message_recv_time, lay.swap)
+        message = at + lay.count_bytes + k * lay.message_bytes
+        sent = load_f8(buf, message + lay.message_send_time, lay.swap)
+        received = load_f8(buf, message + lay.message_recv_time, lay.swap)
         if not (np.isfinite(sent) and np.isfinite(received)):
-            note(found, _NOT_FINITE, piece, seb, place, k)
+            note(found, Violation.NOT_FINITE, piece, index, message, k)
         if received < sent:
-            note(found, _RECV_BEFORE_SEND, piece, seb, place, k)
+            note(found, Violation.RECV_BEFORE_SEND, piece, index, message, k)
         if end >= start and (sent < start or sent > end):
-            note(found, _SEND_OUTSIDE, piece, seb, place, k)
-        if load_i4(buf, place + lay.message_size, lay.swap) < 0:
-            note(found, _MESSAGE_SIZE, piece, seb, place, k)
-        node = load_i4(buf, place + lay.message_dst_node, lay.swap)
-        if not exists(node, load_i2(buf, place + lay.message_tid, lay.swap), machine):
-            note(found, _MESSAGE_TARGET, piece, seb, place, k)
-        number = load_i4(buf, place + lay.message_msg_id, lay.swap)
+            note(found, Violation.SEND_OUTSIDE, piece, index, message, k)
+        if load_i4(buf, message + lay.message_size, lay.swap) < 0:
+            note(found, Violation.MESSAGE_SIZE, piece, index, message, k)
+        node = load_i4(buf, message + lay.message_dst_node, lay.swap)
+        if not exists(node, load_i2(buf, message + lay.message_tid, lay.swap), machine):
+            note(found, Violation.MESSAGE_TARGET, piece, index, message, k)
+        number = load_i4(buf, message + lay.message_msg_id, lay.swap)
         if number <= last[0]:
-            note(found, _MESSAGE_NUMBER, piece, seb, place, k)
+            note(found, Violation.MESSAGE_NUMBER, piece, index, message, k)
         last[0] = number
         if number >= 0:
-            mail.sent[mail_slot(pe, number, mail.sent)] = 1
+            sent_flags[flag_of(seb.pe, number, sent_flags)] = 1
 
 
 @inner
 def check_events(
-    buf: Bytes, at: int, lay: KernelLayout, start: float, end: float, piece: int, seb: int,
-    found: Found,
-) -> int:  # fmt: skip
-    """Check the events counted at `at`; return the number of brackets, or `IRREGULAR`."""
+    buf: Bytes,
+    seb: Seb,
+    at: int,
+    lay: KernelLayout,
+    start: float,
+    end: float,
+    found: Violations,
+) -> int:
+    """Check the log events counted at `at`; return the number of brackets, or `IRREGULAR`."""
     duration, latest = np.inf, np.inf
     if end >= start:
         duration = end - start
         latest = duration + slack(start, end)
     bounds, before, regular = 1, 0.0, True
-    place = at + lay.count_bytes
+    event = at + lay.count_bytes
     for k in range(load_i4(buf, at, lay.swap)):
-        time = load_f8(buf, place + lay.event_r_time, lay.swap)
+        time = load_f8(buf, event + lay.event_r_time, lay.swap)
         if not np.isfinite(time):
-            note(found, _NOT_FINITE, piece, seb, place, OTHER - k)
+            note(found, Violation.NOT_FINITE, seb.piece, seb.number, event, OTHER - k)
         elif time < 0.0 or time > latest:
-            note(found, _EVENT_OUTSIDE, piece, seb, place, k)
-        mark = mark_at(buf, place, lay)
+            note(found, Violation.EVENT_OUTSIDE, seb.piece, seb.number, event, k)
+        mark = mark_at(buf, event, lay)
         if mark != NO_MARK:
             regular &= pairs_up(mark, bounds, time, before, latest)
             before = min(time, duration)
             bounds += 1
-        place = after_event(buf, place, lay)
+        event = after_event(buf, event, lay)
     if regular and bounds % 2 == 1:
         return bounds // 2
-    note(found, _MARKS, piece, seb, at, SEB_ITSELF)
+    note(found, Violation.MARKS, seb.piece, seb.number, at, SEB_ITSELF)
     return IRREGULAR
 
 
 @inner
 def check_backward(
-    buf: Bytes, at: int, lay: KernelLayout, total: int, trail: CarriedState, piece: int, seb: int,
-    found: Found,
-) -> int:  # fmt: skip
+    buf: Bytes, seb: Seb, at: int, lay: KernelLayout, carried: CarriedState, found: Violations
+) -> int:
     """Check the backward dependencies counted at `at`; return where they end."""
     count = load_i4(buf, at, lay.swap)
-    place = at + lay.count_bytes
+    first = at + lay.count_bytes
     for k in range(count):
-        other = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
-        if other < 0 or other >= seb:
-            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency_bytes, k)
-        if 0 <= other < total:
-            found.disordered[piece] |= other >= seb
-            found.waits[piece] += 1
-            trail.links[other >> trail.shift] -= hash_pair(other, seb, trail.key)
-    return place + count * lay.dependency_bytes
+        dependency = first + k * lay.dependency_bytes
+        other = load_i4(buf, dependency, lay.swap)
+        if other < 0 or other >= seb.number:
+            note(found, Violation.DEPENDENCY_ORDER, seb.piece, seb.number, dependency, k)
+        if 0 <= other < seb.total:
+            found.disordered[seb.piece] |= other >= seb.number
+            found.waits[seb.piece] += 1
+            carried.links[other >> carried.shift] -= hash_pair(other, seb.number, carried.key)
+    return first + count * lay.dependency_bytes
 
 
 @inner
 def check_forward(
-    buf: Bytes, at: int, lay: KernelLayout, total: int, trail: CarriedState, piece: int, seb: int,
-    found: Found,
-) -> None:  # fmt: skip
+    buf: Bytes, seb: Seb, at: int, lay: KernelLayout, carried: CarriedState, found: Violations
+) -> None:
     """Check the forward dependencies counted at `at`."""
-    place = at + lay.count_bytes
     links = np.uint64(0)
     for k in range(load_i4(buf, at, lay.swap)):
-        other = load_i4(buf, place + k * lay.dependency_bytes, lay.swap)
-        if other <= seb or other >= total:
-            note(found, _DEPENDENCY_ORDER, piece, seb, place + k * lay.dependency_bytes, OTHER - k)
-        if 0 <= other < total:
-            links += hash_pair(seb, other, trail.key)
-    trail.links[seb >> trail.shift] += links
+        dependency = at + lay.count_bytes + k * lay.dependency_bytes
+        other = load_i4(buf, dependency, lay.swap)
+        if other <= seb.number or other >= seb.total:
+            note(found, Violation.DEPENDENCY_ORDER, seb.piece, seb.number, dependency, OTHER - k)
+        if 0 <= other < seb.total:
+            links += hash_pair(seb.number, other, carried.key)
+    carried.links[seb.number >> carried.shift] += links
 
 
 @inner
 def check_seb(
-    buf: Bytes, at: int, events: int, backward: int, lay: KernelLayout, machine: Machine,
-    pe: int, total: int, records: int, trail: CarriedState, mail: MessageFlags, piece: int,
-    seb: int, found: Found,
-) -> None:  # fmt: skip
-    """Check the SEB at `at`; `records` is how many param records it has, −1 without any params."""
-    start, end = check_times(buf, at, lay, piece, seb, found)
+    buf: Bytes,
+    seb: Seb,
+    events: int,
+    backward: int,
+    lay: KernelLayout,
+    machine: Machine,
+    records: int,
+    carried: CarriedState,
+    flags: MessageFlags,
+    found: Violations,
+) -> None:
+    """Check a SEB; `records` is its number of param records, −1 without any params."""
+    start, end = check_times(buf, seb, lay, found)
     depends = load_i4(buf, backward, lay.swap) > 0
-    check_cause(buf, at, depends, lay, machine, mail, piece, seb, found)
-    check_messages(
-        buf,
-        at + lay.seb_bytes,
-        lay,
-        machine,
-        start,
-        end,
-        pe,
-        mail,
-        trail.number,
-        piece,
-        seb,
-        found,
-    )
-    brackets = check_events(buf, events, lay, start, end, piece, seb, found)
+    check_cause(buf, seb, depends, lay, machine, flags.awaited, found)
+    check_messages(buf, seb, lay, machine, start, end, flags.sent, carried.number, found)
+    brackets = check_events(buf, seb, events, lay, start, end, found)
     if records >= 0 and brackets not in (IRREGULAR, records):
-        note(found, _PARAM_RECORDS, piece, seb, at, records << 32 | brackets)
-    forward = check_backward(buf, backward, lay, total, trail, piece, seb, found)
-    check_forward(buf, forward, lay, total, trail, piece, seb, found)
+        item = records << 32 | brackets
+        note(found, Violation.PARAM_RECORDS, seb.piece, seb.number, seb.at, item)
+    forward = check_backward(buf, seb, backward, lay, carried, found)
+    check_forward(buf, seb, forward, lay, carried, found)
 
 
 @inner
-def compare_links(trail: CarriedState, total: int, piece: int, found: Found) -> None:
+def compare_links(carried: CarriedState, total: int, piece: int, found: Violations) -> None:
     """Note the SEBs whose forward dependencies are not what the backward ones say."""
-    for k in range(((total - 1) >> trail.shift) + 1 if total > 0 else 0):
-        if trail.links[k] != np.uint64(0):
-            note(found, _DISAGREE, piece, k << trail.shift, -1, SEB_ITSELF)
+    for k in range(((total - 1) >> carried.shift) + 1 if total > 0 else 0):
+        if carried.links[k] != np.uint64(0):
+            note(found, Violation.DEPENDENCIES_DISAGREE, piece, k << carried.shift, -1, SEB_ITSELF)
 
 
 @inner
 def check_piece(
-    buf: Bytes, lines: Timelines, piece: int, lay: KernelLayout, machine: Machine,
-    records: Records, trail: CarriedState, mail: MessageFlags, found: Found, fault: Ints,
-) -> bool:  # fmt: skip
+    buf: Bytes,
+    lines: Timelines,
+    piece: int,
+    lay: KernelLayout,
+    machine: Machine,
+    records: RecordedSebs,
+    carried: CarriedState,
+    flags: MessageFlags,
+    found: Violations,
+    fault: Ints,
+) -> bool:
     """Check the SEBs of a piece; return whether all of them could be walked."""
     at, end = lines.pieces.starts[piece], lines.pieces.ends[piece]
     seb = lines.pieces.firsts[piece]
@@ -263,10 +286,8 @@ def check_piece(
         while record < no_more and records.sebs[record] <= seb:
             known += records.sebs[record] == seb
             record += 1
-        check_seb(
-            buf, at, events, backward, lay, machine, lines.pes[piece], total, known, trail, mail,
-            piece, seb, found,
-        )  # fmt: skip
+        found_seb = Seb(piece, seb, at, lines.pes[piece], total)
+        check_seb(buf, found_seb, events, backward, lay, machine, known, carried, flags, found)
         at = following
         seb += 1
     if seb == total and lines.closed[piece] and at != end:
@@ -277,9 +298,16 @@ def check_piece(
 
 @kernel
 def check(
-    buf: Bytes, lines: Timelines, lay: KernelLayout, machine: Machine, records: Records,
-    trail: CarriedState, mail: MessageFlags, found: Found, faults: Ints,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    lines: Timelines,
+    lay: KernelLayout,
+    machine: Machine,
+    records: RecordedSebs,
+    carried: CarriedState,
+    flags: MessageFlags,
+    found: Violations,
+    faults: Ints,
+) -> None:
     """Check all SEBs of a block; where one cannot be walked, go on with the next piece.
 
     `faults`, shape (pieces, FAULT_SIZE), takes the fault of each piece.
@@ -287,23 +315,26 @@ def check(
     for piece in range(len(lines.pes)):
         total = lines.totals[piece]
         if lines.pieces.firsts[piece] == 0:
-            trail.number[0] = -1
-            for k in range(((total - 1) >> trail.shift) + 1 if total > 0 else 0):
-                trail.links[k] = 0
+            carried.number[0] = -1
+            for k in range(((total - 1) >> carried.shift) + 1 if total > 0 else 0):
+                carried.links[k] = 0
         fault = faults[piece]
         fault[FAULT_PIECE] = piece
-        whole = check_piece(
-            buf, lines, piece, lay, machine, records, trail, mail, found, fault
-        )  # fmt: skip
+        whole = check_piece(buf, lines, piece, lay, machine, records, carried, flags, found, fault)
         if whole and lines.pieces.firsts[piece] + lines.pieces.counts[piece] == total:
-            compare_links(trail, total, piece, found)
+            compare_links(carried, total, piece, found)
 
 
 @kernel
 def find_not_sent(
-    buf: Bytes, lines: Timelines, lay: KernelLayout, machine: Machine, mail: MessageFlags,
-    found: Found, fault: Ints,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    lines: Timelines,
+    lay: KernelLayout,
+    machine: Machine,
+    flags: MessageFlags,
+    found: Violations,
+    fault: Ints,
+) -> None:
     """Note the SEBs of a block that await a message which no PE has sent."""
     for piece in range(len(lines.pes)):
         at = lines.pieces.starts[piece]
@@ -316,17 +347,28 @@ def find_not_sent(
             if (
                 number >= 0
                 and 0 <= source < machine.pes
-                and mail.sent[mail_slot(source, number, mail.sent)] == 0
+                and flags.sent[flag_of(source, number, flags.sent)] == 0
             ):
-                note(found, _NOT_SENT, piece, lines.pieces.firsts[piece] + index, at, SEB_ITSELF)
+                note(
+                    found,
+                    Violation.NOT_SENT,
+                    piece,
+                    lines.pieces.firsts[piece] + index,
+                    at,
+                    SEB_ITSELF,
+                )
             at = following
 
 
 @kernel
 def find_waits(
-    buf: Bytes, pieces: Pieces, lay: KernelLayout, offsets: Ints, waits: NDArray[np.int32],
+    buf: Bytes,
+    pieces: Pieces,
+    lay: KernelLayout,
+    offsets: Ints,
+    waits: NDArray[np.int32],
     fault: Ints,
-) -> int:  # fmt: skip
+) -> int:
     """Find which SEBs of whole timelines wait for which others; the SEBs are numbered through.
 
     Fill in where each SEB stands, and in each row of `waits`, shape (waits, 2), a SEB and the one
@@ -339,8 +381,8 @@ def find_waits(
             _, backward, following = seb_parts(buf, at, pieces.ends[piece], lay, fault)
             offsets[base + seb] = at
             for k in range(load_i4(buf, backward, lay.swap)):
-                place = backward + lay.count_bytes + k * lay.dependency_bytes
-                other = load_i4(buf, place, lay.swap)
+                offset = backward + lay.count_bytes + k * lay.dependency_bytes
+                other = load_i4(buf, offset, lay.swap)
                 if 0 <= other < count and rows < len(waits):
                     waits[rows, 0], waits[rows, 1] = base + seb, base + other
                     rows += 1

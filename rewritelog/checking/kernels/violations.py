@@ -1,4 +1,4 @@
-"""What the check of a block takes and gives: the rules that can be broken, counts and places."""
+"""The inputs and outputs of a block's check: the rules that a SEB can violate, counts, examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracebigsim.compiled import inner
 
 
 class Violation(IntEnum):
-    """What a SEB can break."""
+    """The rules that a SEB can violate."""
 
     SEQNO = 0
     NOT_FINITE = 1
@@ -37,12 +37,12 @@ class Violation(IntEnum):
 
 
 EXAMPLES = 5
-"""How many places a block notes of each kind."""
+"""How many examples a block notes of each kind."""
 
 PIECE, SEB, AT, ITEM = range(4)
-"""What is noted of a place. `ITEM` counts messages, events or backward dependencies; forward ones,
-and events whose times are no numbers, are `OTHER` less their count. Of `PARAM_RECORDS` it is the
-number of records, shifted by 32 bits, and that of brackets."""
+"""What is noted of an example. `ITEM` counts messages, log events or backward dependencies; forward
+ones, and log events whose times are not finite, are `OTHER` less their count. Of `PARAM_RECORDS` it
+is the number of records, shifted by 32 bits, and that of brackets."""
 
 SEB_ITSELF, OTHER = -1, -2
 
@@ -50,13 +50,13 @@ MOST_LINKS = 1 << 20
 """The sums of dependencies that are kept of a timeline: one of each SEB, or of some neighbours."""
 
 
-class Found(NamedTuple):
-    """What was found."""
+class Violations(NamedTuple):
+    """The violations found in a block."""
 
     counts: Ints
-    """Shape (len(Broken),)."""
+    """Shape (Violation,)."""
     examples: Ints
-    """Places of the first few, shape (len(Broken), EXAMPLES, 4)."""
+    """The first few of each, shape (Violation, EXAMPLES, 4)."""
     disordered: NDArray[np.bool_]
     """Pieces in which a SEB depends on itself or a later one; shape (pieces,)."""
     waits: Ints
@@ -83,29 +83,29 @@ class Timelines(NamedTuple):
 
 
 class CarriedState(NamedTuple):
-    """What goes from one SEB of a timeline to the next, and from part to part."""
+    """The state carried from one SEB of a timeline to the next, and from part to part."""
 
     links: Keys
-    """Sums of forward dependencies less backward ones, by the SEB depended on; 0 is agreement."""
+    """Hash sums of forward less backward dependencies by SEB depended on; 0 where both agree."""
     shift: int
     """How many SEBs share a sum, as a power of 2."""
     key: np.uint64
-    """Makes the sums so that no log can be made to cancel them."""
+    """A random key, so that no log can be made whose sums cancel."""
     number: Ints
     """The number of the last message sent; shape (1,)."""
 
 
 class MessageFlags(NamedTuple):
-    """Which messages were sent and which are waited for: flags, found by hashing; 2^n long.
+    """Which messages were sent and which are awaited: flags, indexed by a hash; 2^n long.
 
-    Each thread may write to them, since all write the same.
+    Any thread may write to them, since all write the same value.
     """
 
     sent: Bytes
     awaited: Bytes
 
 
-class Records(NamedTuple):
+class RecordedSebs(NamedTuple):
     """The SEBs that have param records."""
 
     wanted: bool
@@ -117,8 +117,8 @@ class Records(NamedTuple):
 
 
 @inner
-def note(found: Found, rule: int, piece: int, seb: int, at: int, item: int) -> None:
-    """Count a broken rule and note the place while there is room."""
+def note(found: Violations, rule: int, piece: int, seb: int, at: int, item: int) -> None:
+    """Count a violation, and note it as an example while there is room."""
     known = found.counts[rule]
     if known < found.examples.shape[1]:
         found.examples[rule, known, 0] = piece
@@ -135,6 +135,6 @@ def hash_pair(high: int, low: int, key: np.uint64) -> np.uint64:
 
 
 @inner
-def mail_slot(pe: int, number: int, flags: Bytes) -> int:
-    """Return where the flag of a message stands."""
+def flag_of(pe: int, number: int, flags: Bytes) -> int:
+    """Return the index of the flag of a message."""
     return int(hash_pair(pe, number, np.uint64(0)) & np.uint64(len(flags) - 1))

@@ -1,6 +1,6 @@
 """The rewrite of SEBs in another log version or byte order, by moves of runs of bytes.
 
-The moves say where each run of fields of a record goes; `tools.convert` works them out from the
+The moves say where each run of fields of a record goes; `converting.convert` derives them from the
 layouts. Nothing is checked here: `walk.tally` has walked the same bytes before.
 """
 
@@ -11,26 +11,27 @@ from typing import NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Bytes, Ints
+from rewritelog.format.declaration import EventType
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
-from rewritelog.kernels.walk import PROJECTIONS, Pieces, seb_parts
+from rewritelog.kernels.walk import FAULT_SIZE, Pieces, seb_parts
 from tracebigsim.compiled import inner, kernel
 
 SOURCE, TARGET, LENGTH, WIDTH = range(4)
 """The columns of a move: where from, where to, how many bytes, and of how many each number is.
 
 Numbers of width 1 are copied as they stand and others are reversed. A source below 0 takes the
-bytes from the template, which stands for what the source version lacks.
+bytes from the template, which holds what the source version lacks.
 """
 
 AT, SIZE, DEFAULT, GUARD = range(4)
-"""The columns of a rule: a field that the target lacks, its size and where its default stands.
+"""The columns of a rule: a field that the target lacks, its size and the offset of its default.
 
 A rule counts where the field is not its default and the rule `GUARD` (−1: none) counts as well.
 """
 
 
-class Records(NamedTuple):
+class RecordConversion(NamedTuple):
     """How one kind of record, the SEB's fixed part or a message, becomes one of the target."""
 
     size: int
@@ -46,7 +47,7 @@ class Records(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """What the target could not hold: how many records by rule, and where the first stands."""
+    """What the target could not hold: how many records by rule, and the first of them."""
 
     counts: Ints
     """Shape (rules,)."""
@@ -81,31 +82,23 @@ def move(source: Bytes, at: int, target: Bytes, to: int, length: int, width: int
 
 
 @inner
-def move_record(
-    source: Bytes, at: int, target: Bytes, to: int, moves: Ints, template: Bytes
-) -> None:
+def move_record(source: Bytes, at: int, target: Bytes, to: int, records: RecordConversion) -> None:
     """Write one record from the source's and the template's bytes."""
+    moves = records.moves
     for k in range(len(moves)):
-        begin = moves[k, SOURCE]
-        place = to + moves[k, TARGET]
+        begin, offset = moves[k, SOURCE], to + moves[k, TARGET]
         if begin < 0:
-            move(template, moves[k, TARGET], target, place, moves[k, LENGTH], 1)
+            move(records.template, moves[k, TARGET], target, offset, moves[k, LENGTH], 1)
         else:
-            move(source, at + begin, target, place, moves[k, LENGTH], moves[k, WIDTH])
+            move(source, at + begin, target, offset, moves[k, LENGTH], moves[k, WIDTH])
 
 
 @inner
 def count_losses(
-    source: Bytes,
-    at: int,
-    rules: Ints,
-    defaults: Bytes,
-    counts: Ints,
-    firsts: Ints,
-    piece: int,
-    seb: int,
+    source: Bytes, at: int, records: RecordConversion, losses: Losses, piece: int, seb: int
 ) -> None:
-    """Count the fields of one record that the target lacks and that say something."""
+    """Count the fields of one record that the target lacks and that are not their defaults."""
+    rules, defaults = records.rules, records.defaults
     counted = 0
     for k in range(len(rules)):
         guard = rules[k, GUARD]
@@ -113,9 +106,9 @@ def count_losses(
             continue
         for byte in range(rules[k, SIZE]):
             if source[at + rules[k, AT] + byte] != defaults[rules[k, DEFAULT] + byte]:
-                if counts[k] == 0:
-                    firsts[k, 0], firsts[k, 1] = piece, seb
-                counts[k] += 1
+                if losses.counts[k] == 0:
+                    losses.firsts[k, 0], losses.firsts[k, 1] = piece, seb
+                losses.counts[k] += 1
                 counted |= 1 << k
                 break
 
@@ -126,24 +119,24 @@ def move_events(
 ) -> tuple[int, int]:
     """Write the events counted at `at`; return where they end in the source and in the target."""
     end = move(source, at, target, to, lay.count_bytes, width4)
-    place = at + lay.count_bytes
+    offset = at + lay.count_bytes
     for _ in range(load_i4(source, at, lay.swap)):
-        after = place + lay.event_bytes
-        end = move(source, place, target, end, lay.event_r_time, 1)
+        after = offset + lay.event_bytes
+        end = move(source, offset, target, end, lay.event_r_time, 1)
         end = move(
             source,
-            place + lay.event_r_time,
+            offset + lay.event_r_time,
             target,
             end,
             lay.event_bytes - lay.event_r_time,
             width8,
         )
         end = move(source, after, target, end, lay.count_bytes, width4)
-        length = 0 if source[place] == PROJECTIONS else load_i4(source, after, lay.swap)
-        place = after + lay.count_bytes
-        end = move(source, place, target, end, length, 1)
-        place += length
-    return place, end
+        length = 0 if source[offset] == EventType.PROJECTIONS else load_i4(source, after, lay.swap)
+        offset = after + lay.count_bytes
+        end = move(source, offset, target, end, length, 1)
+        offset += length
+    return offset, end
 
 
 @inner
@@ -156,23 +149,21 @@ def move_seb(
     to: int,
     lay: KernelLayout,
     reverse: bool,
-    message_size: int,
-    message_moves: Ints,
-    message_template: Bytes,
+    messages: RecordConversion,
 ) -> int:
     """Write what follows a SEB's fixed part; return where it ends in the target.
 
-    `at` is where the number of messages stands, `events` that of the events.
+    `at` is the offset of the number of messages, `events` that of the number of log events.
     """
     width4, width8 = (4, 8) if reverse else (1, 1)
     end = move(source, at, target, to, lay.count_bytes, width4)
-    for place in range(at + lay.count_bytes, events, lay.message_bytes):
-        move_record(source, place, target, end, message_moves, message_template)
-        end += message_size
+    for offset in range(at + lay.count_bytes, events, lay.message_bytes):
+        move_record(source, offset, target, end, messages)
+        end += messages.size
     if not reverse:
         return move(source, events, target, end, following - events, 1)
-    place, end = move_events(source, events, target, end, lay, width4, width8)
-    return move(source, place, target, end, following - place, width4)
+    offset, end = move_events(source, events, target, end, lay, width4, width8)
+    return move(source, offset, target, end, following - offset, width4)
 
 
 @kernel
@@ -181,8 +172,8 @@ def convert(
     pieces: Pieces,
     lay: KernelLayout,
     reverse: bool,
-    sebs: Records,
-    messages: Records,
+    sebs: RecordConversion,
+    messages: RecordConversion,
     target: Bytes,
     seb_losses: Losses,
     message_losses: Losses,
@@ -190,10 +181,10 @@ def convert(
     """Write the pieces one after the other into `target`; return the bytes of each.
 
     A piece that begins its timeline has the number of SEBs before it. `reverse` says that the
-    byte orders differ. Losses are counted for each rule of the two kinds of record.
+    byte orders differ. Losses are counted for each rule of either kind of record.
     """
     sizes = np.zeros(len(pieces.starts), dtype=np.int64)
-    fault = np.zeros(5, dtype=np.int64)
+    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     to = 0
     for piece in range(len(pieces.starts)):
         begin, at = to, pieces.starts[piece]
@@ -203,21 +194,15 @@ def convert(
         for index in range(pieces.counts[piece]):
             seb = pieces.firsts[piece] + index
             events, _, following = seb_parts(source, at, pieces.ends[piece], lay, fault)
-            count_losses(
-                source, at, sebs.rules, sebs.defaults, seb_losses.counts, seb_losses.firsts,
-                piece, seb,
-            )  # fmt: skip
+            count_losses(source, at, sebs, seb_losses, piece, seb)
             if len(messages.rules) > 0:
-                for place in range(at + lay.seb_bytes + lay.count_bytes, events, lay.message_bytes):
-                    count_losses(
-                        source, place, messages.rules, messages.defaults, message_losses.counts,
-                        message_losses.firsts, piece, seb,
-                    )  # fmt: skip
-            move_record(source, at, target, to, sebs.moves, sebs.template)
-            to = move_seb(
-                source, at + lay.seb_bytes, events, following, target, to + sebs.size, lay, reverse,
-                messages.size, messages.moves, messages.template,
-            )  # fmt: skip
+                for offset in range(
+                    at + lay.seb_bytes + lay.count_bytes, events, lay.message_bytes
+                ):
+                    count_losses(source, offset, messages, message_losses, piece, seb)
+            move_record(source, at, target, to, sebs)
+            rest, to = at + lay.seb_bytes, to + sebs.size
+            to = move_seb(source, rest, events, following, target, to, lay, reverse, messages)
             at = following
         sizes[piece] = to - begin
     return sizes

@@ -24,32 +24,25 @@ from rewritelog.diffing.kernels.interface import (
     IN_B,
     LOWEST,
     SIZE,
-    Common,
+    CommonCount,
+    Differences,
     Field,
-    Found,
     Rules,
     Side,
+    SideSeb,
 )
-from rewritelog.format.layout import KernelLayout
+from rewritelog.format.declaration import EventType
 from rewritelog.kernels.brackets import after_event
 from rewritelog.kernels.names import name_length
 from rewritelog.kernels.raw import load_f8, load_i4
-from rewritelog.kernels.walk import PROJECTIONS
 from tracebigsim.compiled import inner
 
-_MESSAGES, _EVENTS = int(Common.MESSAGES), int(Common.EVENTS)
-_MOVED, _UNDER_WAY = int(Common.MOVED), int(Common.UNDER_WAY)
-_F_NAME, _F_NAME_REST = int(Field.NAME), int(Field.NAME_REST)
-_F_MESSAGES, _F_EVENTS = int(Field.MESSAGES), int(Field.EVENTS)
-_F_BACKWARD, _F_FORWARD = int(Field.BACKWARD), int(Field.FORWARD)
-_F_EVENT_TYPE, _F_EVENT_TIME = int(Field.EVENT_TYPE), int(Field.EVENT_TIME)
-_F_EVENT_INDEX, _F_EVENT_TEXT = int(Field.EVENT_INDEX), int(Field.EVENT_TEXT)
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 
 @inner
-def note(found: Found, field: int, piece: int, seb: int, item: int, at: int, bt: int) -> None:
-    """Count a difference and remember the first of its kind."""
+def note(found: Differences, field: int, piece: int, seb: int, item: int, at: int, bt: int) -> None:
+    """Count a difference, and note the first of its kind."""
     if found.changed[field] == 0:
         first = found.firsts[field]
         first[FIRST_PIECE], first[FIRST_SEB], first[FIRST_ITEM] = piece, seb, item
@@ -85,7 +78,7 @@ def same_number(a: Bytes, at: int, b: Bytes, bt: int, size: int, reverse: bool) 
 
 @inner
 def is_idle(a: Bytes, at: int, b: Bytes, bt: int, rules: Ints, guard: int) -> bool:
-    """Return whether the field of the rule `guard` is 0 wherever it is present."""
+    """Return whether the field of the rule `guard` is 0 on the sides that have it."""
     for k in range(rules[guard, SIZE]):
         if rules[guard, IN_A] >= 0 and a[at + rules[guard, IN_A] + k] != 0:
             return False
@@ -96,9 +89,17 @@ def is_idle(a: Bytes, at: int, b: Bytes, bt: int, rules: Ints, guard: int) -> bo
 
 @inner
 def compare_record(
-    a: Bytes, at: int, b: Bytes, bt: int, how: Rules, rules: Ints, found: Found, piece: int,
-    seb: int, item: int,
-) -> None:  # fmt: skip
+    a: Bytes,
+    at: int,
+    b: Bytes,
+    bt: int,
+    how: Rules,
+    rules: Ints,
+    found: Differences,
+    piece: int,
+    seb: int,
+    item: int,
+) -> None:
     """Note the fields in which the records at `at` and `bt` differ."""
     for k in range(len(rules)):
         in_a, in_b, size = rules[k, IN_A], rules[k, IN_B], rules[k, SIZE]
@@ -114,37 +115,37 @@ def compare_record(
         if rules[k, GUARD] >= 0 and is_idle(a, at, b, bt, rules, rules[k, GUARD]):
             field = rules[k, IDLE]
         if field >= 0:
-            note(
-                found, field, piece, seb, item, at + in_a if in_a >= 0 else -1,
-                bt + in_b if in_b >= 0 else -1,
-            )  # fmt: skip
+            offset_a = at + in_a if in_a >= 0 else -1
+            offset_b = bt + in_b if in_b >= 0 else -1
+            note(found, field, piece, seb, item, offset_a, offset_b)
 
 
 @inner
 def compare_names(
-    a: Bytes, at: int, b: Bytes, bt: int, most: int, found: Found, piece: int, seb: int
+    a: Side, at: int, b: Side, bt: int, found: Differences, piece: int, seb: int
 ) -> None:
     """Note whether two name fields differ before their NUL, or after it."""
-    if same_bytes(a, at, b, bt, most):
+    size = a.lay.name_bytes
+    if same_bytes(a.buf, at, b.buf, bt, size):
         return
-    length = name_length(a, at, most)
-    same = name_length(b, bt, most) == length and same_bytes(a, at, b, bt, length)
-    note(found, _F_NAME_REST if same else _F_NAME, piece, seb, -1, at, bt)
+    length = name_length(a.buf, at, size)
+    same = name_length(b.buf, bt, size) == length and same_bytes(a.buf, at, b.buf, bt, length)
+    note(found, Field.NAME_REST if same else Field.NAME, piece, seb, -1, at, bt)
 
 
 @inner
 def compare_list(
-    a: Bytes, at: int, b: Bytes, bt: int, left: KernelLayout, right: KernelLayout, found: Found,
-    field: int, piece: int, seb: int,
-) -> None:  # fmt: skip
+    a: Side, at: int, b: Side, bt: int, found: Differences, field: int, piece: int, seb: int
+) -> None:
     """Note whether two lists of dependencies differ, in their length or in an entry."""
-    count = load_i4(a, at, left.swap)
-    same = count == load_i4(b, bt, right.swap)
+    left, right = a.lay, b.lay
+    count = load_i4(a.buf, at, left.swap)
+    same = count == load_i4(b.buf, bt, right.swap)
     k = 0
     while same and k < count:
-        here = load_i4(a, at + left.count_bytes + k * left.dependency_bytes, left.swap)
-        there = load_i4(b, bt + right.count_bytes + k * right.dependency_bytes, right.swap)
-        same = here == there
+        here = at + left.count_bytes + k * left.dependency_bytes
+        there = bt + right.count_bytes + k * right.dependency_bytes
+        same = load_i4(a.buf, here, left.swap) == load_i4(b.buf, there, right.swap)
         k += 1
     if not same:
         note(found, field, piece, seb, -1, at, bt)
@@ -152,107 +153,120 @@ def compare_list(
 
 @inner
 def note_shift(
-    a: Bytes, at: int, b: Bytes, bt: int, left: KernelLayout, right: KernelLayout, start_a: float,
-    start_b: float, found: Found,
-) -> None:  # fmt: skip
-    """Count whether a message moved within its SEB, and whether it is under way for longer."""
-    sent_a = load_f8(a, at + left.message_send_time, left.swap)
-    sent_b = load_f8(b, bt + right.message_send_time, right.swap)
+    a: Side, at: int, b: Side, bt: int, start_a: float, start_b: float, found: Differences
+) -> None:
+    """Count whether a message moved within its SEB, and whether its transit time differs."""
+    left, right = a.lay, b.lay
+    sent_a = load_f8(a.buf, at + left.message_send_time, left.swap)
+    sent_b = load_f8(b.buf, bt + right.message_send_time, right.swap)
     shift = (sent_b - start_b) - (sent_a - start_a)
     if shift < 0.0 or shift > 0.0:
-        found.common[_MOVED] += 1
+        found.common[CommonCount.MOVED] += 1
         found.shifts[LOWEST] = min(found.shifts[LOWEST], shift)
         found.shifts[HIGHEST] = max(found.shifts[HIGHEST], shift)
-    came_a = load_f8(a, at + left.message_recv_time, left.swap)
-    came_b = load_f8(b, bt + right.message_recv_time, right.swap)
+    came_a = load_f8(a.buf, at + left.message_recv_time, left.swap)
+    came_b = load_f8(b.buf, bt + right.message_recv_time, right.swap)
     largest = max(abs(sent_a), abs(sent_b), abs(came_a), abs(came_b))
     if abs((came_b - sent_b) - (came_a - sent_a)) > _ROUNDING * largest:
-        found.common[_UNDER_WAY] += 1
+        found.common[CommonCount.TRANSIT] += 1
 
 
 @inner
 def compare_messages(
-    a: Bytes, at: int, b: Bytes, bt: int, left: KernelLayout, right: KernelLayout, how: Rules,
-    start_a: float, start_b: float, found: Found, piece: int, seb: int,
-) -> None:  # fmt: skip
-    """Compare the messages counted at `at` and `bt`, in their order."""
-    count_a, count_b = load_i4(a, at, left.swap), load_i4(b, bt, right.swap)
+    a: Side,
+    seb_a: SideSeb,
+    b: Side,
+    seb_b: SideSeb,
+    how: Rules,
+    found: Differences,
+    piece: int,
+    seb: int,
+) -> None:
+    """Compare the messages of a SEB, in their order."""
+    left, right = a.lay, b.lay
+    at, bt = seb_a.at + left.seb_bytes, seb_b.at + right.seb_bytes
+    count_a, count_b = load_i4(a.buf, at, left.swap), load_i4(b.buf, bt, right.swap)
     if count_a != count_b:
-        note(found, _F_MESSAGES, piece, seb, -1, at, bt)
-    still = how.alike and start_a == start_b
+        note(found, Field.MESSAGES, piece, seb, -1, at, bt)
+    still = how.alike and seb_a.start == seb_b.start
     for k in range(min(count_a, count_b)):
         here = at + left.count_bytes + k * left.message_bytes
         there = bt + right.count_bytes + k * right.message_bytes
-        found.common[_MESSAGES] += 1
-        if still and same_bytes(a, here, b, there, left.message_bytes):
+        found.common[CommonCount.MESSAGES] += 1
+        if still and same_bytes(a.buf, here, b.buf, there, left.message_bytes):
             continue
-        compare_record(a, here, b, there, how, how.messages, found, piece, seb, k)
-        note_shift(a, here, b, there, left, right, start_a, start_b, found)
+        compare_record(a.buf, here, b.buf, there, how, how.messages, found, piece, seb, k)
+        note_shift(a, here, b, there, seb_a.start, seb_b.start, found)
 
 
 @inner
-def compare_texts(
-    a: Bytes, at: int, b: Bytes, bt: int, left: KernelLayout, right: KernelLayout
-) -> bool:
-    """Return whether the texts whose lengths stand at `at` and `bt` are the same."""
-    length = load_i4(a, at, left.swap)
-    if length != load_i4(b, bt, right.swap):
+def compare_texts(a: Side, at: int, b: Side, bt: int) -> bool:
+    """Return whether the texts whose lengths are at `at` and `bt` are the same."""
+    length = load_i4(a.buf, at, a.lay.swap)
+    if length != load_i4(b.buf, bt, b.lay.swap):
         return False
-    return same_bytes(a, at + left.count_bytes, b, bt + right.count_bytes, length)
+    return same_bytes(a.buf, at + a.lay.count_bytes, b.buf, bt + b.lay.count_bytes, length)
 
 
 @inner
 def compare_events(
-    a: Bytes, at: int, b: Bytes, bt: int, left: KernelLayout, right: KernelLayout, reverse: bool,
-    found: Found, piece: int, seb: int,
-) -> None:  # fmt: skip
-    """Compare the events counted at `at` and `bt`, in their order."""
-    count_a, count_b = load_i4(a, at, left.swap), load_i4(b, bt, right.swap)
+    a: Side,
+    at: int,
+    b: Side,
+    bt: int,
+    reverse: bool,
+    found: Differences,
+    piece: int,
+    seb: int,
+) -> None:
+    """Compare the log events counted at `at` and `bt`, in their order."""
+    left, right = a.lay, b.lay
+    count_a, count_b = load_i4(a.buf, at, left.swap), load_i4(b.buf, bt, right.swap)
     if count_a != count_b:
-        note(found, _F_EVENTS, piece, seb, -1, at, bt)
+        note(found, Field.EVENTS, piece, seb, -1, at, bt)
     here, there = at + left.count_bytes, bt + right.count_bytes
     for k in range(min(count_a, count_b)):
-        found.common[_EVENTS] += 1
+        found.common[CommonCount.EVENTS] += 1
         time_a, time_b = here + left.event_r_time, there + right.event_r_time
-        if not same_number(a, time_a, b, time_b, 8, reverse):
-            note(found, _F_EVENT_TIME, piece, seb, k, time_a, time_b)
+        if not same_number(a.buf, time_a, b.buf, time_b, 8, reverse):
+            note(found, Field.EVENT_TIME, piece, seb, k, time_a, time_b)
         after_a, after_b = here + left.event_bytes, there + right.event_bytes
-        if a[here] != b[there]:
-            note(found, _F_EVENT_TYPE, piece, seb, k, here, there)
-        elif a[here] == PROJECTIONS:
-            if not same_number(a, after_a, b, after_b, left.index_bytes, reverse):
-                note(found, _F_EVENT_INDEX, piece, seb, k, after_a, after_b)
-        elif not compare_texts(a, after_a, b, after_b, left, right):
-            note(found, _F_EVENT_TEXT, piece, seb, k, after_a, after_b)
-        here, there = after_event(a, here, left), after_event(b, there, right)
+        if a.buf[here] != b.buf[there]:
+            note(found, Field.EVENT_TYPE, piece, seb, k, here, there)
+        elif a.buf[here] == EventType.PROJECTIONS:
+            if not same_number(a.buf, after_a, b.buf, after_b, left.index_bytes, reverse):
+                note(found, Field.EVENT_INDEX, piece, seb, k, after_a, after_b)
+        elif not compare_texts(a, after_a, b, after_b):
+            note(found, Field.EVENT_TEXT, piece, seb, k, after_a, after_b)
+        here, there = after_event(a.buf, here, left), after_event(b.buf, there, right)
+
+
+@inner
+def after_list(side: Side, at: int) -> int:
+    """Return where the list of dependencies counted at `at` ends."""
+    count = load_i4(side.buf, at, side.lay.swap)
+    return at + side.lay.count_bytes + count * side.lay.dependency_bytes
 
 
 @inner
 def compare_seb(
-    a: Side, at: int, parts_a: tuple[int, int, int], b: Side, bt: int,
-    parts_b: tuple[int, int, int], how: Rules, found: Found, piece: int, seb: int,
-    start_a: float, start_b: float,
-) -> None:  # fmt: skip
+    a: Side,
+    seb_a: SideSeb,
+    b: Side,
+    seb_b: SideSeb,
+    how: Rules,
+    found: Differences,
+    piece: int,
+    seb: int,
+) -> None:
     """Compare all that a SEB holds."""
-    left, right = a.lay, b.lay
+    at, bt, left, right = seb_a.at, seb_b.at, a.lay, b.lay
     if not (how.alike and same_bytes(a.buf, at, b.buf, bt, left.seb_bytes)):
         compare_record(a.buf, at, b.buf, bt, how, how.sebs, found, piece, seb, -1)
-        compare_names(
-            a.buf, at + left.seb_name, b.buf, bt + right.seb_name, left.name_bytes, found, piece,
-            seb,
-        )  # fmt: skip
-    compare_messages(
-        a.buf, at + left.seb_bytes, b.buf, bt + right.seb_bytes, left, right, how, start_a, start_b,
-        found, piece, seb,
-    )  # fmt: skip
-    compare_events(
-        a.buf, parts_a[0], b.buf, parts_b[0], left, right, how.reverse, found, piece, seb
-    )
-    compare_list(a.buf, parts_a[1], b.buf, parts_b[1], left, right, found, _F_BACKWARD, piece, seb)
-    links_a = load_i4(a.buf, parts_a[1], left.swap)
-    links_b = load_i4(b.buf, parts_b[1], right.swap)
-    compare_list(
-        a.buf, parts_a[1] + left.count_bytes + links_a * left.dependency_bytes,
-        b.buf, parts_b[1] + right.count_bytes + links_b * right.dependency_bytes,
-        left, right, found, _F_FORWARD, piece, seb,
-    )  # fmt: skip
+        compare_names(a, at + left.seb_name, b, bt + right.seb_name, found, piece, seb)
+    compare_messages(a, seb_a, b, seb_b, how, found, piece, seb)
+    compare_events(a, seb_a.events, b, seb_b.events, how.reverse, found, piece, seb)
+    at, bt = seb_a.backward, seb_b.backward
+    compare_list(a, at, b, bt, found, Field.BACKWARD, piece, seb)
+    at, bt = after_list(a, at), after_list(b, bt)
+    compare_list(a, at, b, bt, found, Field.FORWARD, piece, seb)

@@ -1,15 +1,13 @@
-"""What a comparison of two blocks takes and gives: both sides, rules, records, differences."""
+"""The inputs and outputs of a comparison of two blocks: sides, rules, records, differences."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.format.layout import KernelLayout
+from rewritelog.kernels.names import NameTable
 from rewritelog.kernels.walk import Pieces
 
 
@@ -61,26 +59,24 @@ class DiffCount(IntEnum):
     BACKWARD = 3
     FORWARD = 4
     UNCLOSED = 5
-    """SEBs whose times are no duration: an end before the start, or no numbers."""
+    """SEBs without a duration: the end is before the start, or one is not finite."""
     IRREGULAR = 6
     """SEBs with brackets that do not pair up on this side."""
 
 
-class Common(IntEnum):
-    """What is counted of that which both sides have."""
+class CommonCount(IntEnum):
+    """What is counted of the SEBs that both sides have."""
 
     SEBS = 0
     MESSAGES = 1
     EVENTS = 2
     MOVED = 3
     """Messages sent at another time since the start of their SEB."""
-    UNDER_WAY = 4
-    """Messages with another time between sending and arrival, by more than rounding."""
+    TRANSIT = 4
+    """Messages with another transit time, by more than rounding."""
     UNPAIRED = 5
     """SEBs with another number of brackets on either side."""
 
-
-FIELDS, FIGURES, COMMONS = len(Field), len(DiffCount), len(Common)
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
 BINS = 2 * OCTAVES * BINS_AN_OCTAVE + 3
@@ -88,17 +84,17 @@ BINS = 2 * OCTAVES * BINS_AN_OCTAVE + 3
 middle of theirs; the first and the last take what lies outside."""
 
 MOST_NAMES = 1024
-"""Names with a row of their own, so that a log of nothing but names cannot fill the memory."""
+"""Names with a row of their own: a bound on the memory that a log of many names takes."""
 
 IN_A, IN_B, SIZE, DEFAULT, FIELD, GUARD, IDLE = range(7)
-"""The columns of a rule: where the field stands on either side (−1: absent), its size, where its
+"""The columns of a rule: offset of the field on either side (−1: absent), its size, where its
 default stands, its `Field`, the rule of a field without which it means nothing (−1: none), and what
 it counts as then (−1: nothing)."""
 
-DONE, FAULTY = 0, -2
+DONE, FAULTY = 0, -1
 PIECE, SEB, AT_A, AT_B, RECORD, PAIRS, BRACKET_PAIRS = range(7)
 STATE_SIZE = 7
-"""Where a comparison stands; a new one has −1 for the places and 0 for the rest."""
+"""How far a comparison has come; a new one has −1 for `AT_A`, and 0 for the rest."""
 
 FIRST_PIECE, FIRST_SEB, FIRST_ITEM, FIRST_A, FIRST_B = range(5)
 COUNT_A, COUNT_B, RATIOS = range(3)
@@ -106,11 +102,26 @@ LOWEST, HIGHEST = 0, 1
 
 
 class Side(NamedTuple):
-    """One of the two: a block's bytes, where its pieces stand in them, and their layout."""
+    """One of the two: a block's bytes, where its pieces are in them, and their layout."""
 
     buf: Bytes
     pieces: Pieces
     lay: KernelLayout
+
+
+class SideSeb(NamedTuple):
+    """A SEB of one side."""
+
+    at: int
+    events: int
+    """Byte offset of the number of log events."""
+    backward: int
+    """Byte offset of the number of backward dependencies."""
+    name: int
+    start: float
+    end: float
+    closed: bool
+    """Whether it has a duration."""
 
 
 class Rules(NamedTuple):
@@ -128,7 +139,7 @@ class Rules(NamedTuple):
     """What absent fields read as, in the order of the side that has them."""
 
 
-class Events(NamedTuple):
+class RecordedEvents(NamedTuple):
     """The param records of a block, in rising order of SEB for each piece."""
 
     begins: Ints
@@ -144,32 +155,28 @@ class Durations(NamedTuple):
     counts: Ints
     """On either side, and the pairs that have a ratio; shape (rows, 3)."""
     seconds: Floats
-    """High and low part of either side's sum, shape (rows, 4)."""
+    """High and low part of either side's sum, shape (rows, 2, 2)."""
     extremes: Floats
     """The lowest and the highest ratio, shape (rows, 2)."""
     keys: Ints
     """row · BINS + bin of each ratio, in the order found."""
 
 
-class Found(NamedTuple):
+class Differences(NamedTuple):
     """What a comparison of a block has found."""
 
     changed: Ints
-    """How often each field differs, shape (FIELDS,)."""
+    """How often each field differs, shape (Field,)."""
     firsts: Ints
-    """Where each first differs, shape (FIELDS, 5): piece, SEB, message or event, byte on either
-    side (−1: absent)."""
-    figures: Ints
-    """Shape (2, FIGURES)."""
+    """Where each first differs, shape (Field, 5): piece, SEB, message or log event, byte on
+    either side (−1: absent)."""
+    counts: Ints
+    """Shape (2, DiffCount)."""
     common: Ints
-    """Shape (COMMONS,)."""
+    """Shape (CommonCount,)."""
     shifts: Floats
     """The furthest that a message moved towards its SEB's start and end, in seconds."""
-    names: Bytes
-    """Padded with NULs, shape (capacity, bytes of a name)."""
-    slots: NDArray[np.int32]
-    known: Ints
-    """Shape (capacity + 1,), of which the last is the number of names."""
+    names: NameTable
     by_name: Durations
-    """A row for each name, and at `MOST_NAMES` one for all that came too late for one."""
+    """A row for each name, and after them one for the names that the table had no room for."""
     by_event: Durations

@@ -205,10 +205,10 @@ def add_idle(
         communication += more[0]
         alone_s += more[1]
         imbalance += more[2]
-    add_to(sums, pe, 2 * COMMUNICATION, communication)
-    add_to(sums, pe, 2 * ALONE, alone_s)
-    add_to(sums, pe, 2 * IMBALANCE, imbalance)
-    add_to(sums, pe, 2 * SHARED, ready - since - communication - alone_s - imbalance)
+    add_to(sums, pe, COMMUNICATION, communication)
+    add_to(sums, pe, ALONE, alone_s)
+    add_to(sums, pe, IMBALANCE, imbalance)
+    add_to(sums, pe, SHARED, ready - since - communication - alone_s - imbalance)
 
 
 @kernel
@@ -223,25 +223,25 @@ def split_idle(
     until: float,
 ) -> Floats:
     """Return how long each PE is idle from 0 to `until` for each reason, shape (PEs, reasons)."""
-    sums = np.zeros((pes, 2 * IDLE_KINDS))
+    sums = np.zeros((pes, IDLE_KINDS, 2))
     last_end = np.full(pes, -1.0)
     for k in range(len(times.order)):
         seb = times.order[k]
         pe = program.sebs.pe[seb]
         if last_end[pe] < 0.0:
-            add_to(sums, pe, 2 * START, times.start_s[seb])
+            add_to(sums, pe, START, times.start_s[seb])
         elif times.start_s[seb] > last_end[pe]:
             add_idle(program, scale, times, causes, alone, chains, seb, last_end[pe], sums, pe)
         last_end[pe] = times.end_s[seb]
     for pe in range(pes):
         if last_end[pe] < 0.0:
-            add_to(sums, pe, 2 * START, until)
+            add_to(sums, pe, START, until)
         else:
-            add_to(sums, pe, 2 * END, until - last_end[pe])
+            add_to(sums, pe, END, until - last_end[pe])
     idle = np.empty((pes, IDLE_KINDS))
     for pe in range(pes):
         for kind in range(IDLE_KINDS):
-            idle[pe, kind] = max(sums[pe, 2 * kind] + sums[pe, 2 * kind + 1], 0.0)
+            idle[pe, kind] = max(sums[pe, kind, 0] + sums[pe, kind, 1], 0.0)
     return idle
 
 

@@ -7,12 +7,11 @@ the times of all dilations follow from one reading.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.brackets import GIVEN, OLD, find_brackets, slack
-from rewritelog.kernels.names import slot_of
+from rewritelog.kernels.names import NameTable, find_name
 from rewritelog.kernels.raw import load_f8, load_i2, load_i4
 from rewritelog.kernels.walk import (
     FAULT_PIECE,
@@ -222,8 +221,7 @@ def extract(
     buf: Bytes,
     pieces: Pieces,
     lay: KernelLayout,
-    names: Bytes,
-    slots: NDArray[np.int32],
+    names: NameTable,
     begins: Ints,
     records: Table,
     events: Ints,
@@ -276,9 +274,7 @@ def extract(
                     count = regions_found
                     sebs.scaled_s[row] = table[_SCALED_BEFORE, count]
                     sebs.fixed_s[row] = table[_FIXED_BEFORE, count]
-            sebs.name[row] = (
-                slots[slot_of(buf, at + lay.seb_name, names, slots, lay.name_bytes)] - 1
-            )
+            sebs.name[row] = find_name(buf, at + lay.seb_name, names)
             sebs.messages[row] = load_i4(buf, at + lay.seb_bytes, lay.swap)
             sebs.dependencies[row] = load_i4(buf, backward, lay.swap)
             extract_cause(buf, at, lay, sebs.dependencies[row] > 0, seb == 0, sebs, row)

@@ -1,1 +1,1 @@
-"""The rewrite of a block: what goes in and out, the remapping of times, the pass over the bytes."""
+"""The rewrite of a block: its inputs and outputs, the mapping of times, the pass over the bytes."""

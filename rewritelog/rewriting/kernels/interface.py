@@ -1,4 +1,4 @@
-"""What the rewrite of a block takes and gives: records, dilations, counts and sums."""
+"""The inputs and outputs of a block's rewrite: dilations, param records, counts and sums."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.arrays import Bytes, Floats, Ints
+from rewritelog.arrays import Floats, Ints, Table
+from rewritelog.kernels.names import NameTable
 
 
 class BlockCount(IntEnum):
@@ -31,19 +31,19 @@ class BlockCount(IntEnum):
     RECV_RAISED = 14
 
 
-class Sum(IntEnum):
-    """The columns of a piece's sums of durations, in seconds; each is a high and a low part."""
+class DurationSum(IntEnum):
+    """The sums of durations of a piece, in seconds."""
 
     OLD = 0
-    NEW = 2
-    BRACKETED_OLD = 4
-    BRACKETED_NEW = 6
-    AROUND_OLD = 8
+    NEW = 1
+    BRACKETED_OLD = 2
+    BRACKETED_NEW = 3
+    AROUND_OLD = 4
     """In SEBs with brackets, the time outside of them."""
-    AROUND_NEW = 10
-    WITHOUT_OLD = 12
-    """SEBs without a bracket, or with none that is certain."""
-    WITHOUT_NEW = 14
+    AROUND_NEW = 5
+    WITHOUT_OLD = 6
+    """SEBs without a bracket, or without one that is certain."""
+    WITHOUT_NEW = 7
 
 
 class RecordState(IntEnum):
@@ -56,18 +56,15 @@ class RecordState(IntEnum):
     SEB_LEFT_ALONE = 4
 
 
-WITH_PLACES = (
+WITH_EXAMPLES = (
     BlockCount.MARKS_IRREGULAR,
     BlockCount.RECORDS_MISMATCHED,
     BlockCount.UNMARKED_WITH_RECORD,
 )
-"""The figures whose first few places are remembered."""
+"""The counts that the first few SEBs are noted of."""
 
-FIGURES = len(BlockCount)
-SUMS = 2 * len(Sum)
 EXAMPLES = 5
-"""How many places of each figure a block remembers."""
-
+"""How many SEBs a block notes for each count."""
 
 RECORD = np.dtype(
     [
@@ -80,7 +77,7 @@ RECORD = np.dtype(
     ],
     align=True,
 )
-"""A param record of a piece, in rising order of the SEB's index in its timeline.
+"""A param record.
 
 `seconds` is the model's duration, NaN where it has none, and `exact` whether it is that of
 identical samples. The rewrite fills in `state`, a `RecordState`, and the bracket's `old` and `new`
@@ -88,23 +85,31 @@ length in seconds.
 """
 
 
+class BlockRecords(NamedTuple):
+    """The param records of a block."""
+
+    begins: Ints
+    """Where each piece's records begin, shape (pieces + 1,)."""
+    rows: Table
+    """Of dtype `RECORD`; in a piece, the indices of the SEBs rise."""
+
+
 class Dilation(NamedTuple):
     """The factor of what no model covers: one for all, or one for each SEB name."""
 
     factor: float
-    names: Bytes
-    """Known names, padded with NULs, shape (names, 20); none where one factor holds for all."""
-    slots: NDArray[np.int32]
+    names: NameTable
+    """Empty where one factor holds for all."""
     factors: Floats
     """The factor of each name, shape (names,)."""
 
 
-class Account(NamedTuple):
-    """What a block adds up."""
+class BlockTotals(NamedTuple):
+    """What a block counts and sums."""
 
-    figures: Ints
-    """Shape (FIGURES,)."""
+    counts: Ints
+    """Shape (BlockCount,)."""
     sums: Floats
-    """Shape (pieces, SUMS)."""
+    """High and low part of each sum, shape (pieces, DurationSum, 2)."""
     examples: Ints
-    """Piece and SEB of the first few of each figure, shape (FIGURES, EXAMPLES, 2)."""
+    """Piece and SEB of the first few of each count, shape (BlockCount, EXAMPLES, 2)."""

@@ -1,10 +1,11 @@
-"""The remapping of times: old regions of a SEB onto new ones, in seconds since the SEB's start.
+"""The mapping of times: old regions of a SEB onto new ones, in seconds since the SEB's start.
 
-The regions of a SEB are the table that `kernels.brackets` describes.
-All of it is monotone under rounding: an order of times in is the same order of times out.
+All of it is monotone under rounding: times keep their order.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,26 +14,38 @@ from rewritelog.kernels.brackets import GIVEN, NEW, OLD
 from tracebigsim.compiled import inner, kernel
 
 
+class Regions(NamedTuple):
+    """The regions of a SEB."""
+
+    table: Floats
+    """As `kernels.brackets` describes it; it may have more columns than bounds."""
+    region_count: int
+    factor: float
+    """That of regions without a given length."""
+
+
 @inner
-def set_new_bounds(table: Floats, count: int, factor: float) -> bool:
-    """Fill in the new bounds of `count` regions; return whether any changes its length."""
+def set_new_bounds(regions: Regions) -> bool:
+    """Fill in the new bounds; return whether any region changes its length."""
+    table = regions.table
     changed = False
     table[NEW, 0] = 0.0
-    for k in range(count):
+    for k in range(regions.region_count):
         length = table[OLD, k + 1] - table[OLD, k]
-        target = length * factor if np.isnan(table[GIVEN, k]) else table[GIVEN, k]
+        target = length * regions.factor if np.isnan(table[GIVEN, k]) else table[GIVEN, k]
         changed |= target != length
         table[NEW, k + 1] = table[NEW, k] + target
     return changed
 
 
 @inner
-def region_of(time: float, table: Floats, count: int) -> int:
+def region_of(time: float, regions: Regions) -> int:
     """Return the region that a time from 0 to the duration lies in.
 
     A region's lower end belongs to it; a region of zero length holds the one time that it has.
     """
-    low, high = 0, count
+    table = regions.table
+    low, high = 0, regions.region_count
     while low < high:
         middle = (low + high) // 2
         if table[OLD, middle] < time:
@@ -43,8 +56,9 @@ def region_of(time: float, table: Floats, count: int) -> int:
 
 
 @inner
-def map_within(time: float, k: int, table: Floats, factor: float) -> float:
-    """Return where a time in region `k` goes: linear, and nowhere where the region stays."""
+def map_within(time: float, k: int, regions: Regions) -> float:
+    """Return the new time of a time in region `k`: linear, and the same where the region stays."""
+    table = regions.table
     low, high = table[NEW, k], table[NEW, k + 1]
     if table[OLD, k] == low and table[OLD, k + 1] == high:
         return time
@@ -52,37 +66,30 @@ def map_within(time: float, k: int, table: Floats, factor: float) -> float:
     if inside == 0.0:
         return low
     if np.isnan(table[GIVEN, k]):
-        return min(low + inside * factor, high)
+        return min(low + inside * regions.factor, high)
     return min(low + inside / (table[OLD, k + 1] - table[OLD, k]) * table[GIVEN, k], high)
 
 
 @inner
-def map_time(time: float, table: Floats, count: int, factor: float) -> float:
-    """Return where a time since the SEB's start goes: linear within its region.
+def map_time(time: float, regions: Regions) -> float:
+    """Return the new time of a time since the SEB's start: linear within its region.
 
     The SEB's end goes to its end; a time outside the SEB keeps its distance to the nearer end; a
     time in a region that neither moves nor changes its length stays as it is to the last bit.
     """
-    if not time >= 0.0:  # before the SEB, or no number
+    if not time >= 0.0:  # before the SEB, or not a number
         return time
-    if time >= table[OLD, count]:
-        return table[NEW, count] + (time - table[OLD, count])
-    return map_within(time, region_of(time, table, count), table, factor)
+    old_end = regions.table[OLD, regions.region_count]
+    if time >= old_end:
+        return regions.table[NEW, regions.region_count] + (time - old_end)
+    return map_within(time, region_of(time, regions), regions)
 
 
 @inner
-def map_moment(
-    moment: float,
-    start: float,
-    end: float,
-    new_end: float,
-    table: Floats,
-    count: int,
-    factor: float,
-) -> float:
-    """Return where an absolute time goes, for a SEB from `start` to `end`; all in seconds.
+def map_moment(moment: float, start: float, end: float, new_end: float, regions: Regions) -> float:
+    """Return the new value of an absolute time, for a SEB from `start` to `end`; all in seconds.
 
-    In a region that stays what it was it keeps its last bit, unless that would put it beyond one of
+    In a region that does not change it keeps its last bit, unless that would put it beyond one of
     the region's bounds as they are once rounded: the times of the next region begin there.
     """
     if moment < start:
@@ -90,13 +97,14 @@ def map_moment(
     if moment >= end:
         return new_end + (moment - end)
     since = moment - start
-    if since >= table[OLD, count]:
+    table = regions.table
+    if since >= table[OLD, regions.region_count]:
         return new_end
-    k = region_of(since, table, count)
+    k = region_of(since, regions)
     low, high = table[NEW, k], table[NEW, k + 1]
     if table[OLD, k] == low and table[OLD, k + 1] == high:
         return min(max(moment, start + low), start + high)
-    return start + map_within(since, k, table, factor)
+    return start + map_within(since, k, regions)
 
 
 @kernel
@@ -109,8 +117,9 @@ def remap(times: Floats, bounds: Floats, given: Floats, factor: float) -> Floats
     table = np.empty((3, count + 1))
     table[OLD] = bounds
     table[GIVEN, :count] = given
+    regions = Regions(table, count, factor)
     moved = times.copy()
-    if set_new_bounds(table, count, factor):
+    if set_new_bounds(regions):
         for k in range(len(times)):
-            moved[k] = map_time(times[k], table, count, factor)
+            moved[k] = map_time(times[k], regions)
     return moved

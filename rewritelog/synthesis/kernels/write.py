@@ -1,6 +1,6 @@
 """The writing of made timelines: SEBs copied from the rows' bytes, and what differs filled in.
 
-What the SEBs do and when is `synth_program`'s; times become seconds here.
+`program` says what the SEBs do and when; times become seconds here.
 """
 
 from __future__ import annotations
