@@ -152,7 +152,7 @@ def fit_times(effort: Effort) -> list[Line]:
         ]
         met = json.loads(new.output)["fit_s"] < most_s
         what = f"fit of {count:,} lines with {FIT_PARAMS} parameters"
-        lines.append(Line(what, *said, "–", f"< {most_s:g} s", met))
+        lines.append(Line(what, said[0], said[1], "–", f"< {most_s:g} s", met))
     return lines
 
 
@@ -201,14 +201,16 @@ def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
     return [
         Line(
             f"{what}, negative predictions",
-            *(f"{one.negative} of {one.predictions}" for one in (old, new)),
+            f"{old.negative} of {old.predictions}",
+            f"{new.negative} of {new.predictions}",
             "0",
             "0",
             new.negative == 0,
         ),
         Line(
             f"{what}, failures to fit",
-            *(f"{one.failed + one.missing} of {one.fits}" for one in (old, new)),
+            f"{old.failed + old.missing} of {old.fits}",
+            f"{new.failed + new.missing} of {new.fits}",
             "0",
             "0",
             new.failed + new.missing == 0,

@@ -83,16 +83,45 @@ def drawing(width: int, height: int, title: str, parts: list[str]) -> str:
 def overview() -> str:
     """Return the picture of README.md: emulator, rewritelog, simulator."""
     parts = [
-        Box(10, 30, 190, 92, "emulator", ("runs the program", "for the large machine,",
-            "on a small one"), BLUE).svg(),
-        Box(315, 30, 190, 92, "rewritelog", ("gives every SEB", "the duration that it",
-            "has on the target"), ORANGE).svg(),
-        Box(620, 30, 190, 92, "simulator", ("replays the SEBs and", "messages over the",
-            "target's network"), BLUE).svg(),
-        Box(210, 170, 190, 76, "kernels on the target", ("a timed run, or a few calls",
-            "in a cycle simulator"), GREEN).svg(),
-        Box(420, 170, 190, 76, "dilation factors", ("for everything that", "was not timed"),
-            GREEN).svg(),
+        Box(
+            10,
+            30,
+            190,
+            92,
+            "emulator",
+            ("runs the program", "for the large machine,", "on a small one"),
+            BLUE,
+        ).svg(),
+        Box(
+            315,
+            30,
+            190,
+            92,
+            "rewritelog",
+            ("gives every SEB", "the duration that it", "has on the target"),
+            ORANGE,
+        ).svg(),
+        Box(
+            620,
+            30,
+            190,
+            92,
+            "simulator",
+            ("replays the SEBs and", "messages over the", "target's network"),
+            BLUE,
+        ).svg(),
+        Box(
+            210,
+            170,
+            190,
+            76,
+            "kernels on the target",
+            ("a timed run, or a few calls", "in a cycle simulator"),
+            GREEN,
+        ).svg(),
+        Box(
+            420, 170, 190, 76, "dilation factors", ("for everything that", "was not timed"), GREEN
+        ).svg(),
         arrow((200, 76), (313, 76), said="logs, params", at=(256, 68)),
         text(256, 94, "host's durations", size=12),
         arrow((505, 76), (618, 76), said="rewritten logs", at=(561, 68)),
@@ -102,7 +131,7 @@ def overview() -> str:
         text(884, 90, "run time"),
         arrow((305, 170), (370, 124), said="timing lines", at=(292, 148)),
         arrow((515, 170), (450, 124), said="--dilation", at=(530, 148)),
-    ]  # fmt: skip
+    ]
     title = "Logs go from the emulator through rewritelog to the simulator."
     return drawing(930, 262, title, parts)
 
@@ -114,22 +143,48 @@ def architecture() -> str:
         Box(10, 40, 120, 60, "timing lines", ("text, .gz, …",), GREY).svg(),
         Box(190, 40, 160, 60, "tracebigsim", ("scan: lines → table",), GREEN, code=True).svg(),
         Box(410, 40, 160, 60, "timings", ("samples by event",), GREEN, code=True).svg(),
-        Box(630, 40, 240, 60, "models", ("clean, build, cross-validate,",
-            "select, solve, calibrate, diagnose"), GREEN, code=True).svg(),
+        Box(
+            630,
+            40,
+            240,
+            60,
+            "models",
+            ("clean, build, cross-validate,", "select, solve, calibrate, diagnose"),
+            GREEN,
+            code=True,
+        ).svg(),
         arrow((130, 70), (188, 70)),
         arrow((350, 70), (408, 70)),
         arrow((570, 70), (628, 70)),
         text(10, 164, "from a log folder to a rewritten one", weight="bold", anchor="start"),
         Box(10, 180, 120, 60, "log folder", ("bgTrace*, param.*",), GREY).svg(),
-        Box(190, 180, 160, 60, "logs", ("heads → blocks", "params of a block"), BLUE,
-            code=True).svg(),
+        Box(
+            190, 180, 160, 60, "logs", ("heads → blocks", "params of a block"), BLUE, code=True
+        ).svg(),
         Box(410, 180, 160, 60, "kernels", ("walk SEBs, find", "brackets"), BLUE, code=True).svg(),
-        Box(630, 180, 240, 60, "rewriting", ("durations from the fit or dilation;",
-            "times moved, bytes patched, sums"), ORANGE, code=True).svg(),
-        Box(630, 300, 240, 60, "output", ("a draft beside OUT, flushed,", "renamed when complete"),
-            BLUE, code=True).svg(),
-        Box(410, 300, 160, 60, "OUT", ("the same bytes but times", "+ rewritelog.json"),
-            GREY).svg(),
+        Box(
+            630,
+            180,
+            240,
+            60,
+            "rewriting",
+            ("durations from the fit or dilation;", "times moved, bytes patched, sums"),
+            ORANGE,
+            code=True,
+        ).svg(),
+        Box(
+            630,
+            300,
+            240,
+            60,
+            "output",
+            ("a draft beside OUT, flushed,", "renamed when complete"),
+            BLUE,
+            code=True,
+        ).svg(),
+        Box(
+            410, 300, 160, 60, "OUT", ("the same bytes but times", "+ rewritelog.json"), GREY
+        ).svg(),
         Box(190, 300, 160, 60, "report", ("text, JSON, warnings",), GREY).svg(),
         arrow((130, 210), (188, 210)),
         arrow((350, 210), (408, 210)),
@@ -137,9 +192,16 @@ def architecture() -> str:
         arrow((750, 100), (750, 178), said="fitted functions: parameters → seconds", at=(618, 144)),
         arrow((750, 240), (750, 298), said="one block at a time", at=(690, 274)),
         arrow((630, 330), (572, 330)),
-        arrow((630, 226), (600, 226), (600, 274), (270, 274), (270, 298), said="counts and sums",
-              at=(435, 268)),
-    ]  # fmt: skip
+        arrow(
+            (630, 226),
+            (600, 226),
+            (600, 274),
+            (270, 274),
+            (270, 298),
+            said="counts and sums",
+            at=(435, 268),
+        ),
+    ]
     title = "Timing lines become fits in models; logs are read in blocks, rewritten and written."
     return drawing(880, 374, title, parts)
 

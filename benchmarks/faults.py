@@ -100,7 +100,7 @@ class Yard:
 
 def killed(yard: Yard) -> list[Line]:
     """Kill rewrites at random moments, by every signal, into a new place and over an old set."""
-    lines = []
+    lines: list[Line] = []
     with Zygote(yard.logs, yard.timings) as zygote:
         runs: list[tuple[str, Start, int, bool]] = [
             ("at work", zygote.start, yard.scale.moments, False),

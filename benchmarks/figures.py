@@ -83,7 +83,8 @@ def _product() -> Figure:
     rng = np.random.default_rng(1)
 
     def drawn(count: int) -> tuple[Any, Any]:
-        params = np.round(np.exp(rng.uniform(*np.log([[1, 8], [100, 4096]]), (count, 2))))
+        low, high = np.log([1, 8]), np.log([100, 4096])
+        params = np.round(np.exp(rng.uniform(low, high, (count, 2))))
         return params, 1e-7 * params[:, 0] * params[:, 1] * np.log(params[:, 1])
 
     params, seconds = drawn(30)

@@ -107,8 +107,9 @@ class Workshop:
         more = _free_bytes() - left_bytes
         if more > left_bytes // 2:
             command = [PYTHON, "-m", "benchmarks.child_holding", str(more)]
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            holder = subprocess.Popen(command, cwd=ROOT, **pipes)
+            holder = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             _first_line(holder)
             self._holders.append(holder)
 

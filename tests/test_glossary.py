@@ -8,9 +8,30 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 DEFINED = re.findall(r"^- \*\*(.+?)\*\*", GLOSSARY, re.MULTILINE)
-NEEDED = ["SEB", "PE", "Node", "Worker thread", "Timeline", "Timeline file", "Message",
-          "Transit time", "Bracket", "Mark", "Region", "Event", "Log event", "Param record",
-          "Timing line", "Sample", "Model", "Fit", "Dilation", "Block", "Part", "Rule"]  # fmt: skip
+NEEDED = [
+    "SEB",
+    "PE",
+    "Node",
+    "Worker thread",
+    "Timeline",
+    "Timeline file",
+    "Message",
+    "Transit time",
+    "Bracket",
+    "Mark",
+    "Region",
+    "Event",
+    "Log event",
+    "Param record",
+    "Timing line",
+    "Sample",
+    "Model",
+    "Fit",
+    "Dilation",
+    "Block",
+    "Part",
+    "Rule",
+]
 
 
 @pytest.mark.parametrize("word", NEEDED)

@@ -129,8 +129,10 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
     """Return what the decompressors that are in use raise for corrupt data."""
     found: list[type[Exception]] = [zlib.error]
     for module, name in (
-        ("lzma", "LZMAError"), ("zstandard", "ZstdError"), ("compression.zstd", "ZstdError"),
-    ):  # fmt: skip
+        ("lzma", "LZMAError"),
+        ("zstandard", "ZstdError"),
+        ("compression.zstd", "ZstdError"),
+    ):
         if module in sys.modules:
             found.append(getattr(sys.modules[module], name))
     return tuple(found)

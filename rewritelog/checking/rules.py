@@ -39,129 +39,150 @@ class Rule:
 
 _ALL = (
     Rule(
-        "unreadable", Severity.STOP,
+        "unreadable",
+        Severity.STOP,
         "Every file of the log set exists, is a regular file, and can be read.",
         "A simulator opens the summary and all timeline files that the summary counts; without "
         "one of them the PEs in it do not exist.",
     ),
     Rule(
-        "machine-header", Severity.STOP,
+        "machine-header",
+        Severity.STOP,
         "A binary file begins with a 16-byte machine header: magic, version 0 or 1, short 2, int 4 "
         "and double 8 bytes, integers and floats in one byte order.",
         "The header says how all that follows is to be read. No other one was ever written, so "
         "another one means that the file is something else or was overwritten.",
     ),
     Rule(
-        "byte-order", Severity.STOP,
+        "byte-order",
+        Severity.STOP,
         "All files of a log set are in one byte order.",
         "A reader takes each file in the order that its own header names, but files of two orders "
         "cannot come from one emulation: files of two log sets were mixed.",
     ),
     Rule(
-        "header-differs", Severity.ODD,
+        "header-differs",
+        Severity.ODD,
         "The machine headers of a log set are the same.",
         "One program wrote all files of a log set. The sizes that differ mean nothing to these "
         "files, but they hint that files of two log sets were mixed.",
     ),
     Rule(
-        "summary", Severity.STOP,
+        "summary",
+        Severity.STOP,
         "The summary has 52, 56 or 60 bytes, and counts of nodes, worker threads and files above "
         "zero.",
         "Without these numbers it is unknown where the timeline of a PE stands.",
     ),
     Rule(
-        "pe-count", Severity.STOP,
+        "pe-count",
+        Severity.STOP,
         "The number of PEs is x · y · z · numWth.",
         "A simulator makes that many processors; with another number timelines are missing, or "
         "given to the wrong PE. The check goes on with the product.",
     ),
     Rule(
-        "log-version", Severity.STOP,
+        "log-version",
+        Severity.STOP,
         "The log version is 0 to 6, and the timelines can be read in it.",
         "The version stands in the summary only, and the layout of every SEB depends on it. Where "
         "the first timelines cannot be read in it, the other versions are tried; the check goes on "
         "in the one that fits. Versions 4 and 5 have one layout and cannot be told apart.",
     ),
     Rule(
-        "extra-file", Severity.ODD,
+        "extra-file",
+        Severity.ODD,
         "There are as many timeline files as the summary says.",
         "The others are not read. They are often left from an older emulation in the same folder, "
         "and then params may be left from it too.",
     ),
     Rule(
-        "timeline-count", Severity.STOP,
+        "timeline-count",
+        Severity.STOP,
         "A timeline file has the timelines of the PEs that belong in it.",
         "The PE of a timeline follows from its index alone, so that one too many or too few gives "
         "timelines to the wrong PEs.",
     ),
     Rule(
-        "offset", Severity.STOP,
+        "offset",
+        Severity.STOP,
         "The timelines stand one after the other, in order, without gap, and inside the file.",
         "A reader jumps to a timeline by its offset. Offsets that point elsewhere give a PE other "
         "bytes as its SEBs. In files above 2 GiB the 32-bit offsets have wrapped round, which is "
         "no finding.",
     ),
     Rule(
-        "count", Severity.STOP,
+        "count",
+        Severity.STOP,
         "A count is not negative, and what it counts fits into the timeline.",
         "A reader makes room for what a count says before it reads it: a simulator took all "
         "24 GB of a machine for a log cut off after 17 bytes. The timeline cannot be read "
         "beyond it.",
     ),
     Rule(
-        "cut-off", Severity.STOP,
+        "cut-off",
+        Severity.STOP,
         "A timeline ends after its last SEB, not within one.",
         "The emulation or a copy of its logs was cut short, or something was overwritten. The "
         "timeline cannot be read beyond it.",
     ),
     Rule(
-        "left-over", Severity.STOP,
+        "left-over",
+        Severity.STOP,
         "No bytes are left between a timeline's last SEB and the next timeline or the file's end.",
         "A simulator that reads the file in one go takes them for the next timeline; and bytes "
         "that no count covers hint at a wrong count before them.",
     ),
     Rule(
-        "event-type", Severity.STOP,
+        "event-type",
+        Severity.STOP,
         "An event is of type 1, 2 or 3.",
         "The log library stops at any other type, since what follows depends on it. The timeline "
         "cannot be read beyond it.",
     ),
     Rule(
-        "seqno", Severity.MISLEAD,
+        "seqno",
+        Severity.MISLEAD,
         "The seqno of a SEB is its index in the timeline.",
         "Dependencies and params name SEBs by index. Another seqno means that SEBs are missing or "
         "in another order, or that the bytes are not what the log version says.",
     ),
     Rule(
-        "not-finite", Severity.MISLEAD,
+        "not-finite",
+        Severity.MISLEAD,
         "Times are finite numbers.",
         "Every time that is computed from a non-finite one is not finite either.",
     ),
     Rule(
-        "exec-time", Severity.MISLEAD,
+        "exec-time",
+        Severity.MISLEAD,
         "execTime is endTime − startTime, to 1e-6 s.",
         "The simulator takes execTime as the SEB's duration, other tools the difference. A SEB "
         "that was never closed (endTime before startTime) is no finding: it is the one in which "
         "the program ended.",
     ),
     Rule(
-        "two-causes", Severity.MISLEAD,
+        "two-causes",
+        Severity.MISLEAD,
         "A SEB is started by a message or depends on SEBs, not both.",
         "The simulator starts a SEB when its message is there or when the SEBs before it are done; "
         "with both it runs too early, or twice.",
     ),
     Rule(
-        "floating", Severity.MISLEAD,
+        "floating",
+        Severity.MISLEAD,
         "A SEB with neither starting message nor backward dependency has a recvTime.",
         "Nothing says when a floating SEB begins.",
     ),
     Rule(
-        "starting-message", Severity.MISLEAD,
+        "starting-message",
+        Severity.MISLEAD,
         "A SEB names its starting message by PE and number, or both are −1.",
         "A message of a PE that does not exist never comes, and the SEB never runs.",
     ),
     Rule(
-        "not-sent", Severity.MISLEAD,
+        "not-sent",
+        Severity.MISLEAD,
         "The message that starts a SEB is among those that its PE sent.",
         "A message that no PE sends never comes, and the SEB and all that depends on it never "
         "run. What was sent is kept in a table of limited size, so that in large logs a message "
@@ -170,98 +191,114 @@ _ALL = (
         "threads a node, where the number may be that of a node.",
     ),
     Rule(
-        "recv-before-send", Severity.STOP,
+        "recv-before-send",
+        Severity.STOP,
         "No message arrives before it is sent.",
         "The log library stops at one, by an assertion that is part of default builds.",
     ),
     Rule(
-        "message-size", Severity.STOP,
+        "message-size",
+        Severity.STOP,
         "The size of a message is not negative.",
         "The log library stops at one.",
     ),
     Rule(
-        "send-outside", Severity.MISLEAD,
+        "send-outside",
+        Severity.MISLEAD,
         "A message is sent between its SEB's startTime and endTime.",
         "The simulator sends it at its distance to the SEB's start, and so before or after the "
         "SEB. It is no finding in a SEB that was never closed.",
     ),
     Rule(
-        "message-target", Severity.STOP,
+        "message-target",
+        Severity.STOP,
         "The node and the worker thread that a message is for exist, or dstNode is −1 (every "
         "node), −2 (a multicast) or −100 − N (all but node N).",
         "The simulator cannot deliver the message.",
     ),
     Rule(
-        "message-number", Severity.ODD,
+        "message-number",
+        Severity.ODD,
         "The numbers of the messages that a PE sends rise.",
         "SEBs name the message that starts them by this number; one that is used twice does not "
         "say which of the two it is.",
     ),
     Rule(
-        "marks", Severity.ODD,
+        "marks",
+        Severity.ODD,
         "The marks of a bracket come in pairs, in order and inside the SEB.",
         "The simulator does not look at them. A rewrite cannot tell which part of the SEB is the "
         "bracketed one, and dilates it as a whole.",
     ),
     Rule(
-        "event-outside", Severity.ODD,
+        "event-outside",
+        Severity.ODD,
         "An event's rTime lies between 0 and the SEB's duration.",
         "Tools that show traces put it into another SEB. It is no finding in a SEB that was "
         "never closed.",
     ),
     Rule(
-        "dependency-order", Severity.STOP,
+        "dependency-order",
+        Severity.STOP,
         "A backward dependency is the index of an earlier SEB, and a forward "
         "one that of a later SEB of the timeline.",
         "A SEB that waits for a later one, for itself or for one that does not exist never runs.",
     ),
     Rule(
-        "dependencies-disagree", Severity.STOP,
+        "dependencies-disagree",
+        Severity.STOP,
         "SEB j is a forward dependency of SEB i where i is a backward one of j, and as often.",
         "The simulator counts what a SEB waits for by one list and what sets it free by the other; "
         "where they differ it runs too early or never. In timelines of more than a million SEBs "
         "the location is given to within a few SEBs.",
     ),
     Rule(
-        "dependency-cycle", Severity.STOP,
+        "dependency-cycle",
+        Severity.STOP,
         "No SEB depends on itself by way of others.",
         "None of them ever runs. Cycles are looked for where `dependency-order` is violated, since "
         "there can be none elsewhere, and in timelines that fit into one block.",
     ),
     Rule(
-        "param-file", Severity.MISLEAD,
+        "param-file",
+        Severity.MISLEAD,
         "A param file is a regular file that can be read.",
         "The brackets of its PE have no params, and a rewrite stops at it.",
     ),
     Rule(
-        "param-line", Severity.ODD,
+        "param-line",
+        Severity.ODD,
         "A line of a param file names event, SEB and parameters.",
         "A torn or malformed line is ignored, and the bracket that it is for is dilated.",
     ),
     Rule(
-        "param-pe", Severity.ODD,
+        "param-pe",
+        Severity.ODD,
         "The PE of a param file is one of the log.",
         "It is not used. Do the params belong to these logs?",
     ),
     Rule(
-        "param-seb", Severity.MISLEAD,
+        "param-seb",
+        Severity.MISLEAD,
         "The SEB of a param record is one of its PE's timeline.",
         "It is not used. Params of another emulation give brackets the parameters of other work, "
         "and a rewrite predicts the wrong durations.",
     ),
     Rule(
-        "param-seqno", Severity.ODD,
+        "param-seqno",
+        Severity.ODD,
         "The number that begins a param line is the seqno in it.",
         "Both are the SEB's index. A rewrite uses the first.",
     ),
     Rule(
-        "param-records", Severity.ODD,
+        "param-records",
+        Severity.ODD,
         "A SEB has as many param records as brackets.",
         "A rewrite pairs them in order. A SEB with one record and no marks is taken as bracketed "
         "from end to end; a bracket without a record, or a SEB where the numbers differ otherwise, "
         "is dilated. Nothing of it is checked where there are no param files.",
     ),
-)  # fmt: skip
+)
 
 RULES = {rule.name: rule for rule in _ALL}
 """All rules by name: first those of files, then those of SEBs, then those of params."""

@@ -12,8 +12,13 @@ from rewritelog.replaying.sweep import DILATION, Axis, Sweep
 _KINDS = (".png", ".svg", ".pdf")
 _MOST_LINES = 8
 _MARKERS = "osD^vPX*"
-_UNITS = {"latency": "s", "bandwidth": "bytes/s", "cost-per-packet": "s", "packet-size": "bytes",
-          "node-latency": "s"}  # fmt: skip
+_UNITS = {
+    "latency": "s",
+    "bandwidth": "bytes/s",
+    "cost-per-packet": "s",
+    "packet-size": "bytes",
+    "node-latency": "s",
+}
 
 
 def check_plot(path: Path) -> None:

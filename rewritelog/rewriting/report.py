@@ -229,10 +229,15 @@ def _shares(report: Report) -> str:
     parts = report.overheads
     heads = ("old", "new", "extrapolated", "90 % interval, s", "coverage")
     rows = [
-        (line.event, *_share(parts.events[line.event]), percent_text(line.extrapolated, 1),
-         _interval(line.expected), percent_text(line.expected.coverage, 1))
+        (
+            line.event,
+            *_share(parts.events[line.event]),
+            percent_text(line.extrapolated, 1),
+            _interval(line.expected),
+            percent_text(line.expected.coverage, 1),
+        )
         for line in report.events
-    ]  # fmt: skip
+    ]
     others = (
         ("brackets without a param record", parts.other_brackets),
         ("in SEBs with brackets, around them", parts.around_brackets),

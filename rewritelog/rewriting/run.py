@@ -89,18 +89,27 @@ def _lead(
         draft = None
         if out is not None:
             beside = (
-                options.fitted, options.formulas, options.coefficients, params and params.folder
-            )  # fmt: skip
+                options.fitted,
+                options.formulas,
+                options.coefficients,
+                params and params.folder,
+            )
             inputs = [source.folder, *options.timings, *(path for path in beside if path)]
             draft = stack.enter_context(
                 new_folder(Path(out), inputs, force=options.force, flush=options.flush)
             )
             prepare_output(source, draft, options)
         task = RewriteTask(
-            source, predictor, params,
-            DilationRules(options.dilation, options.dilation_for), options.recv == "keep",
-            options.strict, options.block_bytes, draft, options.flush,
-        )  # fmt: skip
+            source,
+            predictor,
+            params,
+            DilationRules(options.dilation, options.dilation_for),
+            options.recv == "keep",
+            options.strict,
+            options.block_bytes,
+            draft,
+            options.flush,
+        )
         executor, work = stack.enter_context(engine.start(task))
         blocks = plan_in_turn(source.files, options.block_bytes)
         results = in_order(executor, work, blocks, _AHEAD * engine.workers)

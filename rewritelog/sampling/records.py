@@ -56,9 +56,14 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
     groups = [pes[at : at + PES_AT_A_TIME] for at in range(0, len(pes), PES_AT_A_TIME)]
     workers = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(workers) as executor:
-        read = list(in_order(
-            executor, lambda group: read_records(source, group, strict=strict), groups, 2 * workers
-        ))  # fmt: skip
+        read = list(
+            in_order(
+                executor,
+                lambda group: read_records(source, group, strict=strict),
+                groups,
+                2 * workers,
+            )
+        )
     joined = _joined(groups, [records for records, _ in read])
     kept, nowhere = _within(logs, joined)
     warnings = [

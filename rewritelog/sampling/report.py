@@ -165,18 +165,27 @@ class SampleReport:
             category = "" if of_run.category is None else f"{of_run.category:g}"
             counts = (records, choice.points, one.timed, len(choice.rows))
             shares = (choice.outside / records, choice.beyond / records)
-            rows.append((
-                of_run.event, str(of_run.parameters), category, *(f"{n:,}" for n in counts),
-                *(percent_text(share, 1) for share in shares),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    of_run.event,
+                    str(of_run.parameters),
+                    category,
+                    *(f"{n:,}" for n in counts),
+                    *(percent_text(share, 1) for share in shares),
+                )
+            )
         heads = ("params", "category", "records", "points", "timed", "chosen", "outside", "beyond")
         return Table(("event", *heads), rows, most_rows=SHOWN).lines()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each thing that a user should know of."""
-        return (*self.remarks, *self._size_warnings(), *self._span_warnings(),
-                *self._spread_warnings())  # fmt: skip
+        return (
+            *self.remarks,
+            *self._size_warnings(),
+            *self._span_warnings(),
+            *self._spread_warnings(),
+        )
 
     def _size_warnings(self) -> Iterator[str]:
         once = self.chosen - self.replicates

@@ -297,6 +297,7 @@ class _Drawn:
             recurring = np.array([np.argmax(counts)])
         if times < 2 or counts[recurring].max() < 2:
             return np.zeros(0, dtype=np.int64), 0
-        rows = [self.order[self.starts[i] : self.starts[i] + min(times, counts[i])]
-                for i in recurring]  # fmt: skip
+        rows = [
+            self.order[self.starts[i] : self.starts[i] + min(times, counts[i])] for i in recurring
+        ]
         return np.concatenate(rows), len(recurring)

@@ -30,8 +30,15 @@ _OFFSET_LIMIT = 2**32
 _MESSAGES_LIMIT = 1000.0
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
 """The least and the range of the durations of SEBs without brackets."""
-_CHAIN_NAMES = ("user_code", "AMPI_SEND", "AMPI_SEND_END", "split-broadcast", "user_code",
-                "AMPI_Allreduce", "end-broadcast")  # fmt: skip
+_CHAIN_NAMES = (
+    "user_code",
+    "AMPI_SEND",
+    "AMPI_SEND_END",
+    "split-broadcast",
+    "user_code",
+    "AMPI_Allreduce",
+    "end-broadcast",
+)
 _ALLREDUCE, _ALLREDUCE_BYTES = 2, 8
 _PRINT = 2, b"user code at work\n\0"
 _MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
@@ -221,12 +228,24 @@ def program_of(options: SynthOptions) -> program.Program:
     _check_size(length // count + 1, sum(len(r) for r in records), sends, broadcasts)
     x, y, z = machine_shape(options.nodes)
     return program.Program(
-        seed=options.seed, slots=count, length=length, x=x, y=y, z=z, workers=options.wth,
-        directions=program.NEIGHBOURS + (options.wth > 1), period_ns=period_ns, sends=sends,
-        broadcasts=broadcasts, largest=max(len(record) for record in records), rows=rows,
-        begins=begins.astype(np.int64), bytes=np.frombuffer(b"".join(records), np.uint8).copy(),
-        starters=np.array(starters, dtype=np.int64).reshape(-1, 3), **event_table(),
-    )  # fmt: skip
+        seed=options.seed,
+        slots=count,
+        length=length,
+        x=x,
+        y=y,
+        z=z,
+        workers=options.wth,
+        directions=program.NEIGHBOURS + (options.wth > 1),
+        period_ns=period_ns,
+        sends=sends,
+        broadcasts=broadcasts,
+        largest=max(len(record) for record in records),
+        rows=rows,
+        begins=begins.astype(np.int64),
+        bytes=np.frombuffer(b"".join(records), np.uint8).copy(),
+        starters=np.array(starters, dtype=np.int64).reshape(-1, 3),
+        **event_table(),
+    )
 
 
 def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -> None:
@@ -247,9 +266,18 @@ def _rows(
             rows[k] = rows[0]
         else:
             rows[k] = (
-                slot.sends, number, slot.event, slot.started, slot.root, slot.backward,
-                slot.forward, at_ns, *slot.duration_ns, 0, 0,
-            )  # fmt: skip
+                slot.sends,
+                number,
+                slot.event,
+                slot.started,
+                slot.root,
+                slot.backward,
+                slot.forward,
+                at_ns,
+                *slot.duration_ns,
+                0,
+                0,
+            )
         number += slot.sends
         at_ns += slot.most_ns
         messages = slot.sends + (broadcasts if k == count + 1 else 0)
@@ -280,24 +308,40 @@ def _seb_bytes(slot: Slot, lay: Layout, broadcasts: int = 0, flag: int = 0) -> b
     chare = slot.event >= 0
     indices = lay.seb["obj_id"].shape[0] if "obj_id" in (lay.seb.names or ()) else 0
     fields: dict[str, Any] = {
-        "ep": 2 if slot.started >= 0 else -1, "seqno": 0, "src_pe": -1, "msg_id": -1,
+        "ep": 2 if slot.started >= 0 else -1,
+        "seqno": 0,
+        "src_pe": -1,
+        "msg_id": -1,
         "mpi_op": _ALLREDUCE if allreduce else 0,
         "mpi_size": _ALLREDUCE_BYTES if allreduce else 0,
-        "charm_ep": 139 if chare else -1, "recv_time": 0.0, "eff_recv_time": 0.0,
-        "start_time": 0.0, "exec_time": 0.0, "end_time": 0.0, "flag": flag,
+        "charm_ep": 139 if chare else -1,
+        "recv_time": 0.0,
+        "eff_recv_time": 0.0,
+        "start_time": 0.0,
+        "exec_time": 0.0,
+        "end_time": 0.0,
+        "flag": flag,
         "name": slot.name.encode().ljust(NAME_BYTES, b"\0"),
         "obj_id": [0 if chare else -1] * indices,
         "messages": [_message(k, -1, 112) for k in range(broadcasts)]
         + [_message(k, 0, 128 + 88 * k) for k in range(slot.sends)],
         "events": [{"type": kind, "r_time": 0.0, "data": text} for kind, text in _events(slot)],
-        "backward": [0] * slot.backward, "forward": [0] * slot.forward,
-    }  # fmt: skip
+        "backward": [0] * slot.backward,
+        "forward": [0] * slot.forward,
+    }
     return bytes(seb_struct(lay.log_version, lay.order).build(fields))
 
 
 def _message(number: int, node: int, size: int) -> dict[str, Any]:
-    return {"msg_id": number, "dst_node": node, "send_time": 0.0, "recv_time": 0.0,
-            "tid": min(node, 0), "size": size, "group": 1}  # fmt: skip
+    return {
+        "msg_id": number,
+        "dst_node": node,
+        "send_time": 0.0,
+        "recv_time": 0.0,
+        "tid": min(node, 0),
+        "size": size,
+        "group": 1,
+    }
 
 
 def kernel_fields(options: SynthOptions) -> kernels.Fields:
@@ -311,14 +355,24 @@ def kernel_fields(options: SynthOptions) -> kernels.Fields:
         return _place(lay.message, name)
 
     return kernels.Fields(
-        swap=lay.kernel.swap, big=options.order == "big",
-        messages=lay.kernel.seb_bytes + lay.kernel.count_bytes, message=lay.kernel.message_bytes,
-        seqno=seb("seqno"), src_pe=seb("src_pe"), msg_id=seb("msg_id"), recv=seb("recv_time"),
-        effective=seb("eff_recv_time"), start=seb("start_time"), exec=seb("exec_time"),
-        end=seb("end_time"), message_id=message("msg_id"), message_node=message("dst_node"),
-        message_send=message("send_time"), message_recv=message("recv_time"),
+        swap=lay.kernel.swap,
+        big=options.order == "big",
+        messages=lay.kernel.seb_bytes + lay.kernel.count_bytes,
+        message=lay.kernel.message_bytes,
+        seqno=seb("seqno"),
+        src_pe=seb("src_pe"),
+        msg_id=seb("msg_id"),
+        recv=seb("recv_time"),
+        effective=seb("eff_recv_time"),
+        start=seb("start_time"),
+        exec=seb("exec_time"),
+        end=seb("end_time"),
+        message_id=message("msg_id"),
+        message_node=message("dst_node"),
+        message_send=message("send_time"),
+        message_recv=message("recv_time"),
         message_worker=message("tid"),
-    )  # fmt: skip
+    )
 
 
 def _place(dtype: np.dtype[Any], name: str) -> int:

@@ -89,11 +89,20 @@ def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synt
 
 def _summary(options: SynthOptions, program: Program) -> Summary:
     return Summary(
-        order=options.order, header_version=_HEADER_VERSION, total_pes=options.pes,
-        x=program.x, y=program.y, z=program.z, num_cth=1, num_wth=options.wth, stack_size=0,
-        timing_method=2, files=options.files, log_version=options.log_version,
+        order=options.order,
+        header_version=_HEADER_VERSION,
+        total_pes=options.pes,
+        x=program.x,
+        y=program.y,
+        z=program.z,
+        num_cth=1,
+        num_wth=options.wth,
+        stack_size=0,
+        timing_method=2,
+        files=options.files,
+        log_version=options.log_version,
         thread_entry_point=1,
-    )  # fmt: skip
+    )
 
 
 def _summary_bytes(summary: Summary) -> bytes:
@@ -105,10 +114,18 @@ def _machine(order: ByteOrder) -> dict[str, object]:
     """Return the machine header of the 64-bit machines that emulations run on."""
     number_format = 1 if order == "little" else 0
     sizes = {
-        "char_size": 1, "short_size": 2, "int_size": 4, "long_size": 8, "int128_size": 16,
-        "integer_format": number_format, "float_size": 4, "double_size": 8,
-        "float_format": number_format, "bool_size": 1, "pointer_size": 8,
-    }  # fmt: skip
+        "char_size": 1,
+        "short_size": 2,
+        "int_size": 4,
+        "long_size": 8,
+        "int128_size": 16,
+        "integer_format": number_format,
+        "float_size": 4,
+        "double_size": 8,
+        "float_format": number_format,
+        "bool_size": 1,
+        "pointer_size": 8,
+    }
     return {"magic": MAGIC, "header_version": _HEADER_VERSION, "sizes": sizes}
 
 

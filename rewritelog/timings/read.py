@@ -94,9 +94,9 @@ def read_timings(
     if not read.timings:
         names = ", ".join(str(path) for path in paths)
         what = "timing line with counters" if columns == "counters" else "timing line"
-        raise TimingError(f"{names}: no {what} found" + "".join(
-            f"; {warning}" for warning in read.warnings()
-        ))  # fmt: skip
+        raise TimingError(
+            f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings())
+        )
     return read
 
 
@@ -139,9 +139,14 @@ class _Gathered:
         )
         lines = sum(len(samples.seconds) for samples in timings)
         return TimingsRead(
-            timings, lines, self._untimed, self._faulty, tuple(self._faults), self._columns,
+            timings,
+            lines,
+            self._untimed,
+            self._faulty,
+            tuple(self._faults),
+            self._columns,
             self._uncounted,
-        )  # fmt: skip
+        )
 
 
 def line_groups(
@@ -171,6 +176,8 @@ def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
         return table.time
     if clock_hz is None:
         line = table.line[int(np.argmax(cycles))]
-        raise TimingError(f"{path}:{line}: the time is in cycles, and no clock is given; "
-                          "give the machine's clock with --clock-hz")  # fmt: skip
+        raise TimingError(
+            f"{path}:{line}: the time is in cycles, and no clock is given; "
+            "give the machine's clock with --clock-hz"
+        )
     return np.where(cycles, table.time / clock_hz, table.time)

@@ -93,9 +93,14 @@ def test_a_signal_in_a_fit_is_no_error_of_the_model(
 ) -> None:
     before = {path.name for path in work.iterdir()}
     process = subprocess.Popen(
-        [SCRIPT, *COMMANDS[command]], cwd=work, stdin=subprocess.DEVNULL, text=True,
-        env=environment(work, SWALLOWS=swallows), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [SCRIPT, *COMMANDS[command]],
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=environment(work, SWALLOWS=swallows),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while not (work / "started").exists():
         assert process.poll() is None
         time.sleep(0.01)
@@ -110,8 +115,10 @@ def test_a_signal_in_a_fit_is_no_error_of_the_model(
 def test_sighup_leaves_neither_lock_nor_draft(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [SCRIPT, "synth", tmp_path / "out", "--pes", "64"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while not any(path.name.startswith(".out.rewritelog-") for path in tmp_path.iterdir()):
         assert process.poll() is None
         time.sleep(0.001)
@@ -142,8 +149,8 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
     usual_s = time.perf_counter() - began
     for step in range(40):
         process = subprocess.Popen(
-            words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            words, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         time.sleep(0.1 + step / 40 * usual_s)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
@@ -155,9 +162,13 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
 @pytest.mark.parametrize("what", ["exit", "keys", "odd", "close"])
 def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
     done = subprocess.run(
-        [SCRIPT, "fit", "timings", "--model", "slow:Odd"], cwd=work, capture_output=True,
-        env=environment(work, RAISES=what), text=True, check=False,
-    )  # fmt: skip
+        [SCRIPT, "fit", "timings", "--model", "slow:Odd"],
+        cwd=work,
+        capture_output=True,
+        env=environment(work, RAISES=what),
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("rewritelog: error: model 'slow:Odd'")
     assert len(done.stderr.splitlines()) == 1
@@ -237,8 +248,11 @@ RANKS = {"PMI_RANK": "0", "PMI_SIZE": "3"}
 def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "rewrite", CELLS, tmp_path / rank, "--dilation", "2", "--quiet"],
-        env={**os.environ, **RANKS, "PMI_RANK": rank}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env={**os.environ, **RANKS, "PMI_RANK": rank},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stderr.count("each of 3 ranks does this rewrite on its own") == said
 
 
@@ -247,7 +261,10 @@ def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_pa
 def test_wrong_usage_of_ranks_is_said_once(rank: str, wrong: list[str]) -> None:
     done = subprocess.run(
         [SCRIPT, "rewrite", "in", "out", "--engine", "mpi", *wrong],
-        env={**os.environ, **RANKS, "PMI_RANK": rank}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, **RANKS, "PMI_RANK": rank},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert bool(done.stderr) == (rank == "0")

@@ -57,10 +57,28 @@ def _damaged(folder: Path) -> None:
 COMMANDS: dict[str, tuple[str, ...]] = {
     "rewrite-constant": ("rewrite", "cells", "--dry-run", "--speedup", "2"),
     "rewrite-auto": ("rewrite", "cells", "--dry-run", *TIMINGS, "--dilation", "0.5"),
-    "rewrite-least-squares": ("rewrite", "cells", "--dry-run", "--model", "least-squares",
-        *TIMINGS, "--basis", "linear", "--spread", "residual"),
-    "rewrite-sampled": ("rewrite", "cells", "--dry-run", "--model", "sampled", *TIMINGS,
-        "--fraction", "0.25"),
+    "rewrite-least-squares": (
+        "rewrite",
+        "cells",
+        "--dry-run",
+        "--model",
+        "least-squares",
+        *TIMINGS,
+        "--basis",
+        "linear",
+        "--spread",
+        "residual",
+    ),
+    "rewrite-sampled": (
+        "rewrite",
+        "cells",
+        "--dry-run",
+        "--model",
+        "sampled",
+        *TIMINGS,
+        "--fraction",
+        "0.25",
+    ),
     "rewrite-fitted": ("rewrite", "cells", "--dry-run", "--fitted", "model.json"),
     "rewrite-damaged": ("rewrite", "damaged", "--dry-run", "--timings", "damaged/timings.txt"),
     "fit-auto": ("fit", "cells/timings.txt"),
@@ -84,7 +102,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "convert": ("convert", "cells", "converted", "--byte-order", "big"),
     "synth": ("synth", "made", "--pes", "4", "--sebs", "50"),
     "no-command": (),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

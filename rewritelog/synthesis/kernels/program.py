@@ -17,8 +17,20 @@ from rewritelog.hashing import GOLDEN
 from rewritelog.kernels.hashing import mix
 from tracebigsim.compiled import inner
 
-(ROW_SENDS, ROW_FIRST_SEND, ROW_EVENT, ROW_STARTED, ROW_ROOT, ROW_BACKWARD, ROW_FORWARD,
- ROW_AT_NS, ROW_LEAST_NS, ROW_SPREAD_NS, ROW_TIME_1, ROW_TIME_2) = range(12)  # fmt: skip
+(
+    ROW_SENDS,
+    ROW_FIRST_SEND,
+    ROW_EVENT,
+    ROW_STARTED,
+    ROW_ROOT,
+    ROW_BACKWARD,
+    ROW_FORWARD,
+    ROW_AT_NS,
+    ROW_LEAST_NS,
+    ROW_SPREAD_NS,
+    ROW_TIME_1,
+    ROW_TIME_2,
+) = range(12)
 ROW_SIZE = 12
 """A row: messages, the number of the first, event (−1: no bracket), which starting message
 (−1: none), whether it starts of itself, dependencies, its start in the iteration, its duration

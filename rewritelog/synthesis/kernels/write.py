@@ -117,9 +117,16 @@ def starting_message(
 
 @inner
 def write_starter(
-    buf: Bytes, at: int, program: Program, fields: Fields, pe: int, row: int, iteration: int,
-    start: int, state: Ints,
-) -> None:  # fmt: skip
+    buf: Bytes,
+    at: int,
+    program: Program,
+    fields: Fields,
+    pe: int,
+    row: int,
+    iteration: int,
+    start: int,
+    state: Ints,
+) -> None:
     """Write what started a SEB, and when that came."""
     started = program.rows[row, ROW_STARTED]
     depends = False
@@ -141,9 +148,18 @@ def write_starter(
 
 @inner
 def write_messages(
-    buf: Bytes, at: int, program: Program, fields: Fields, pe: int, row: int, iteration: int,
-    start: int, begin: int, middle: int, tail: int,
-) -> int:  # fmt: skip
+    buf: Bytes,
+    at: int,
+    program: Program,
+    fields: Fields,
+    pe: int,
+    row: int,
+    iteration: int,
+    start: int,
+    begin: int,
+    middle: int,
+    tail: int,
+) -> int:
     """Write what a SEB sends; return how many messages it has."""
     to_all = program.broadcasts if row == program.slots + 1 else 0
     count = to_all + program.rows[row, ROW_SENDS]
@@ -238,9 +254,15 @@ def put_line(text: Bytes, at: int, program: Program, event: int, key: np.uint64,
 
 @inner
 def write_seb(
-    buf: Bytes, at: int, text: Bytes, program: Program, fields: Fields, pe: int, total: int,
+    buf: Bytes,
+    at: int,
+    text: Bytes,
+    program: Program,
+    fields: Fields,
+    pe: int,
+    total: int,
     state: Ints,
-) -> int:  # fmt: skip
+) -> int:
     """Write the next SEB of a timeline and its param line; return where the SEB ends."""
     position, index = state[POSITION], state[INDEX]
     extra = state[EXTRA] == 1
