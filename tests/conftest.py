@@ -67,7 +67,7 @@ def log_set(request: pytest.FixtureRequest) -> Path:
     return SAMPLE_LOGS / name if folder == "sample_logs" else _present(REFERENCE) / name
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reference_timings() -> ReferenceTimings:
     """Return the timings of a reference set, by its folder's name."""
 
@@ -80,13 +80,13 @@ def reference_timings() -> ReferenceTimings:
     return read
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sample_timings() -> list[EventTimings]:
     """Return the timings of the project's own kernels."""
     return read_timings(SAMPLE_LOGS / "cells" / "timings.txt")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def event() -> MakeTimings:
     """Return a maker of the samples of `kernel`: columns of parameters, then seconds."""
 

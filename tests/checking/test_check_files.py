@@ -310,16 +310,19 @@ HUGE = """
     from rewritelog.checking.run import check_logs
     check_logs(sys.argv[1])  # so that the kernels are loaded
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.monotonic()
-    report = check_logs(sys.argv[2])
-    assert not report.sound
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, time.monotonic() - started)
+    for folder in sys.argv[2:]:
+        started = time.process_time()
+        report = check_logs(folder)
+        assert not report.sound
+        more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(more, time.process_time() - started)
 """
 
 
-@pytest.mark.parametrize(
-    ("file", "offset", "data"),
-    [
+def test_huge_claims_cost_neither_memory_nor_time(
+    logs: Path, sample_logs: Path, tmp_path: Path
+) -> None:
+    claims = [
         ("bgTrace", 16, i4(2**31 - 1, 2**31 - 1, 1, 1)),
         ("bgTrace", 16, i4(2**31 - 1, 1, 1, 2**31 - 1)),
         ("bgTrace", 36, i4(2**31 - 1)),
@@ -329,23 +332,23 @@ HUGE = """
         ("bgTrace0", HEAD + 4 + SEB_FIXED, i4(2**31 - 1)),
         ("bgTrace0", HEAD + 4 + SEB_FIXED + 4 + MESSAGE, i4(10**9)),
         ("bgTrace0", -4, i4(10**9)),
-    ],
-)
-def test_huge_claims_cost_neither_memory_nor_time(
-    file: str, offset: int, data: bytes, logs: Path, sample_logs: Path, tmp_path: Path
-) -> None:
-    overwrite(logs / file, offset % (logs / file).stat().st_size, data)
+    ]
+    folders = [tmp_path / f"claim {number}" for number in range(len(claims))]
+    for folder, (name, offset, data) in zip(folders, claims, strict=True):
+        shutil.copytree(logs, folder)
+        overwrite(folder / name, offset % (folder / name).stat().st_size, data)
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(HUGE), sample_logs / "cells", logs],
+        [sys.executable, "-c", textwrap.dedent(HUGE), sample_logs / "cells", *folders],
         capture_output=True,
         text=True,
         check=True,
         timeout=100,
         cwd=tmp_path,
     )
-    kilobytes, seconds = map(float, done.stdout.split())
-    assert kilobytes < 50_000
-    assert seconds < 5
+    for line in done.stdout.splitlines():
+        kilobytes, seconds = map(float, line.split())
+        assert kilobytes < 50_000
+        assert seconds < 5
 
 
 def test_17_bytes(logs: Path) -> None:

@@ -4,13 +4,12 @@ import copy
 import csv
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from kinds import ReferenceTimings
+from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.errors import ModelError
 from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, MalformedLines
@@ -153,7 +152,7 @@ def test_a_defect_of_an_old_file_is_named_by_its_own_keys() -> None:
         parse_model(json.dumps(document), "m")
 
 
-def test_classes_of_a_formula_are_kept(event: Callable[..., EventTimings]) -> None:
+def test_classes_of_a_formula_are_kept(event: MakeTimings) -> None:
     n, side = np.arange(40.0), np.arange(40) % 2
     timings = [event(n, side, seconds=1 + n * (1 + side))]
     model = Auto(AutoOptions(), ModelText("f.toml", FORMULA))
@@ -165,7 +164,7 @@ def test_classes_of_a_formula_are_kept(event: Callable[..., EventTimings]) -> No
     same_bits(fitted, back.fitted, timings)
 
 
-def test_degenerate_samples(event: Callable[..., EventTimings]) -> None:
+def test_degenerate_samples(event: MakeTimings) -> None:
     timings = [
         event(seconds=[2.0], name="no parameters"),
         event(seconds=[1.0, 2.0, 1.5] * 5, name="no parameters, many"),
@@ -184,7 +183,7 @@ def test_degenerate_samples(event: Callable[..., EventTimings]) -> None:
             assert back.fitted.unfitted == (("unusable", 1),)
 
 
-def test_a_fit_of_counters_says_so(event: Callable[..., EventTimings]) -> None:
+def test_a_fit_of_counters_says_so(event: MakeTimings) -> None:
     timings = [event([1.0, 2, 3, 4], [5.0, 5, 6, 6], seconds=[1.0, 2, 3, 4])]
     back = again(file_of(timings, "counters", "counters"))
     assert model_of(back).columns == "counters"
@@ -199,7 +198,7 @@ def test_a_read_model_is_a_model(sample_timings: list[EventTimings]) -> None:
     assert model.options.made_by == "auto"
 
 
-def test_the_digest_is_of_every_number(event: Callable[..., EventTimings]) -> None:
+def test_the_digest_is_of_every_number(event: MakeTimings) -> None:
     def digest(params: list[float], seconds: list[float], name: str = "k") -> str:
         return digest_of([event(params, seconds=seconds, name=name)])
 
@@ -216,7 +215,7 @@ def test_the_digest_is_of_every_number(event: Callable[..., EventTimings]) -> No
 
 
 def test_outside_regressors_are_refused_by_name(
-    event: Callable[..., EventTimings], monkeypatch: pytest.MonkeyPatch
+    event: MakeTimings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
     fitted = load_model("regressors:Plane", {}).fit([event([1.0, 2], seconds=[1.0, 2.0])])
@@ -224,15 +223,21 @@ def test_outside_regressors_are_refused_by_name(
         writable(fitted, "regressors:Plane")
 
 
-@pytest.fixture
-def document(event: Callable[..., EventTimings]) -> dict[str, Any]:
-    """Return a model file as JSON has it: falling times have bounds, twins have exact matches."""
+@pytest.fixture(scope="module")
+def text(event: MakeTimings) -> str:
+    """Return a model file: falling times have bounds, repeated parameters have exact matches."""
     falling = event([1.0, 2, 3, 4, 5, 1] * 4, seconds=[5.0, 4, 3, 2, 1, 5.1] * 4)
     plain = event([1.0, 2, 3, 4] * 3, [5.0, 5, 6, 7] * 3, seconds=[1.0, 2, 3, 4] * 3, name="plain")
     formula = ModelText("f.toml", FALLING)
     fitted = Auto(AutoOptions(exact_match="always"), formula).fit([falling, plain])
     file = ModelFile(fitted, "params", Source("1", ("t",), 36, None, "0" * 64))
-    made: dict[str, Any] = json.loads(model_text(file))
+    return model_text(file)
+
+
+@pytest.fixture
+def document(text: str) -> dict[str, Any]:
+    """Return the model file as JSON has it."""
+    made: dict[str, Any] = json.loads(text)
     assert made["events"][0]["classes"][0]["function"]["bounds"]
     return made
 

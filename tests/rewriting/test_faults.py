@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from chosen import mostly_long
 from faulty import SCRIPT, Killing, Zygote, content, make_read_only, ran, small_disk, started
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
@@ -93,7 +94,11 @@ def killed_when(place: str, folder: Path, *, force: bool = False, before: str = 
 
 
 @pytest.mark.parametrize(
-    "place", ["os.pwrite", "os.pwritev", "os.fsync", "rewritelog.output.folders._replace"]
+    "place",
+    mostly_long(
+        ("os.pwrite", "os.pwritev", "os.fsync", "rewritelog.output.folders._replace"),
+        ("os.pwritev",),
+    ),
 )
 def test_what_a_killed_run_left_is_removed_by_the_next(
     place: str, logs: Path, tmp_path: Path

