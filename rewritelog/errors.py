@@ -30,6 +30,10 @@ class OutputError(RewriteLogError):
     """The output cannot be written where it was asked for."""
 
 
+class OutputWarning(UserWarning):
+    """An output is written, and something around it is not as it should be."""
+
+
 @dataclass(frozen=True)
 class Location:
     """Where in a log set something is: every part that is known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
@@ -29,7 +30,7 @@ from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.standard import Debug, Version
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
-from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.text import printable
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
@@ -89,7 +90,7 @@ def run() -> None:
     console.reset()
     if "_REWRITELOG_COMPLETE" in os.environ:
         enable()
-    with _usage_errors_once():
+    with _usage_errors_once(), _warnings_noted():
         try:
             code = app(standalone_mode=False)
         except _ParsingError as error:
@@ -108,6 +109,23 @@ def run() -> None:
             where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
             _fail(error, _code_without_answer(), f"{where}{error.strerror or error}")
         sys.exit(code if isinstance(code, int) else DONE)
+
+
+@contextmanager
+def _warnings_noted() -> Iterator[None]:
+    """Print what is warned of while an output is written, as other warnings are."""
+    with warnings.catch_warnings():
+        plain = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, OutputWarning):
+                console.note(str(message))
+            else:
+                plain(message, category, *where, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", OutputWarning)
+        yield
 
 
 @contextmanager

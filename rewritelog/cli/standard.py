@@ -111,7 +111,8 @@ def _check_report(report: Path, given: Mapping[str, Any]) -> None:
     values = [one for value in given.values() for one in _listed(value)]
     paths = [path for path in values if isinstance(path, Path)]
     folders = [path for path in paths if path.is_dir()]
-    check_outputs([report], [path for path in paths if path not in folders], folders)
+    files = [path for path in paths if path not in folders]
+    check_outputs([report], files, folders, replaced=[given.get("out")])
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,18 +2,13 @@
 
 - `folders`: a folder made beside its place, which takes its name when it is whole
 - `lock`: whose turn it is to write a folder, and whether that process is still alive
-- `files`: output files written in pieces, copied, and flushed to the disk
+- `files`: their files, written in pieces, copied, and flushed to the disk
+- `texts`: reports, model files and lists, checked before the work and then whole or as they were
 """
 
-from rewritelog.output.files import (
-    OutputFile,
-    check_outputs,
-    copy_file,
-    create_file,
-    flush_files,
-    write_text_file,
-)
+from rewritelog.output.files import OutputFile, copy_file, create_file, flush_files
 from rewritelog.output.folders import new_folder
+from rewritelog.output.texts import check_outputs, write_text_file
 
 __all__ = [
     "OutputFile",

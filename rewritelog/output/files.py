@@ -1,19 +1,17 @@
-"""Output files: written in pieces and by many, copied, made whole at once, flushed."""
+"""Files of an output folder: written in pieces and by many, copied, flushed."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-import secrets
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.errors import OutputError
 from rewritelog.logs.files import InputFile, OpenFile
 
 _COPY_BYTES = 1 << 20
@@ -21,14 +19,24 @@ _COPY_BYTES = 1 << 20
 _CACHED_WRITE_BYTES = 1 << 18
 """As cp does: for longer writes a system looks for memory in larger pieces, and may lack them."""
 
+_NAME_BYTES = 200
+"""File systems take names of 255 bytes, and the longest ending has 35."""
+
 _RWF_DONTCACHE = 0x80
 """A flag of pwritev2 (Linux 6.14 and newer, some file systems), which Python does not name."""
 _NO_SUCH_WAY = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
 
 def name_beside(target: Path, ending: str) -> Path:
-    """Return where something that belongs to an output stands while that is written."""
-    return target.with_name(f".{target.name}.rewritelog{ending}")
+    """Return where something that belongs to an output stands while that is written.
+
+    A name that leaves no room for more beside it is shortened, with a digest for the rest.
+    """
+    name = target.name
+    if len(os.fsencode(name)) > _NAME_BYTES:
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        name = f"{os.fsdecode(os.fsencode(name)[:100])}-{digest}"
+    return target.with_name(f".{name}.rewritelog{ending}")
 
 
 def flush_files(paths: Iterable[Path]) -> None:
@@ -46,46 +54,6 @@ def flush_files(paths: Iterable[Path]) -> None:
             os.close(opened)
 
 
-def check_outputs(
-    outputs: Iterable[Path | None],
-    inputs: Iterable[Path | None],
-    folders: Iterable[Path | None] = (),
-) -> None:
-    """Raise `OutputError` where a file to be written is an input, a folder or another output.
-
-    Whatever there is in one of the input folders is an input. None stands for a file or folder
-    that was not named.
-    """
-    files = [path for path in inputs if path is not None]
-    within = [path for path in folders if path is not None]
-    wanted = [path for path in outputs if path is not None]
-    for number, output in enumerate(wanted):
-        if output.is_dir():
-            raise OutputError(f"{output}: is a folder")
-        in_folder = output.exists() and any(
-            _same(Path(os.path.realpath(output)).parent, folder) for folder in within
-        )
-        if in_folder or any(_same(output, path) for path in files):
-            raise OutputError(f"{output}: the output would replace an input")
-        if any(_same(output, other) for other in wanted[:number]):
-            raise OutputError(f"{output}: cannot be two outputs at once")
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file or folder, through links of any kind too."""
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    try:
-        return one.samefile(other) and not _is_stream(one)
-    except OSError:  # what is not there is not the same
-        return False
-
-
-def _is_stream(path: Path) -> bool:
-    """Return whether a path is a pipe, a terminal or another device, which is not replaced."""
-    return not (path.is_file() or path.is_dir())
-
-
 def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:
     """Make a file of the size that it will have, beginning with `head`."""
     with path.open("xb") as file:
@@ -101,27 +69,6 @@ def copy_file(source: Path, target: Path) -> None:
             piece = buffer[: file.size_bytes - at]
             file.read_into(piece, at)
             copy.write(piece.data)
-
-
-def write_text_file(path: Path, text: str) -> None:
-    """Write a file so that it is whole or as it was; a pipe or a device is written as it is.
-
-    Raise `OutputError` where it cannot be written.
-    """
-    target = Path(os.path.realpath(path))
-    draft = name_beside(target, f"-{secrets.token_hex(4)}")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        try:
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(target)
-        finally:
-            with suppress(FileNotFoundError):
-                draft.unlink()
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 class OutputFile(OpenFile):

@@ -18,11 +18,13 @@ import os
 import re
 import secrets
 import shutil
+import stat
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rewritelog.errors import OutputError
+from rewritelog.errors import OutputError, OutputWarning
 from rewritelog.output.files import flush_files, name_beside
 from rewritelog.output.lock import OutputLock
 from rewritelog.stopping import raise_if_stopped
@@ -39,10 +41,10 @@ def new_folder(
     What was written is on the disk before it does, unless not to `flush` is what is wanted.
 
     `out` must be absent or empty unless `force`, and then what it held is removed after the new
-    folder has taken its place. Whatever else ends the block leaves `out` as it was; what a killed
-    process leaves, the next one that writes `out` removes. Raise `OutputError` where `out` is or
-    holds one of `inputs`, or what they link to; where it is taken, or another process is writing
-    it; and where it cannot be written.
+    folder has taken its place; what cannot be done then is an `OutputWarning`. Whatever else ends
+    the block leaves `out` as it was; what a killed process leaves, the next one that writes `out`
+    removes. Raise `OutputError` where `out` is or holds one of `inputs`, or what they link to;
+    where it is taken, or another process is writing it; and where it cannot be written.
     """
     target = Path(os.path.realpath(out))
     try:
@@ -59,13 +61,55 @@ def new_folder(
                     flush_files([*draft.iterdir(), draft])
                 raise_if_stopped()
                 _replace(out, target, draft, force=force)
-                if flush:
-                    flush_files([target.parent])
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+            except BaseException:
+                _remove(draft)
+                raise
+            _finish(out, target, draft, flush=flush)
     except OSError as error:
         about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}{about}") from error
+
+
+def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
+    """Do what is left when `out` is the new folder; what goes wrong then is a warning."""
+    _remove_old(draft)
+    if not flush:
+        return
+    try:
+        flush_files([target.parent])
+    except OSError as error:
+        warnings.warn(
+            f"{out} is written, but a power cut may undo it: {target.parent} could not be brought "
+            f"to the disk: {error.strerror}",
+            OutputWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove what an output was, or what a killed run has left; warn where that cannot be."""
+    if problem := _remove(folder):
+        warnings.warn(
+            f"the old folder {folder} could not be removed: {problem}; remove it by hand",
+            OutputWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def _remove(folder: Path) -> str:
+    """Remove a folder, read-only folders in it too; return why it could not be, else nothing."""
+    problems: list[str] = []
+
+    def note(_function: object, path: str, info: tuple[type, BaseException, object]) -> None:
+        if not isinstance(info[1], FileNotFoundError):
+            problems.append(f"{path}: {getattr(info[1], 'strerror', None) or info[1]}")
+
+    with suppress(OSError):
+        folder.chmod(stat.S_IRWXU)
+        for above, names, _ in os.walk(folder):
+            for path in (Path(above, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, onerror=note)
+    return problems[0] if problems else ""
 
 
 def _check_place(out: Path, target: Path, inputs: Sequence[Path]) -> None:
@@ -125,13 +169,14 @@ def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:
 
 def _clear_up(target: Path) -> None:
     """Remove what killed runs left beside the output, and put back what one had set aside."""
-    left = re.compile(re.escape(f".{target.name}.rewritelog-") + r"[0-9a-f]{8}(\.old)?")
+    beside = re.escape(name_beside(target, "-").name)
+    left = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
     for path in target.parent.iterdir():
         if found := left.fullmatch(path.name):
             if found[1] and not target.exists():
                 path.rename(target)
             else:
-                shutil.rmtree(path)
+                _remove_old(path)
 
 
 def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
@@ -169,6 +214,6 @@ def _rename_in_turn(target: Path, draft: Path, aside: Path) -> None:
         draft.rename(target)
     finally:
         if target.exists():
-            shutil.rmtree(aside, ignore_errors=True)
+            _remove_old(aside)
         else:
             aside.rename(target)

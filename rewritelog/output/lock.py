@@ -11,13 +11,15 @@ import errno
 import fcntl
 import os
 import secrets
+import stat
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
 
-from rewritelog.errors import OutputError
+from rewritelog.errors import OutputError, OutputWarning
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 _LOCAL_OPTIONS = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
@@ -89,12 +91,23 @@ class OutputLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._give_back()
+        try:
+            self._give_back()
+        except OSError as problem:
+            if kind is None:
+                warnings.warn(
+                    f"{self._out} is written, but its lock {self._path} could not be removed: "
+                    f"{problem.strerror}",
+                    OutputWarning, stacklevel=2,
+                )  # fmt: skip
 
     def _take(self) -> bool:
         """Open, lock and sign the file; return False where it has just gone."""
         self._open()
-        if self._fd < 0 or not self._is_mine(self._fd):
+        if self._fd < 0:
+            return False
+        _check_lock_file(self._fd, self._out, self._path)
+        if not self._is_mine(self._fd):
             return False
         self._mine = True
         os.ftruncate(self._fd, 0)
@@ -117,10 +130,12 @@ class OutputLock:
                 self._fd = os.open(self._path, _FLAGS)
         if self._fd < 0:
             return
-        unsigned = self._making and _lock(self._fd) is _Locked.MINE and _owner(self._fd) is None
-        if (self._mine or unsigned) and _is_at(self._fd, self._path):
-            self._path.unlink(missing_ok=True)
-        self._close()
+        try:
+            unsigned = self._making and _lock(self._fd) is _Locked.MINE and _owner(self._fd) is None
+            if (self._mine or unsigned) and _is_at(self._fd, self._path):
+                self._path.unlink(missing_ok=True)
+        finally:
+            self._close()
 
     def _close(self) -> None:
         if self._fd >= 0:
@@ -154,6 +169,20 @@ class OutputLock:
         if not _is_at(fd, aside):
             os.link(aside, self._path)
         aside.unlink()
+
+
+def _check_lock_file(fd: int, out: Path, path: Path) -> None:
+    """Refuse a file that no run has left, since it is to be written to."""
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        problem = "is not a regular file"
+    elif found.st_nlink > 1:
+        problem = "is a hard link to another file"
+    elif found.st_size > _MOST_BYTES:
+        problem = "holds more than a lock does"
+    else:
+        return
+    raise OutputError(f"{out}: its lock {path} {problem}: remove it")
 
 
 def _lock(fd: int) -> _Locked:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from rewritelog.errors import DamagedLogError, RewriteLogError, UsageError
+from rewritelog.errors import DamagedLogError, OutputWarning, RewriteLogError, UsageError
 from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
@@ -188,12 +190,30 @@ def prepare_output(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
         with InputFile(file.path) as source:
             head = source.read(0, file.head_bytes).tobytes()
         create_file(draft / file.path.name, file.size_bytes, head)
-    for path in companions(logs.folder):
+    for path in _own_files(logs, logs.folder, companions(logs.folder)):
         copy_file(path, draft / path.name)
     if options.copy_params:
         params = options.params or logs.folder
-        for pe in sorted(list_params(params).pes):
-            copy_file(params / f"param.{pe}", draft / f"param.{pe}")
+        pes = sorted(list_params(params).pes)
+        for path in _own_files(logs, params, [params / f"param.{pe}" for pe in pes]):
+            copy_file(path, draft / path.name)
+
+
+def _own_files(logs: LogSet, folder: Path, paths: list[Path]) -> Iterator[Path]:
+    """Yield the files without links to other folders than those of the logs, of which it warns.
+
+    Logs may come from anybody: a link among them may lead to a file that is nobody's business.
+    """
+    files = (logs.summary_path, *(file.path for file in logs.files))
+    own = {Path(os.path.realpath(path)).parent for path in (folder / "param", *files)}
+    for path in paths:
+        if path.is_symlink() and own.isdisjoint(Path(os.path.realpath(path)).parents):
+            warnings.warn(
+                f"{path} is a link to a file that is not with the logs: it is not copied",
+                OutputWarning, stacklevel=2,
+            )  # fmt: skip
+        else:
+            yield path
 
 
 def companions(folder: Path) -> list[Path]:

@@ -1,0 +1,144 @@
+"""Text files that a command writes: checked before the work, then whole or as they were."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from rewritelog.errors import OutputError
+from rewritelog.output.files import name_beside
+
+_MOST_LINKS = 40
+_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+
+
+def check_outputs(
+    outputs: Iterable[Path | None],
+    inputs: Iterable[Path | None],
+    folders: Iterable[Path | None] = (),
+    replaced: Iterable[Path | None] = (),
+) -> None:
+    """Raise `OutputError` where a file to be written is an input, a folder or another output.
+
+    It is raised too where the file lies in a folder that is `replaced` as a whole, and where it
+    cannot be written, so that this is known before the work. Whatever there is in one of the input
+    folders is an input. None stands for a file or folder that was not named.
+    """
+    files = [path for path in inputs if path is not None]
+    within = [path for path in folders if path is not None]
+    wanted = [path for path in outputs if path is not None]
+    for number, output in enumerate(wanted):
+        try:
+            _check_output(output, files, within, [path for path in replaced if path is not None])
+            if any(_same(output, other) for other in wanted[:number]):
+                raise OutputError(f"{output}: cannot be two outputs at once")
+            _check_writable(output)
+        except OSError as error:
+            raise _unwritable(output, error) from error
+
+
+def _check_output(
+    output: Path, files: list[Path], folders: list[Path], replaced: list[Path]
+) -> None:
+    if output.is_dir():
+        raise OutputError(f"{output}: is a folder")
+    real = Path(os.path.realpath(output))
+    for folder in replaced:
+        if Path(os.path.realpath(folder)) in (real, *real.parents):
+            raise OutputError(f"{output}: lies in {folder}, which is written as a whole")
+    in_folder = output.exists() and any(_same(real.parent, folder) for folder in folders)
+    if in_folder or any(_same(output, path) for path in files):
+        raise OutputError(f"{output}: the output would replace an input")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same file or folder, through links of any kind too."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other) and not _is_stream(one)
+    except OSError:  # what is not there is not the same
+        return False
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe, a terminal or another device, which is not replaced."""
+    return not (path.is_file() or path.is_dir())
+
+
+def _check_writable(path: Path) -> None:
+    """Raise `OSError` where a file cannot be written; nothing is left of the trial."""
+    descriptor = descriptor_of(path)
+    if descriptor is not None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise PermissionError(0, "it is open for reading only")
+    elif path.exists() and _is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(0, "Permission denied")
+    else:
+        draft = _draft_of(path)
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        draft.unlink()
+
+
+def _draft_of(path: Path) -> Path:
+    return name_beside(Path(os.path.realpath(path)), f"-{secrets.token_hex(4)}")
+
+
+def descriptor_of(path: Path) -> int | None:
+    """Return the descriptor of this process that a path such as `/dev/stdout` stands for.
+
+    What it leads to is written at its position, and never replaced: it may be a file.
+    """
+    own = Path(f"/proc/{os.getpid()}/fd")
+    name = Path.cwd() / path if not path.is_absolute() else path
+    for _ in range(_MOST_LINKS):
+        if str(name) in _STANDARD:
+            return _STANDARD[str(name)]
+        folder = Path(os.path.realpath(name.parent))
+        if folder == own and name.name.isdecimal():
+            return int(name.name)
+        if not name.is_symlink():
+            return None
+        name = folder / name.readlink()
+    return None
+
+
+def write_text_file(path: Path, text: str) -> None:
+    """Write a file so that it is whole or as it was; a pipe or a device is written as it is.
+
+    Raise `OutputError` where it cannot be written.
+    """
+    try:
+        descriptor = descriptor_of(path)
+        if descriptor == 1:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        elif descriptor is not None:
+            with os.fdopen(os.dup(descriptor), "w", encoding="utf-8") as stream:
+                stream.write(text)
+        elif path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        else:
+            _replace(path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    target, draft = Path(os.path.realpath(path)), _draft_of(path)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"{path}: cannot be written: {error.strerror or error}")
