@@ -105,7 +105,7 @@ def test_a_report_to_standard_output_is_written_and_replaces_nothing(
     name: str, stdout: str, logs: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "link").symlink_to("/dev/stdout")
-    words = [SCRIPT, "info", logs, "--report", tmp_path / name]
+    words: list[str | Path] = [SCRIPT, "info", logs, "--report", tmp_path / name]
     if stdout == "a pipe":
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         printed = done.stdout
