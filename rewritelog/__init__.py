@@ -20,6 +20,7 @@
 - `diffing`: what two log sets differ in: `diff`
 - `sampling`: which SEBs to time: `sample`
 - `evaluation`: fits apart from a rewrite: `fit`, `predict`, `verify` and `compare`
+- `viewing`: pictures and pages of logs and fits: `timeline`
 - `cli`: the command line
 
 `tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.

@@ -27,6 +27,7 @@ LAYERS = [
     "diffing",
     "sampling",
     "evaluation",
+    "viewing",
     "cli",
 ]
 """The package's modules and folders, lowest first."""

@@ -30,6 +30,7 @@ from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.standard import Debug, Version
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
+from rewritelog.cli.viewing import timeline_command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.text import printable
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
@@ -70,6 +71,7 @@ _add("check", check_command, "Inspect logs")
 _add("info", info_command, "Inspect logs")
 _add("diff", diff_command, "Inspect logs")
 _add("dump", dump_command, "Inspect logs")
+_add("timeline", timeline_command, "Inspect logs")
 _add("convert", convert_command, "Make logs")
 _add("synth", synth_command, "Make logs")
 _add("completion", completion_command, "Set up")

@@ -166,9 +166,7 @@ def survey(logs: LogSet) -> LogInfo:
     It takes memory for one block and for the names, whatever the size of the logs. Raise
     `DamagedLogError` where a SEB cannot be walked, `RewriteLogError` where a file cannot be read.
     """
-    found = _empty_survey(logs.layout.kernel.name_bytes)
-    for loaded in logs.blocks():
-        found = _add_block(found, loaded, logs)
+    found = read_survey(logs)
     param_files, companions = _beside(logs.folder)
     earliest, latest = (float(time) for time in found.span)
     return LogInfo(
@@ -183,6 +181,19 @@ def survey(logs: LogSet) -> LogInfo:
         companions=companions,
         **{which.name.lower(): int(found.counts[which]) for which in SurveyCount},
     )
+
+
+def read_survey(logs: LogSet) -> kernels.Survey:
+    """Read a log set from end to end and return the counts and sums; raise as `survey` does."""
+    found = _empty_survey(logs.layout.kernel.name_bytes)
+    for loaded in logs.blocks():
+        found = _add_block(found, loaded, logs)
+    return found
+
+
+def name_times(found: kernels.Survey) -> dict[bytes, float]:
+    """Return the durations of the SEBs of each name together, in seconds."""
+    return {name: _total(found.name_seconds[k]) for k, name in enumerate(names_of(found.names))}
 
 
 def _empty_survey(name_bytes: int) -> kernels.Survey:

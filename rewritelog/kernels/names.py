@@ -6,6 +6,7 @@ A name is what stands before the field's first NUL.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,16 @@ def enlarged(table: NameTable) -> NameTable:
     larger.known[:] = table.known
     _enter_names(larger)
     return larger
+
+
+def table_of(names: Sequence[bytes], name_bytes: int) -> NameTable:
+    """Return a table of distinct names, numbered in the order given."""
+    table = new_table(name_bytes, 1 << max(len(names) - 1, 1).bit_length())
+    for number, name in enumerate(names):
+        table.names[number, : len(name)] = np.frombuffer(name, dtype=np.uint8)
+    table.known[0] = len(names)
+    _enter_names(table)
+    return table
 
 
 def names_of(table: NameTable) -> list[bytes]:

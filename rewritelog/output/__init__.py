@@ -8,7 +8,7 @@
 
 from rewritelog.output.files import OutputFile, copy_file, create_file, flush_files
 from rewritelog.output.folders import new_folder
-from rewritelog.output.texts import check_outputs, write_text_file
+from rewritelog.output.texts import check_outputs, write_file, write_text_file
 
 __all__ = [
     "OutputFile",
@@ -17,5 +17,6 @@ __all__ = [
     "create_file",
     "flush_files",
     "new_folder",
+    "write_file",
     "write_text_file",
 ]

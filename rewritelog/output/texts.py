@@ -1,4 +1,4 @@
-"""Text files that a command writes: checked before the work, then whole or as they were."""
+"""Single files that a command writes: checked before the work, then whole or as they were."""
 
 from __future__ import annotations
 
@@ -110,6 +110,11 @@ def descriptor_of(path: Path) -> int | None:
 
 
 def write_text_file(path: Path, text: str) -> None:
+    """Write text as `write_file` writes bytes."""
+    write_file(path, text.encode())
+
+
+def write_file(path: Path, data: bytes) -> None:
     """Write a file so that it is whole or as it was; a pipe or a device is written as it is.
 
     Raise `OutputError` where it cannot be written.
@@ -117,23 +122,24 @@ def write_text_file(path: Path, text: str) -> None:
     try:
         descriptor = descriptor_of(path)
         if descriptor == 1:
-            sys.stdout.write(text)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
             sys.stdout.flush()
         elif descriptor is not None:
-            with os.fdopen(os.dup(descriptor), "w", encoding="utf-8") as stream:
-                stream.write(text)
+            with os.fdopen(os.dup(descriptor), "wb") as stream:
+                stream.write(data)
         elif path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
         else:
-            _replace(path, text)
+            _replace(path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     target, draft = Path(os.path.realpath(path)), _draft_of(path)
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(data)
         draft.replace(target)
     finally:
         with suppress(FileNotFoundError):

@@ -1,0 +1,1 @@
+"""The SEBs of a block, gathered into the cells and bars of a picture."""

@@ -1,0 +1,254 @@
+"""What a picture of a log's timelines shows: rows of PEs, cells and bars, the same for all kinds.
+
+Memory is bounded by the picture's size, whatever the size of the logs: cells hold the share of
+time of each colour, and SEBs are kept one by one only while they are few enough to be drawn so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import UsageError
+from rewritelog.inspection.info import name_times, read_survey
+from rewritelog.inspection.kernels.survey import EARLIEST, LATEST, Survey
+from rewritelog.kernels.names import table_of
+from rewritelog.kernels.walk import FAULT_SIZE
+from rewritelog.logs.blocks import raise_fault
+from rewritelog.logs.logset import LogSet
+from rewritelog.text import printable
+from rewritelog.viewing.kernels import timeline as kernels
+from rewritelog.viewing.palette import COLOURS
+
+MOST_ROWS = 128
+"""More PEs than that are folded into rows of groups."""
+
+MOST_BARS = 20_000
+"""More SEBs and brackets than that are drawn as shares of time."""
+
+COLUMNS = 1600
+
+_LONGEST_RANGE, _MOST_PES = 24, 1 << 24
+
+
+@dataclass(frozen=True)
+class TimelineOptions:
+    """Which part of the logs is drawn."""
+
+    pes: Sequence[int] | None = None
+    """None for all."""
+    from_s: float | None = None
+    """None for the first start of a SEB."""
+    to_s: float | None = None
+    """None for the last end."""
+
+    def __post_init__(self) -> None:
+        for time in (self.from_s, self.to_s):
+            if time is not None and not math.isfinite(time):
+                raise UsageError(f"{time} is not a time in seconds")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The timelines of one log set."""
+
+    logs: LogSet
+    cells: Floats
+    """Share of the row's PE time by layer, shape (rows, columns, layers); the last is brackets."""
+    bars: Bars | None
+    """The SEBs and brackets one by one; None where there are too many."""
+    sebs: int
+    brackets: int
+    unclosed: int
+    """SEBs that were never closed; they are not drawn."""
+    not_finite: int
+    """SEBs whose times are no numbers; they are not drawn."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """SEBs and brackets one by one, in the order of the log."""
+
+    row: Ints
+    layer: Ints
+    pe: Ints
+    seb: Ints
+    start_s: Floats
+    end_s: Floats
+
+
+@dataclass(frozen=True)
+class TimelineView:
+    """One log set, or two under each other on one time axis."""
+
+    panels: tuple[Panel, ...]
+    pes: tuple[int, ...]
+    group: int
+    """How many PEs share a row."""
+    from_s: float
+    to_s: float
+    names: tuple[str, ...]
+    """The names with a colour of their own, made harmless; those that take most time first."""
+    other_names: int
+    """How many names share the last colour."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows a panel has."""
+        return -(-len(self.pes) // self.group)
+
+    @property
+    def other_layer(self) -> int:
+        """The layer of all names without a colour of their own."""
+        return len(self.names)
+
+    def row_label(self, row: int) -> str:
+        """Return the PEs of a row, as in `PE 3` or `PE 0–7`."""
+        members = self.pes[row * self.group : (row + 1) * self.group]
+        return f"PE {members[0]}" if len(members) == 1 else f"PE {members[0]}–{members[-1]}"
+
+    def shares(self, panel: Panel) -> tuple[float, ...]:
+        """Return the share of all PE time in the window by layer, the brackets' last."""
+        members = np.full(self.rows, self.group)
+        members[-1] = len(self.pes) - (self.rows - 1) * self.group
+        weights = members / members.sum() / panel.cells.shape[1]
+        return tuple(float(share) for share in np.einsum("rcl,r->l", panel.cells, weights))
+
+
+def timeline_view(
+    sets: Sequence[LogSet], options: TimelineOptions | None = None, columns: int = COLUMNS
+) -> TimelineView:
+    """Read log sets twice, for the names that take most time and for the picture.
+
+    Raise `UsageError` where the sets have different PEs, where a PE is not in them or where nothing
+    lies between the times; `DamagedLogError` where a SEB cannot be walked.
+    """
+    options = options or TimelineOptions()
+    pes = _chosen_pes(sets, options.pes)
+    surveys = [read_survey(logs) for logs in sets]
+    from_s, to_s = _window(surveys, options)
+    names, others = _names(surveys)
+    group = -(-len(pes) // MOST_ROWS)
+    frame = _Frame(pes, group, from_s, to_s, tuple(names), columns)
+    return TimelineView(
+        panels=tuple(_panel(logs, frame) for logs in sets),
+        pes=pes,
+        group=group,
+        from_s=from_s,
+        to_s=to_s,
+        names=tuple(printable(name) for name in names),
+        other_names=others,
+    )
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all panels of a picture have in common."""
+
+    pes: tuple[int, ...]
+    group: int
+    from_s: float
+    to_s: float
+    names: tuple[bytes, ...]
+    columns: int
+
+    def rows_of_pes(self, total: int) -> Ints:
+        """Return the row of each PE, −1 for those that are not drawn."""
+        rows = np.full(total, -1, dtype=np.int64)
+        rows[list(self.pes)] = np.arange(len(self.pes)) // self.group
+        return rows
+
+
+def _chosen_pes(sets: Sequence[LogSet], wanted: Sequence[int] | None) -> tuple[int, ...]:
+    first = sets[0]
+    for other in sets[1:]:
+        if len(other.pes) != len(first.pes):
+            raise UsageError(
+                f"{first.folder} has {len(first.pes):,} PEs and {other.folder} "
+                f"{len(other.pes):,}: they cannot be drawn on the same rows"
+            )
+    if wanted is None:
+        return tuple(first.pes)
+    for pe in wanted:
+        first.timeline_block(pe)
+    if not wanted:
+        raise UsageError("no PE is chosen")
+    return tuple(sorted(set(wanted)))
+
+
+def _window(surveys: Sequence[Survey], options: TimelineOptions) -> tuple[float, float]:
+    starts = min(float(found.span[EARLIEST]) for found in surveys)
+    ends = max(float(found.span[LATEST]) for found in surveys)
+    from_s = starts if options.from_s is None else options.from_s
+    to_s = ends if options.to_s is None else options.to_s
+    if not to_s > from_s:
+        raise UsageError(f"nothing to draw: the time from {from_s:.9g} s to {to_s:.9g} s is empty")
+    return from_s, to_s
+
+
+def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
+    """Return the names that take most time in all sets together, and how many there are besides."""
+    seconds: dict[bytes, float] = {}
+    for found in surveys:
+        for name, seconds_of_name in name_times(found).items():
+            seconds[name] = seconds.get(name, 0.0) + seconds_of_name
+    ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
+    return ranked[: len(COLOURS)], max(0, len(ranked) - len(COLOURS))
+
+
+def _panel(logs: LogSet, frame: _Frame) -> Panel:
+    lay = logs.layout.kernel
+    table = table_of(frame.names, lay.name_bytes)
+    layers = np.append(np.arange(len(frame.names)), len(frame.names))
+    rows = frame.rows_of_pes(len(logs.pes))
+    shape = (int(rows.max()) + 1, frame.columns, len(frame.names) + 2)
+    scale = frame.columns / (frame.to_s - frame.from_s)
+    canvas = kernels.Canvas(frame.from_s, scale, np.zeros(shape))
+    bars = kernels.Bars(
+        np.zeros((MOST_BARS, 4), dtype=np.int64), np.zeros((MOST_BARS, 2)), np.zeros(1, np.int64)
+    )
+    counts = np.zeros(kernels.COUNTS, dtype=np.int64)
+    for loaded in logs.blocks():
+        fault = np.zeros(FAULT_SIZE, dtype=np.int64)
+        places = kernels.Rows(rows[loaded.pes], loaded.pes, table, layers)
+        kernels.paint(loaded.buffer, loaded.pieces, lay, places, canvas, bars, counts, fault)
+        raise_fault(fault, loaded)
+    members = np.bincount(rows[rows >= 0]).astype(np.float64)
+    canvas.cells[:] /= members[:, None, None]
+    sebs, brackets, unclosed, not_finite = counts.tolist()
+    return Panel(logs, canvas.cells, _bars(bars), sebs, brackets, unclosed, not_finite)
+
+
+def _bars(bars: kernels.Bars) -> Bars | None:
+    count = int(bars.known[0])
+    if count > len(bars.what):
+        return None
+    what, bounds = bars.what[:count], bars.bounds[:count]
+    return Bars(
+        row=what[:, kernels.ROW].copy(),
+        layer=what[:, kernels.LAYER].copy(),
+        pe=what[:, kernels.BAR_PE].copy(),
+        seb=what[:, kernels.BAR_SEB].copy(),
+        start_s=bounds[:, 0].copy(),
+        end_s=bounds[:, 1].copy(),
+    )
+
+
+def parse_pes(text: str) -> tuple[int, ...]:
+    """Return the PEs of a list such as `0-31,40`; raise `UsageError` where it is none."""
+    chosen: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        numbers = (first, last) if dash else (first,)
+        valid = part.isascii() and all(number.isdecimal() for number in numbers)
+        if not valid or len(part) > _LONGEST_RANGE:
+            raise UsageError(f"{text!r} is no list of PEs such as 0-31,40")
+        begin, end = int(first), int(last or first)
+        if end < begin or end - begin > _MOST_PES:
+            raise UsageError(f"invalid range of PEs {part!r}")
+        chosen += range(begin, end + 1)
+    return tuple(dict.fromkeys(chosen))

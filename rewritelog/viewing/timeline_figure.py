@@ -1,0 +1,201 @@
+"""A picture of timelines for papers and slides, drawn by matplotlib: PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Table
+from rewritelog.viewing.extra import require
+from rewritelog.viewing.messages import MessageLines
+from rewritelog.viewing.palette import BRACKET, COLOURS, IDLE, MESSAGE, OTHER, rgb
+from rewritelog.viewing.timeline import Bars, Panel, TimelineView
+
+WIDTH_INCHES, DPI = 12.0, 150
+MOST_LABELS = 32
+"""How many rows are labelled."""
+
+TOP, BOTTOM, BRACKET_TOP = 0.06, 0.94, 0.78
+"""Where a bar begins and ends within its row of height 1, and where the bracket's strip begins."""
+
+_SUBROWS = 8
+"""Into how many lines of pixels a row of cells is divided."""
+
+
+def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
+    """Return a picture of the kind `png`, `svg` or `pdf`; the same input gives the same bytes."""
+    require("matplotlib", "a picture")
+    from matplotlib import rc_context  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    heights = _panel_inches(view)
+    with rc_context({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}):
+        figure = Figure(
+            figsize=(WIDTH_INCHES, heights * len(view.panels) + 1.6), layout="constrained"
+        )
+        axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
+        for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
+            _draw_panel(ax, view, panel)
+            if messages:
+                _draw_messages(ax, view, messages[number])
+            ax.set_title(panel_title(view, panel), loc="left", fontsize=9)
+        scale, unit = time_unit(view)
+        axes[-1].set_xlim(view.from_s * scale, view.to_s * scale)
+        axes[-1].set_xlabel(f"time, {unit}")
+        _add_legend(figure, view, with_messages=bool(messages))
+        out = io.BytesIO()
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(out, format=kind, dpi=DPI, metadata=metadata[kind])
+    return out.getvalue()
+
+
+def panel_title(view: TimelineView, panel: Panel) -> str:
+    """Return what stands above a panel: which logs, how much of them, and how it is drawn."""
+    text = f"{panel.logs.folder}: {len(view.pes):,} PEs, {panel.sebs:,} SEBs"
+    if view.group > 1:
+        text += f", {view.group} PEs a row"
+    if panel.bars is None:
+        text += "; SEBs shorter than a pixel as shares of time"
+    left_out = panel.unclosed + panel.not_finite
+    if left_out:
+        text += f"; {left_out:,} without an end not drawn"
+    return text
+
+
+def time_unit(view: TimelineView) -> tuple[float, str]:
+    """Return the factor and the name of the unit that suits the view's length."""
+    length_s = view.to_s - view.from_s
+    for scale, unit in ((1.0, "s"), (1e3, "ms")):
+        if length_s * scale >= 1:
+            return scale, unit
+    return 1e6, "µs"
+
+
+def layer_colour(view: TimelineView, layer: int) -> str:
+    """Return the colour of a layer."""
+    if layer == view.other_layer:
+        return OTHER
+    return BRACKET if layer > view.other_layer else COLOURS[layer]
+
+
+def layer_name(view: TimelineView, layer: int) -> str:
+    """Return what a layer stands for."""
+    if layer > view.other_layer:
+        return "inside brackets"
+    if layer == view.other_layer:
+        return f"{view.other_names:,} other names"
+    return view.names[layer]
+
+
+def shown_layers(view: TimelineView) -> list[int]:
+    """Return the layers that something is drawn of."""
+    busy = sum(panel.cells.sum(axis=(0, 1)) for panel in view.panels)
+    return [layer for layer in range(len(view.names) + 2) if busy[layer] > 0]
+
+
+def cell_colours(cells: Floats, view: TimelineView) -> Floats:
+    """Return red, green and blue of the picture's pixels, shape (rows × lines, columns, 3).
+
+    Within a row the layers lie on one another, as thick as their share of the time; a pixel that
+    several share has their mean colour, so that nothing is lost. Where SEBs overlap, as they may
+    in a rewritten log, their shares are reduced to 1 together.
+    """
+    rows, columns, layers = cells.shape
+    shares = cells[:, :, :-1] / np.maximum(cells[:, :, :-1].sum(axis=2, keepdims=True), 1.0)
+    tops = np.cumsum(shares, axis=2) * _SUBROWS
+    bottoms = tops - shares * _SUBROWS
+    pixels = np.empty((rows, _SUBROWS, columns, 3))
+    colours = np.array([rgb(layer_colour(view, layer)) for layer in range(layers - 1)])
+    idle = np.array(rgb(IDLE))
+    for line in range(_SUBROWS):
+        covered = np.clip(np.minimum(tops, line + 1) - np.maximum(bottoms, line), 0.0, 1.0)
+        rest = np.clip(1.0 - covered.sum(axis=2, keepdims=True), 0.0, 1.0)
+        pixels[:, line] = covered @ colours + rest * idle
+    strip = int(BRACKET_TOP * _SUBROWS)
+    inside = np.clip(cells[:, :, -1], 0.0, 1.0)[:, None, :, None]
+    pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + np.array(rgb(BRACKET)) * inside
+    return pixels.reshape(rows * _SUBROWS, columns, 3)
+
+
+def bar_heights(bars: Bars, view: TimelineView) -> tuple[Floats, Floats]:
+    """Return where each bar begins and ends on the axis of rows, which goes down."""
+    bracket = bars.layer > view.other_layer
+    rows = bars.row.astype(np.float64)
+    return rows + np.where(bracket, BRACKET_TOP, TOP), rows + BOTTOM
+
+
+def _panel_inches(view: TimelineView) -> float:
+    return float(np.clip(0.22 * view.rows, 1.2, 9.0))
+
+
+def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
+    scale, _ = time_unit(view)
+    if panel.bars is None:
+        extent = (view.from_s * scale, view.to_s * scale, view.rows, 0)
+        pixels = cell_colours(panel.cells, view)
+        ax.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
+    else:
+        _draw_bars(ax, view, panel.bars)
+    ax.set_ylim(view.rows, 0)
+    step = -(-view.rows // MOST_LABELS)
+    ax.set_yticks([row + 0.5 for row in range(0, view.rows, step)])
+    ax.set_yticklabels([view.row_label(row) for row in range(0, view.rows, step)])
+    ax.tick_params(axis="y", length=0)
+
+
+def _draw_bars(ax: Any, view: TimelineView, bars: Bars) -> None:
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
+
+    scale, _ = time_unit(view)
+    tops, bottoms = bar_heights(bars, view)
+    left = np.clip(bars.start_s, view.from_s, view.to_s) * scale
+    right = np.clip(bars.end_s, view.from_s, view.to_s) * scale
+    corners = np.stack(
+        [
+            np.stack([left, tops], axis=1),
+            np.stack([right, tops], axis=1),
+            np.stack([right, bottoms], axis=1),
+            np.stack([left, bottoms], axis=1),
+        ],
+        axis=1,
+    )
+    for layer in shown_layers(view):
+        colour = layer_colour(view, layer)
+        mine = corners[bars.layer == layer]
+        # A thin edge of the same colour keeps the shortest bars visible.
+        ax.add_collection(PolyCollection(list(mine), facecolor=colour, edgecolor=colour, lw=0.25))
+
+
+def _draw_messages(ax: Any, view: TimelineView, lines: MessageLines) -> None:
+    from matplotlib.collections import LineCollection  # noqa: PLC0415 - an extra
+
+    scale, _ = time_unit(view)
+    segments: Table = np.stack(
+        [
+            np.stack([lines.sent_s * scale, lines.from_row + 0.5], axis=1),
+            np.stack([lines.arrived_s * scale, lines.to_row + 0.5], axis=1),
+        ],
+        axis=1,
+    )
+    ax.add_collection(LineCollection(list(segments), colors=MESSAGE, linewidths=0.35, alpha=0.6))
+
+
+def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None:
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
+    keys: list[Any] = [
+        Patch(facecolor=layer_colour(view, layer), label=legend_text(view, layer))
+        for layer in shown_layers(view)
+    ]
+    if with_messages:
+        keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
+    figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+
+
+def legend_text(view: TimelineView, layer: int) -> str:
+    """Return a layer's name with its share of the PE time, in each panel."""
+    shares = " → ".join(f"{100 * view.shares(panel)[layer]:.1f} %" for panel in view.panels)
+    return f"{layer_name(view, layer)} ({shares})"

@@ -1,0 +1,159 @@
+"""Pictures of timelines: what they show is what the logs hold, however many SEBs there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+from logbuilder import bracket, message, seb, write_logs
+
+from rewritelog.errors import UsageError
+from rewritelog.logs.logset import open_logs
+from rewritelog.viewing.messages import message_lines
+from rewritelog.viewing.timeline import TimelineOptions, parse_pes, timeline_view
+
+TWO_PES = [
+    [
+        seb(0, 2, name=b"work", messages=[message(1.0, 1.5, msg_id=7, dst_node=1)]),
+        seb(2, 6, name=b"kernel", events=bracket(1.0, 3.0)),
+    ],
+    [seb(3, 4, name=b"work", src_pe=0, msg_id=7), seb(4, -1, name=b"exit")],
+]
+
+
+@pytest.fixture
+def two_pes(tmp_path: Path) -> Path:
+    return write_logs(tmp_path / "logs", TWO_PES)
+
+
+def test_cells_hold_the_share_of_time_of_each_name(two_pes: Path) -> None:
+    view = timeline_view([open_logs(two_pes)], columns=4)
+    panel = view.panels[0]
+    assert view.names[:2] == ("kernel", "work")
+    assert (view.from_s, view.to_s) == (0.0, 6.0)
+    kernel, work = panel.cells[:, :, 0], panel.cells[:, :, 1]
+    assert kernel == pytest.approx(np.array([[0, 2 / 3, 1, 1], [0, 0, 0, 0]]))
+    assert work == pytest.approx(np.array([[1, 1 / 3, 0, 0], [0, 0, 2 / 3, 0]]))
+    inside = panel.cells[:, :, -1]
+    assert inside == pytest.approx(np.array([[0, 0, 1, 1 / 3], [0, 0, 0, 0]]))
+    assert (panel.sebs, panel.brackets, panel.unclosed) == (3, 1, 1)
+
+
+def test_bars_are_the_sebs_and_brackets_one_by_one(two_pes: Path) -> None:
+    bars = timeline_view([open_logs(two_pes)]).panels[0].bars
+    assert bars is not None
+    assert bars.start_s.tolist() == [0, 2, 3, 3]
+    assert bars.end_s.tolist() == [2, 6, 5, 4]
+    assert bars.pe.tolist() == [0, 0, 0, 1]
+    assert bars.seb.tolist() == [0, 1, 1, 0]
+
+
+def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
+    options = TimelineOptions(pes=[0], from_s=1.0, to_s=3.0)
+    view = timeline_view([open_logs(two_pes)], options, columns=2)
+    assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
+    assert view.rows == 1
+
+
+def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> None:
+    many = [[seb(k * 1e-6, (k + 0.25) * 1e-6) for k in range(5000)] for _ in range(200)]
+    view = timeline_view([open_logs(write_logs(tmp_path / "logs", many))])
+    panel = view.panels[0]
+    assert panel.bars is None  # too many to draw one by one
+    assert (view.rows, view.group) == (100, 2)
+    busy_s = 200 * 5000 * 0.25e-6
+    assert view.shares(panel)[0] == pytest.approx(busy_s / (200 * (view.to_s - view.from_s)))
+
+
+def test_real_logs_keep_all_their_time(log_set: Path) -> None:
+    logs = open_logs(log_set)
+    view = timeline_view([logs])
+    sebs = logs.sebs()
+    durations = sebs["end_time"] - sebs["start_time"]
+    busy_s = durations[durations > 0].sum()
+    total_s = len(logs.pes) * (view.to_s - view.from_s)
+    assert sum(view.shares(view.panels[0])[:-1]) == pytest.approx(busy_s / total_s, rel=1e-9)
+
+
+def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> None:
+    logs = open_logs(two_pes)
+    lines = message_lines(logs, timeline_view([logs]))
+    assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
+    assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
+    assert (lines.messages, lines.drawn) == (1, 1)
+
+
+@pytest.mark.parametrize(("text", "pes"), [("0", (0,)), ("0-2,5", (0, 1, 2, 5)), ("3, 3", (3,))])
+def test_lists_of_pes(text: str, pes: tuple[int, ...]) -> None:
+    assert parse_pes(text) == pes
+
+
+@pytest.mark.parametrize("text", ["", "x", "1-", "3-1", "1,,2", "-1", "0-99999999999", "٣"])
+def test_what_is_no_list_of_pes_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_pes(text)
+
+
+@pytest.mark.parametrize(("ending", "begins"), [
+    ("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>"),
+])  # fmt: skip
+def test_pictures_of_all_kinds(two_pes: Path, tmp_path: Path, ending: str, begins: bytes) -> None:
+    pytest.importorskip("bokeh" if ending == "html" else "matplotlib")
+    out = tmp_path / f"out.{ending}"
+    done = run("timeline", two_pes, "--against", two_pes, "--messages", "-o", out)
+    assert done.returncode == 0, done.stderr
+    first = out.read_bytes()
+    assert first.startswith(begins)
+    if ending != "html":  # Bokeh numbers its models anew
+        assert (
+            run("timeline", two_pes, "--against", two_pes, "--messages", "-o", out).returncode == 0
+        )
+        assert out.read_bytes() == first
+
+
+def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    out = tmp_path / "page.html"
+    assert run("timeline", sample_logs / "cells", "-o", out).returncode == 0
+    text = out.read_text()
+    assert len(text) < 6e6
+    assert "default-src 'none'" in text
+    assert not re.search(r"<(script|link|iframe)[^>]*\s(src|href)=", text)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (["--pes", "9"], "PE 9 is not in the log"),
+    (["--pes", "1-0"], "invalid range of PEs '1-0'"),
+    (["--from", "6", "--to", "6"], "nothing to draw"),
+    (["--from", "nan"], "nan is not a time"),
+])  # fmt: skip
+def test_wrong_options_are_named(
+    two_pes: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    pytest.importorskip("matplotlib")
+    done = run("timeline", two_pes, *options, "-o", tmp_path / "out.png")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_an_unknown_kind_of_picture_is_refused(two_pes: Path, tmp_path: Path) -> None:
+    done = run("timeline", two_pes, "-o", tmp_path / "out.jpeg")
+    assert (done.returncode, "unknown kind of picture" in done.stderr) == (2, True)
+
+
+def test_sets_of_other_machines_are_not_drawn_together(two_pes: Path, tmp_path: Path) -> None:
+    other = write_logs(tmp_path / "other", [[seb(0, 1)]])
+    done = run("timeline", two_pes, "--against", other, "-o", tmp_path / "out.png")
+    assert (done.returncode, "same rows" in done.stderr) == (2, True)
+
+
+def test_the_picture_replaces_no_log(two_pes: Path) -> None:
+    picture = two_pes / "bgTrace.png"
+    picture.write_bytes(b"mine")
+    done = run("timeline", two_pes, "-o", picture)
+    assert done.returncode == 1
+    assert picture.read_bytes() == b"mine"
