@@ -11,7 +11,7 @@ class RewriteLogError(Exception):
 
 
 class UsageError(RewriteLogError):
-    """The caller asked for something that cannot be meant (exit code 2 on the command line)."""
+    """The arguments or options of a call are invalid (exit code 2 on the command line)."""
 
 
 class NotComparableError(UsageError):

@@ -23,7 +23,7 @@ class LineFormatError(TraceBigSimError, ValueError):
 
 
 class BracketError(TraceBigSimError, ValueError):
-    """`bracketed` cannot bracket a function as it is told to."""
+    """`bracketed` cannot bracket this function with these arguments."""
 
 
 class BracketWarning(UserWarning):

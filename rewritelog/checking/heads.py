@@ -55,7 +55,7 @@ def _read_summary(path: Path, findings: Findings) -> Summary | None:
     usable = True
     for fault in summary_faults(summary, path):
         usable &= fault.rule != "summary"
-        if fault.rule != "log-version":  # reported once the timelines have been looked at
+        if fault.rule != "log-version":  # reported once the timelines have been examined
             findings.add_faults([fault])
     pes = summary.nodes * summary.num_wth
     return replace(summary, total_pes=pes) if usable and pes < _MOST_PES else None

@@ -18,7 +18,7 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.timelines import TimelineFile
 
 _SAMPLES, _TRIES = 8, 64
-"""How many timelines are read, and how many are looked at to find some that have SEBs."""
+"""How many timelines are read, and how many are examined to find some that have SEBs."""
 
 _SAMPLE_BYTES = 1 << 18
 

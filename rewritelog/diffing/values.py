@@ -38,7 +38,7 @@ class About:
     of: str
     """What has the field: `SEBs`, `messages` or `events`."""
     number: str = ""
-    """Its numpy type without the byte order; empty where it is no number."""
+    """Its numpy type without the byte order; empty where it is not a number."""
     kind: Kind = Kind.CONTENT
 
 

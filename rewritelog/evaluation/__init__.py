@@ -5,7 +5,7 @@
 - `sample`: the choice among them, and the list that it becomes
 - `sample_report`: what was chosen, and how well it spans the run
 - `fit`: a model fitted to timing lines, its diagnostics, and the file that it is written to
-- `judged`: the records of text files, each with what a model file says of its time
+- `predictions`: the records of text files, each with the time that a model file predicts
 - `predict`: these predictions, a line each
 - `verify`: a model file against timing lines
 - `splits`: which timing lines a model is fitted to, and which it is then tried on

@@ -31,7 +31,7 @@ class DeterminedBy(IntEnum):
     OUT_OF_RANGE = 2
     """The fit, beyond the range that a parameter has in its samples."""
     NO_MODEL = 3
-    """Nothing: the model does not cover the event with so many parameters."""
+    """Nothing: the model does not cover the event with this number of parameters."""
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")

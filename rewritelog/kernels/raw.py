@@ -88,7 +88,7 @@ _CHECKED = bool(vars(config)["BOUNDSCHECK"])
 
 
 def _compile_load(function: Any, load: Any, length: int) -> None:
-    """Give a load of so many bytes its compiled form."""
+    """Return the compiled form of a load of this many bytes."""
     problem = f"a load of {length} bytes outside of the buffer"
 
     def compiled(buf: Any, at: Any, swap: Any) -> Any:

@@ -38,7 +38,7 @@ class EventCoefficients:
     constant: float
 
     def powers(self, parameters: int) -> int | None:
-        """Return the highest power of each of so many parameters, 1 or 2; None where neither."""
+        """Return the highest power of each parameter, 1 or 2; None if the number fits neither."""
         return next((n for n in (1, 2) if len(self.factors) == n * parameters), None)
 
     def evaluate(self, params: Floats) -> Floats:
@@ -127,8 +127,8 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     """Return the coefficients by event; blank lines and lines that begin with `#` are left out.
 
     An event's name is all that stands before a line's trailing run of numbers, so it may hold
-    blanks. Raise `ModelError` with the place for a line that cannot be meant, for an event that
-    stands twice, and for a file without any.
+    blanks. Raise `ModelError` with the place for an invalid line, for an event that is
+    duplicated, and for a file without any.
     """
     events: dict[str, EventCoefficients] = {}
     lines: dict[str, int] = {}

@@ -22,12 +22,12 @@ class FittedConstant(FittedModel):
 
 
 class Constant(Model[NoOptions]):
-    """Scale everything by the dilation factor; timings are not looked at."""
+    """Scale everything by the dilation factor; timings are ignored."""
 
     Options = NoOptions
     needs_timings = False
     uses_params = False
 
-    def fit(self, timings: Timings) -> FittedConstant:  # noqa: ARG002 - not looked at
+    def fit(self, timings: Timings) -> FittedConstant:  # noqa: ARG002 - ignored
         """Return the fitted model that covers nothing."""
         return FittedConstant()

@@ -97,6 +97,6 @@ def _fit_share(times: ExactTimes, held_out: HeldOutTimes) -> float:
 
 
 def _errors(predicted: Floats, measured: Floats) -> Floats:
-    """Return the relative errors, each of them 1 at the most."""
+    """Return the relative errors, each of them at most 1."""
     errors: Floats = np.minimum(np.abs(predicted - measured) / measured, 1.0)
     return np.where(np.isfinite(errors), errors, 1.0)

@@ -24,7 +24,7 @@ ENOUGH = 8
 """Among fewer samples than these nothing can be called an outlier."""
 
 FIRST_CALL = 1.5
-"""A first call that takes so many times longer, or less, is warned of."""
+"""A first call that is longer or shorter than the others by this factor gets a warning."""
 
 ILL_CONDITIONED = 1e6
 

@@ -28,7 +28,7 @@ class FittedEvents(FittedModel):
     model: str
     """The name of the model that made them."""
     options: Mapping[str, Any]
-    """What that model was told, in types that JSON has."""
+    """The options of that model, in types that JSON has."""
     fits: Mapping[Key, EventFit]
     unfitted: tuple[Key, ...] = ()
     """Events whose samples all hold numbers that are not finite, or that have no samples."""
@@ -103,7 +103,7 @@ class FittedEvents(FittedModel):
 def fit_events(
     model: str, options: Any, timings: Timings, fit: Callable[[EventTimings], EventFit]
 ) -> FittedEvents:
-    """Fit each event; raise `ModelError` where one event and parameter count stands twice."""
+    """Fit each event; raise `ModelError` where an event and parameter count is duplicated."""
     fits: dict[Key, EventFit] = {}
     unfitted: list[Key] = []
     for samples in timings:

@@ -25,7 +25,7 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class CoefficientsOptions:
-    """What the coefficients model may be told."""
+    """Options of the coefficients model."""
 
     unit_s: float = option(
         1.0, "Seconds in one unit of what the coefficients give: 1 / clock where it is cycles."
@@ -34,7 +34,7 @@ class CoefficientsOptions:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What every model that fits may be told."""
+    """Options of every model that fits."""
 
     weights: Literal["relative", "uniform"] = option(
         "relative", "Whether errors count in per cent of the measured time, or in seconds."
@@ -51,12 +51,12 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class AutoOptions(FitOptions):
-    """What the automatic model may be told."""
+    """Options of the automatic model."""
 
 
 @dataclass(frozen=True)
 class CountersOptions(FitOptions):
-    """What the model of performance counters may be told."""
+    """Options of the model of performance counters."""
 
     exact_match: Literal["auto", "always", "never"] = option(
         "never", "Whether the mean of samples with identical counters replaces the fit."
@@ -65,7 +65,7 @@ class CountersOptions(FitOptions):
 
 @dataclass(frozen=True)
 class LeastSquaresOptions(FitOptions):
-    """What the least-squares model may be told; as it is, it is the ordinary one."""
+    """Options of the least-squares model; the defaults make it the ordinary one."""
 
     weights: Literal["relative", "uniform"] = option(
         "uniform", "Whether errors count in per cent of the measured time, or in seconds."
@@ -80,7 +80,7 @@ class LeastSquaresOptions(FitOptions):
 
 @dataclass(frozen=True)
 class SampledOptions(FitOptions):
-    """What the sampled model may be told."""
+    """Options of the sampled model."""
 
     fraction: float = option(0.02, "Share of each event's timing lines to fit to, in (0, 1].")
     seed: int = option(1, "Seed of the draw; the same seed draws the same lines everywhere.")

@@ -164,8 +164,8 @@ class Outside(Model[OutsideOptions]):
     def _new(self) -> Any:
         """Return a regressor that is fitted to nothing yet."""
         name, arguments = self._name, self.options.arguments
-        told = "".join(f" {key}={value!r}" for key, value in arguments.items()) or " no options"
-        with named(f"model {name!r} cannot be made with{told}"):
+        passed = "".join(f" {key}={value!r}" for key, value in arguments.items()) or " no options"
+        with named(f"model {name!r} cannot be made with{passed}"):
             regressor = self._maker(**arguments)
         for method in ("fit", "predict"):
             if not callable(getattr(regressor, method, None)):

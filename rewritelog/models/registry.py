@@ -83,7 +83,7 @@ def load_model(
     A name with a colon, `module:Class`, is imported, which runs the module's code: either a `Model`
     that no package declares, or a regressor as scikit-learn has them. `texts` has the texts of
     the files given for the model, by what they are: `formulas`, `coefficients`. Raise `UsageError`
-    for an unknown model, an unknown option, a value that cannot be meant, or a text that the model
+    for an unknown model, an unknown option, an invalid value, or a text that the model
     does not take or lacks, and `ModelError` for a plug-in that does not keep the contract.
     """
     found = import_named(name) if ":" in name else model_class(name)

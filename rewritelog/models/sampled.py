@@ -19,7 +19,7 @@ from rewritelog.models.splits import random_ranks
 from rewritelog.text import event_label, json_number
 
 FEWEST_LINES = 8
-"""Each event keeps at least so many lines, as far as it has them."""
+"""The least number of lines that each event keeps, as far as it has them."""
 
 LARGE_ERROR = 0.1
 """An error of the sum of the times left out beyond this share is warned of."""

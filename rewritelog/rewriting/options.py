@@ -1,4 +1,4 @@
-"""What a rewrite may be told; no heavy imports, the command line reads it first."""
+"""The options of a rewrite; no heavy imports, since the command line reads it first."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RewriteOptions:
 
     def _check_fitted(self) -> None:
         """Refuse what a model file has in it already."""
-        told = {
+        excluded = {
             "--model": self.model,
             "--timings": self.timings,
             "--formulas": self.formulas,
@@ -96,9 +96,9 @@ class RewriteOptions:
             "--clock-hz": self.clock_hz,
             "options of a model": self.model_options,
         }
-        given = [what for what, value in told.items() if value]
+        given = [what for what, value in excluded.items() if value]
         if self.fitted is not None and given:
-            raise UsageError(f"--fitted FILE is a model as it is: it takes no {given[0]}")
+            raise UsageError(f"--fitted FILE holds a fitted model: it takes no {given[0]}")
 
 
 def check_factor(what: str, value: float) -> None:

@@ -37,12 +37,14 @@ class Predictor:
         flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
         for number, (event, count) in enumerate(kinds):
             rows = np.flatnonzero(kind == number)
-            judged = checked_prediction(self.fitted, self.name, event, params.table(rows, count))
-            seconds[rows] = np.where(judged.seconds < 0, 0.0, judged.seconds)
-            flags[RecordFlag.EXACT, rows] = judged.exact
-            flags[RecordFlag.NEGATIVE, rows] = judged.negative
-            flags[RecordFlag.OUTSIDE, rows] = judged.outside
-            flags[RecordFlag.REMOTE, rows] = judged.remote
+            prediction = checked_prediction(
+                self.fitted, self.name, event, params.table(rows, count)
+            )
+            seconds[rows] = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
+            flags[RecordFlag.EXACT, rows] = prediction.exact
+            flags[RecordFlag.NEGATIVE, rows] = prediction.negative
+            flags[RecordFlag.OUTSIDE, rows] = prediction.outside
+            flags[RecordFlag.REMOTE, rows] = prediction.remote
             flags[RecordFlag.UNCOUNTED, rows] = self.columns == "counters" and count == 0
         flags[RecordFlag.REMOTE] &= ~flags[RecordFlag.OUTSIDE]
         kernel = np.zeros(len(params.seb), dtype=RECORD)

@@ -1,4 +1,4 @@
-"""The whole job: open, fit, plan, rewrite block by block, and give account."""
+"""The whole job: open, fit, plan, rewrite block by block, and report."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 
 SAMPLED_POINTS = 1 << 10
-"""Which parameter varies most in a cell is told from about so many of its points."""
+"""Which parameter varies most in a cell is decided on about this many of its points."""
 
 
 def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers: Keys) -> Ints:

@@ -1,4 +1,4 @@
-"""What a sample may be asked to be."""
+"""The options of a sample."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SampleOptions:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `UsageError` for numbers that cannot be meant."""
+        """Raise `UsageError` for invalid numbers."""
         if self.replicates < 1:
             raise UsageError(f"the replicates must be 1 or more, not {self.replicates}")
         self.plan()

@@ -25,13 +25,13 @@ COVERAGE_SHARE = 1 / 2
 """Share of the points of a design that are spread over the run instead, for what no term tells."""
 
 POINTS_PER_DIRECTION = 4
-"""A design has at most so many points for each direction of its terms; coverage is the rest."""
+"""The most points of a design for each direction of its terms; coverage is the rest."""
 
 POOL_POINTS = 1 << 14
-"""A design chooses among so many points, drawn by chance, and each parameter's extremes."""
+"""The number of points, drawn at random, that a design chooses among beside the extremes."""
 
 REPLICATED_POINTS = 5
-"""Replicates are asked for at so many of the points chosen."""
+"""The number of chosen points at which replicates are asked for."""
 
 LARGEST_TERM = 1e150
 
@@ -47,7 +47,7 @@ class Plan:
     method: SampleMethod = "design"
     seed: int = 1
     floor: int = 5
-    """Each stratum gets at least so many rows, as far as it has them."""
+    """The least number of rows that each stratum gets, as far as it has them."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a fraction outside (0, 1] and for a floor below 1."""
@@ -180,7 +180,7 @@ class _Task:
         return self._judged(with_again, terms, len(with_again) - len(rows), twice)
 
     def _points(self, wanted: int, terms: Terms, pool: Ints) -> Ints:
-        """Return so many of the free points, or all of them, in the order of their choice."""
+        """Return this many of the free points, or all of them, in the order of their choice."""
         wanted = min(wanted, int(np.count_nonzero(self.free)))
         designed = np.zeros(0, dtype=np.int64)
         if self.plan.method == "design":

@@ -78,7 +78,7 @@ def check_options(options: SynthOptions) -> None:
     _check_range("pes", options.pes, 1, _INT_LIMIT)
     _check_range("wth", options.wth, 1, _INT_LIMIT)
     if options.pes % options.wth:
-        raise UsageError(f"pes: {options.pes} is no multiple of wth, {options.wth}")
+        raise UsageError(f"pes: {options.pes} is not a multiple of wth, {options.wth}")
     _check_range("files", options.files, 1, options.nodes + 1, " (the number of nodes)")
     _check_range("sebs", options.sebs, 1, _INT_LIMIT)
     _check_range("seed", options.seed, 0, 2**63)
@@ -250,7 +250,7 @@ def program_of(options: SynthOptions) -> program.Program:
 
 def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -> None:
     if iterations * size_bytes >= _OFFSET_LIMIT:
-        raise UsageError("sebs: a timeline of so many SEBs would have 4 GiB or more")
+        raise UsageError("sebs: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
         raise UsageError("messages: a PE would send more than message numbers can tell apart")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rewritelog.models.model_file import ModelFile
 
 MAX_BYTES = 16 << 20
-"""A larger file is no list of formulas or coefficients."""
+"""A larger file is not a list of formulas or coefficients."""
 
 MAX_MODEL_BYTES = 256 << 20
 """A larger file is no model: one with a million exact matches of 8 parameters has 150 MB."""

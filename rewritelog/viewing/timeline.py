@@ -246,7 +246,7 @@ def parse_pes(text: str) -> tuple[int, ...]:
         numbers = (first, last) if dash else (first,)
         valid = part.isascii() and all(number.isdecimal() for number in numbers)
         if not valid or len(part) > _LONGEST_RANGE:
-            raise UsageError(f"{text!r} is no list of PEs such as 0-31,40")
+            raise UsageError(f"{text!r} is not a list of PEs such as 0-31,40")
         begin, end = int(first), int(last or first)
         if end < begin or end - begin > _MOST_PES:
             raise UsageError(f"invalid range of PEs {part!r}")

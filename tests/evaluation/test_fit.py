@@ -170,7 +170,7 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
         {"coefficients": timings},
         {"model_options": {"loss": "huber"}},
     ):
-        with pytest.raises(UsageError, match="--fitted FILE is a model as it is"):
+        with pytest.raises(UsageError, match="--fitted FILE holds a fitted model"):
             RewriteOptions(fitted=tmp_path / "m.json", **told)
 
 

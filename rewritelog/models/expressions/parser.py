@@ -31,7 +31,7 @@ MAX_DEPTH = 100
 """Parentheses, signs, powers and right-hand sides may nest so deep."""
 
 MAX_STEPS = 2000
-"""An expression may have so many constants, parameters and operations."""
+"""The most constants, parameters and operations of an expression."""
 
 
 def parse(

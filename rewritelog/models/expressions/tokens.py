@@ -9,7 +9,7 @@ from typing import Literal
 from rewritelog.models.expressions.origin import Origin
 
 MAX_LENGTH = 100_000
-"""A text may have so many characters; what parses has a canonical text that is shorter."""
+"""The most characters of a text; the canonical text of what parses is shorter."""
 
 MAX_PARAMETERS = 20
 """Parameters are p1 … p20, as timing lines have them."""

@@ -35,7 +35,7 @@ class EventFormula:
         return any(matches(pattern, event) for pattern in self.patterns)
 
     def fits(self, parameters: int) -> bool:
-        """Return whether it can be used with so many parameters: as many as named, or enough."""
+        """Return whether it applies to this number of parameters: as many as named, or enough."""
         if self.names:
             return parameters == len(self.names)
         return parameters >= self.highest_parameter

@@ -23,13 +23,13 @@ from rewritelog.models.formulas.library import KINDS
 from rewritelog.models.formulas.places import Path, TomlPlaces, find_places
 
 MAX_FILE = 200_000
-"""A formulas file may have so many characters."""
+"""The most characters of a formulas file."""
 
 MAX_LINE = 1000
-"""A line may have so many: tomllib's time grows with the square of a dotted key's parts."""
+"""The most characters of a line: tomllib's time grows with the square of a dotted key's parts."""
 
 MAX_TERMS = 100
-"""A formula may have so many terms: a fit needs some samples for each."""
+"""The most terms of a formula: a fit needs some samples for each."""
 
 TABLE = "formula"
 """The name of the one array of tables."""
@@ -42,7 +42,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
     """Return what a formulas file says; `name` is what errors call it.
 
     Raise `FormulaError` for text that is not TOML, for unknown or missing keys, and for values
-    that cannot be meant, with the place of each.
+    that is invalid, with the location of each.
     """
     try:
         document = _load(text, name)
@@ -128,13 +128,15 @@ class _Entry:
         seen: set[str] = set()
         for number, (text, where) in enumerate(named, 1):
             if not is_name(text):
-                raise where.error(f"{text!r} is no name: a letter, then letters, digits and _")
+                raise where.error(
+                    f"{text!r} is not a valid name: a letter, then letters, digits and _"
+                )
             if text in FUNCTIONS:
                 raise where.error(f"{text!r} is a function, so it can be no parameter's name")
             if parameter_number(text) not in (None, number):
                 raise where.error(f"{text!r} would be the name of p{number}")
             if text in seen and text != "_":
-                raise where.error(f"the name {text!r} stands twice")
+                raise where.error(f"the name {text!r} is duplicated")
             seen.add(text)
         return tuple(text for text, _ in named)
 
@@ -144,7 +146,7 @@ class _Entry:
         for text, where in self._texts("terms"):
             term = _parsed(text, names, where)
             if term in terms:
-                raise where.error(f"the term {text!r} stands twice")
+                raise where.error(f"the term {text!r} is duplicated")
             if len(terms) == MAX_TERMS:
                 raise where.error(f"a formula has at most {MAX_TERMS} terms")
             terms.append(term)
