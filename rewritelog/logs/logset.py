@@ -76,12 +76,14 @@ class LogSet:
             for block in blocks:
                 yield from load_blocks(source, file, block, self.layout, buffer, block_bytes)
 
+    def timeline_parts(self, pe: int, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
+        """Yield the timeline of a PE with its bytes, in parts; each is overwritten by the next."""
+        block = self.timeline_block(pe)
+        return self._load(self.files[block.file], [block], part_bytes)
+
     def timeline(self, pe: int) -> Tables:
         """Return everything that the timeline of a PE holds."""
-        block = self.timeline_block(pe)
-        return join_tables(
-            [tables_of(part) for part in self._load(self.files[block.file], [block])]
-        )
+        return join_tables([tables_of(part) for part in self.timeline_parts(pe)])
 
     def sebs(self, pes: Iterable[int] | None = None) -> Table:
         """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""

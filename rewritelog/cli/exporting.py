@@ -1,0 +1,58 @@
+"""`rewritelog export`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rewritelog.cli.arguments import Force, Logs, Out, Params
+from rewritelog.cli.console import Outcome, stages
+from rewritelog.cli.standard import reporting
+from rewritelog.exporting.options import ExportOptions, Target
+
+CHOICE = "Choice"
+
+
+@reporting(warns=True)
+def export_command(
+    logs: Logs,
+    out: Out,
+    to: Annotated[
+        Target,
+        typer.Option(
+            "--to",
+            show_default=False,
+            help="chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: "
+            "LogGOPSim; simgrid: smpirun -replay.",
+        ),
+    ],
+    pes: Annotated[
+        str | None,
+        typer.Option(metavar="RANGES", rich_help_panel=CHOICE, help="Only these, as in 0-31,40."),
+    ] = None,
+    from_s: Annotated[
+        float | None,
+        typer.Option(
+            "--from", metavar="SECONDS", rich_help_panel=CHOICE, help="Only SEBs that end later."
+        ),
+    ] = None,
+    to_s: Annotated[
+        float | None,
+        typer.Option(
+            "--until", metavar="SECONDS", rich_help_panel=CHOICE, help="Only SEBs that start earlier."
+        ),
+    ] = None,
+    params: Params = None,
+    force: Force = False,
+) -> Outcome:
+    """Write a log set in the format of another tool: a trace viewer, tables, or a simulator."""
+    from rewritelog.exporting.run import export  # noqa: PLC0415 - numba is slow to import
+
+    begin = -math.inf if from_s is None else from_s
+    end = math.inf if to_s is None else to_s
+    options = ExportOptions(to, pes, begin, end, params)
+    with stages() as progress:
+        return Outcome(export(logs, out, options, progress, force=force))

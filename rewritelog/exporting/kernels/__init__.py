@@ -1,0 +1,1 @@
+"""The brackets of a block, found by the rule that all kernels share."""

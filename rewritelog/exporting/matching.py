@@ -1,0 +1,156 @@
+"""Who receives which message: tables on disk, since any PE may send to any other.
+
+A message starts the SEBs that name its sender's PE and its number. Both tables are in order of
+that PE and then of the number, so that those of one PE are a slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Ints, Table
+from rewritelog.exporting.contents import PART_BYTES
+from rewritelog.exporting.options import Progress
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.tables import tables_of
+
+SENT = np.dtype([("msg_id", np.int32), ("seb", np.int32), ("size", np.int32), ("send", np.float64)])
+"""A message: its number, the SEB that sends it, its size in bytes and its send time in seconds."""
+
+RECEIVER = np.dtype([("msg_id", np.int32), ("pe", np.int32), ("seb", np.int32)])
+"""A SEB that a message starts."""
+
+_AWAITED = np.dtype([("source", np.int32), *RECEIVER.descr])
+_CHUNK_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class ByPe:
+    """Rows by the PE that sends, in order of the message's number."""
+
+    rows: Table
+    begins: Ints
+    """Where the rows of each PE begin; shape (PEs + 1,)."""
+
+    def of(self, pe: int) -> Table:
+        """Return the rows of a PE."""
+        return self.rows[self.begins[pe] : self.begins[pe + 1]]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The messages of a log set and the SEBs that they start."""
+
+    sent: ByPe
+    receivers: ByPe
+
+    def receivers_of(self, pe: int, numbers: Ints) -> list[Table]:
+        """Return the receivers of each of a PE's messages."""
+        rows = self.receivers.of(pe)
+        begins = np.searchsorted(rows["msg_id"], numbers, side="left").tolist()
+        ends = np.searchsorted(rows["msg_id"], numbers, side="right").tolist()
+        return [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+    def causes(self, sebs: Table) -> tuple[Table, Flags]:
+        """Return the message that starts each SEB, and whether there is one that was sent."""
+        causes = np.zeros(len(sebs), dtype=SENT)
+        found = np.zeros(len(sebs), dtype=np.bool_)
+        pes = len(self.sent.begins) - 1
+        waits = (sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes)
+        for pe in np.unique(sebs["src_pe"][waits]).tolist():
+            asked = np.flatnonzero(waits & (sebs["src_pe"] == pe))
+            rows = self.sent.of(pe)
+            at = np.searchsorted(rows["msg_id"], sebs["msg_id"][asked])
+            inside = at < len(rows)
+            asked, at = asked[inside], at[inside]
+            same = rows["msg_id"][at] == sebs["msg_id"][asked]
+            causes[asked[same]] = rows[at[same]]
+            found[asked[same]] = True
+        return causes, found
+
+
+@contextmanager
+def matched(logs: LogSet, folder: Path, progress: Progress | None) -> Iterator[Matching]:
+    """Yield the matching of a log set, held in files in a folder while the block lasts.
+
+    It takes 20 bytes of disk for each message and 28 for each SEB that one starts, and memory for
+    the messages of one PE.
+    """
+    with TemporaryDirectory(prefix=".matching-", dir=folder) as scratch:
+        place = Path(scratch)
+        sent, awaited = _collect(logs, place, progress)
+        counts = np.bincount(awaited["source"], minlength=len(logs.pes))
+        begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        yield Matching(sent, ByPe(_scatter(awaited, begins, place / "receivers"), begins))
+
+
+def _collect(logs: LogSet, folder: Path, progress: Progress | None) -> tuple[ByPe, Table]:
+    """Write all messages by sender, and what each SEB waits for in the order of the receivers."""
+    pes = len(logs.pes)
+    begins = np.zeros(pes + 1, dtype=np.int64)
+    with (folder / "sent").open("wb") as sent_file, (folder / "awaited").open("wb") as awaited_file:
+        for pe in logs.pes:
+            parts = []
+            for loaded in logs.timeline_parts(pe, PART_BYTES):
+                tables = tables_of(loaded)
+                parts.append(_sent_rows(tables.messages))
+                _awaited_rows(tables.sebs, pes).tofile(awaited_file)
+            rows = np.concatenate(parts)
+            if np.any(np.diff(rows["msg_id"]) < 0):
+                rows = rows[np.argsort(rows["msg_id"], kind="stable")]
+            rows.tofile(sent_file)
+            begins[pe + 1] = begins[pe] + len(rows)
+            if progress is not None:
+                progress("matching messages", pe + 1, pes)
+    return ByPe(_mapped(folder / "sent", SENT), begins), _mapped(folder / "awaited", _AWAITED)
+
+
+def _sent_rows(messages: Table) -> Table:
+    rows = np.empty(len(messages), dtype=SENT)
+    for name, column in (("msg_id", "msg_id"), ("seb", "seb"), ("size", "size")):
+        rows[name] = messages[column]
+    rows["send"] = messages["send_time"]
+    return rows
+
+
+def _awaited_rows(sebs: Table, pes: int) -> Table:
+    waiting = sebs[(sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes)]
+    rows = np.empty(len(waiting), dtype=_AWAITED)
+    rows["source"] = waiting["src_pe"]
+    for name in ("msg_id", "pe", "seb"):
+        rows[name] = waiting[name]
+    return rows
+
+
+def _mapped(path: Path, dtype: np.dtype[np.void]) -> Table:
+    """Return the rows of a file without reading it; a file of none cannot be mapped."""
+    if path.stat().st_size == 0:
+        return np.empty(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r")
+
+
+def _scatter(awaited: Table, begins: Ints, path: Path) -> Table:
+    """Write the receivers in order of the sender and the message's number."""
+    if len(awaited) == 0:
+        return np.empty(0, dtype=RECEIVER)
+    rows: Table = np.memmap(path, dtype=RECEIVER, mode="w+", shape=(len(awaited),))
+    following = begins[:-1].copy()
+    for at in range(0, len(awaited), _CHUNK_ROWS):
+        chunk = np.asarray(awaited[at : at + _CHUNK_ROWS])
+        chunk = chunk[np.argsort(chunk["source"], kind="stable")]
+        sources, first, many = np.unique(chunk["source"], return_index=True, return_counts=True)
+        rank = np.arange(len(chunk)) - np.repeat(first, many)
+        targets = np.repeat(following[sources], many) + rank
+        for name in RECEIVER.names or ():
+            rows[name][targets] = chunk[name]
+        following[sources] += many
+    for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        part = rows[begin:end]
+        part[:] = part[np.argsort(part["msg_id"], kind="stable")]
+    return rows

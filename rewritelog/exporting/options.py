@@ -1,0 +1,61 @@
+"""What is exported, and to what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from rewritelog.errors import UsageError
+
+Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told the stage, how many PEs are done and how many there are."""
+
+SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
+"""Targets that need the whole program, since a part of it would wait for messages forever."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What is exported, and to what."""
+
+    to: Target
+    pes: str | None = None
+    """PEs and ranges of them, as in `0-31,40`; None for all."""
+    from_s: float = -math.inf
+    to_s: float = math.inf
+    """SEBs that end before or start after this interval are left out."""
+    params: Path | None = None
+    """The folder of the param files, where it is not that of the logs."""
+
+    def check(self) -> None:
+        """Raise `UsageError` for options that contradict one another."""
+        if math.isnan(self.from_s) or math.isnan(self.to_s) or self.from_s > self.to_s:
+            raise UsageError(f"--from {self.from_s} is not before --to {self.to_s}")
+        if self.to in SIMULATORS and (self.pes or self.has_interval):
+            raise UsageError(f"--pes, --from and --to do not go with {self.to}, which simulates")
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether SEBs are chosen by time."""
+        return self.from_s > -math.inf or self.to_s < math.inf
+
+
+def chosen_pes(text: str | None, total: int) -> list[int]:
+    """Return the PEs that a text like `0-31,40` names, rising; all `total` of them without one."""
+    if text is None:
+        return list(range(total))
+    chosen: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not (first.isascii() and first.isdecimal() and (last or first).isdecimal()):
+            raise UsageError(f"--pes {text}: {part.strip()!r} is not a PE or a range of PEs")
+        begin, end = int(first), int(last or first)
+        if begin > end or end >= total:
+            raise UsageError(f"--pes {text}: the PEs are 0 to {total - 1}")
+        chosen.update(range(begin, end + 1))
+    return sorted(chosen)

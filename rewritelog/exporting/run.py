@@ -1,0 +1,153 @@
+"""An export as a whole: a folder with the files of one format, whole or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from rewritelog.exporting.chrome import ChromeWriter
+from rewritelog.exporting.contents import Contents, stream
+from rewritelog.exporting.goal import GoalWriter
+from rewritelog.exporting.matching import matched
+from rewritelog.exporting.options import SIMULATORS, ExportOptions, Progress, chosen_pes
+from rewritelog.exporting.programs import Program
+from rewritelog.exporting.simgrid import SimgridWriter
+from rewritelog.exporting.tables import TablesWriter, check_parquet
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.logs.params import list_params
+from rewritelog.output import new_folder
+from rewritelog.text import count_text, printable
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was exported."""
+
+    folder: Path
+    to: str
+    pes: int
+    counts: dict[str, int]
+    """What was written, by kind."""
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in types of JSON."""
+        return {
+            "folder": printable(str(self.folder)),
+            "to": self.to,
+            "pes": self.pes,
+            "counts": self.counts,
+            "warnings": [printable(text) for text in self.warnings],
+        }
+
+    def text(self) -> str:
+        """Return everything for reading."""
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
+        return f"{self.folder}: {count_text(self.pes, 'PE')} for {self.to}: {counts}"
+
+
+def export(
+    logs: LogSet | Path | str,
+    out: Path,
+    options: ExportOptions,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+) -> Exported:
+    """Write a log set into the folder `out` in another format.
+
+    It takes memory for a part of a timeline and for the messages of one PE. Raise `UsageError` for
+    options that contradict one another, `DamagedLogError` for logs that cannot be walked,
+    `TimingError` for a param file that cannot be read, and `OutputError` as `new_folder` does.
+    """
+    options.check()
+    if options.to == "parquet":
+        check_parquet()
+    opened = logs if isinstance(logs, LogSet) else open_logs(logs)
+    job = _Job(opened, options, chosen_pes(options.pes, len(opened.pes)), progress)
+    inputs = [opened.folder, *([options.params] if options.params else [])]
+    with new_folder(out, inputs, force=force) as folder:
+        if options.to in SIMULATORS:
+            counts, warnings = job.to_simulator(folder)
+        elif options.to == "chrome":
+            counts, warnings = job.to_chrome(folder)
+        else:
+            counts, warnings = job.to_tables(folder)
+    return Exported(out, options.to, len(job.pes), counts, warnings)
+
+
+Written = tuple[dict[str, int], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class _Job:
+    logs: LogSet
+    options: ExportOptions
+    pes: list[int]
+    progress: Progress | None
+
+    def _contents(self) -> Iterator[Contents]:
+        params = list_params(self.options.params or self.logs.folder)
+        return stream(self.logs, self.pes, self.options, params, self.progress)
+
+    def to_tables(self, folder: Path) -> Written:
+        """Write a file for each table."""
+        with TablesWriter(folder, self.options.to) as writer:
+            for contents in self._contents():
+                writer.write(contents)
+        return writer.counts, ()
+
+    def to_chrome(self, folder: Path) -> Written:
+        """Write `trace.json`."""
+        with (
+            matched(self.logs, folder, self.progress) as matching,
+            (folder / "trace.json").open("x", encoding="ascii") as file,
+        ):
+            pes = frozenset(self.pes)
+            writer = ChromeWriter(file, self.logs, matching, pes, self.options)
+            writer.begin()
+            for contents in self._contents():
+                writer.write(contents)
+            writer.end()
+        left_out = writer.counts.pop("left out")
+        if left_out:
+            return writer.counts, (f"{count_text(left_out, 'SEB')} left out: a time is not finite",)
+        return writer.counts, ()
+
+    def to_simulator(self, folder: Path) -> Written:
+        """Write `program.goal`, or a trace of each PE for SimGrid."""
+        workers = self.logs.summary.num_wth
+        with matched(self.logs, folder, self.progress) as matching:
+            program = Program(matching)
+            if self.options.to == "goal":
+                with (
+                    (folder / "program.goal").open("x", encoding="ascii") as file,
+                    TemporaryFile("w+", dir=folder, encoding="ascii") as scratch,
+                ):
+                    goal = GoalWriter(file, scratch, self.logs.summary.nodes, workers)
+                    return self._run(program, goal)
+            return self._run(program, SimgridWriter(folder, workers))
+
+    def _run(self, program: Program, writer: GoalWriter | SimgridWriter) -> Written:
+        writer.begin()
+        for contents in self._contents():
+            writer.rank(contents.pe)
+            for step in program.steps_of(contents):
+                writer.write(step)
+        writer.end()
+        return {"SEBs": program.steps, **writer.counts}, tuple(_warnings(program))
+
+
+def _warnings(program: Program) -> Iterator[str]:
+    """Yield what the simulation lacks."""
+    if program.not_sent:
+        sebs = count_text(program.not_sent, "SEB")
+        yield f"{sebs} started by a message that is never sent, and exported without it"
+    if program.not_received:
+        yield f"{count_text(program.not_received, 'message')} left out that start no SEB"
+    if program.invalid_dependencies:
+        many = count_text(program.invalid_dependencies, "dependency", "dependencies")
+        yield f"{many} left out: not on an earlier SEB"

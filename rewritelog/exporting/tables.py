@@ -1,0 +1,215 @@
+"""Tables of SEBs, messages, events, dependencies, brackets and param records, with units in names."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from rewritelog.arrays import Table
+from rewritelog.errors import RewriteLogError
+from rewritelog.exporting.contents import BRACKET_ROW, Contents
+from rewritelog.logs.params import ParamRecords
+from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
+
+Columns = dict[str, Any]
+"""Arrays or lists of one length by column name."""
+
+_ROW_GROUP = 1 << 16
+"""Rows that are gathered before they are written to Parquet."""
+
+_SECONDS = {"start", "end"}
+
+
+def named(name: str, kind: np.dtype[Any]) -> str:
+    """Return a column's name with its unit."""
+    if name.endswith("_time") or name in _SECONDS:
+        return f"{name}_s"
+    if name == "offset" or (name == "size" and kind.kind == "i"):
+        return f"{name}_bytes"
+    return name
+
+
+def columns_of(rows: Table) -> Columns:
+    """Return the columns of structured rows: arrays of arrays apart, bytes as text."""
+    columns: Columns = {}
+    for name in rows.dtype.names or ():
+        kind, values = rows.dtype[name], rows[name]
+        if kind.subdtype is not None:
+            columns |= {f"{name}_{k}": values[:, k] for k in range(kind.shape[0])}
+        elif kind.kind == "S":
+            columns[name] = [_text(value) for value in values.tolist()]
+        elif kind.kind == "O":
+            columns[name] = [_text(value) for value in values]
+        else:
+            columns[named(name, kind)] = values
+    return columns
+
+
+def _text(value: bytes | str | None) -> str | None:
+    """Return a text up to its first NUL."""
+    if isinstance(value, bytes):
+        return value.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    return value
+
+
+def tables_of_contents(contents: Contents) -> dict[str, Columns]:
+    """Return all tables of some SEBs by name."""
+    tables = contents.tables
+    found = {
+        "sebs": columns_of(tables.sebs),
+        "messages": columns_of(tables.messages),
+        "events": columns_of(tables.events),
+        "dependencies": columns_of(tables.dependencies),
+        "brackets": columns_of(contents.brackets),
+    }
+    return found | {"params": _params(contents.pe, contents.records)}
+
+
+def _params(pe: int, records: ParamRecords) -> Columns:
+    ends = records.param_start + records.param_count
+    spans = zip(records.param_start.tolist(), ends.tolist(), strict=True)
+    return {
+        "pe": np.full(len(records.seb), pe),
+        "seb": records.seb,
+        "event": [records.events[event] for event in records.event.tolist()],
+        "params": [records.params[begin:end].tolist() for begin, end in spans],
+    }
+
+
+def _empty_tables() -> dict[str, Columns]:
+    rows = {
+        "sebs": SEB_ROW,
+        "messages": MESSAGE_ROW,
+        "events": EVENT_ROW,
+        "dependencies": DEPENDENCY_ROW,
+        "brackets": BRACKET_ROW,
+    }
+    none = {name: columns_of(np.empty(0, dtype=row)) for name, row in rows.items()}
+    number = np.empty(0, dtype=np.int64)
+    return none | {"params": {"pe": number, "seb": number, "event": [], "params": []}}
+
+
+class TableWriter(Protocol):
+    """Takes the rows of one table, some at a time."""
+
+    def write(self, columns: Columns) -> None:
+        """Write rows."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class CsvWriter:
+    """A table as CSV: a heading, then a row a line; lists of numbers have blanks in between."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self._file = path.open("x", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file)
+        self._writer.writerow(columns)
+
+    def write(self, columns: Columns) -> None:
+        """Write rows."""
+        self._writer.writerows(zip(*map(_csv_values, columns.values()), strict=True))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _csv_values(values: Any) -> Iterator[Any]:
+    for value in values.tolist() if isinstance(values, np.ndarray) else values:
+        yield " ".join(map(repr, value)) if isinstance(value, list) else value
+
+
+class ParquetWriter:
+    """A table as Parquet, in row groups of a size that readers like."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self._arrow, parquet = _pyarrow()
+        self._schema = self._arrow.schema(
+            [(name, self._type(name, values)) for name, values in columns.items()]
+        )
+        self._writer = parquet.ParquetWriter(path, self._schema)
+        self._waiting: list[Any] = []
+        self._rows = 0
+
+    def _type(self, name: str, values: Any) -> Any:
+        if isinstance(values, np.ndarray):
+            return self._arrow.from_numpy_dtype(values.dtype)
+        return self._arrow.list_(self._arrow.float64()) if name == "params" else "string"
+
+    def write(self, columns: Columns) -> None:
+        """Write rows, once there are many."""
+        table = self._arrow.table(columns, schema=self._schema)
+        self._waiting.append(table)
+        self._rows += len(table)
+        if self._rows >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(self._arrow.concat_tables(self._waiting))
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> None:
+        """Write what is left, and close the file."""
+        self._flush()
+        self._writer.close()
+
+
+def check_parquet() -> None:
+    """Raise `RewriteLogError` where what writes Parquet is not installed."""
+    _pyarrow()
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # noqa: PLC0415 - an extra, and slow to import
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError as error:
+        message = "Parquet needs pyarrow: pip install 'rewritelog[parquet]'"
+        raise RewriteLogError(message) from error
+    return pyarrow, pyarrow.parquet
+
+
+@dataclass
+class TablesWriter:
+    """All tables in a folder, a file each."""
+
+    folder: Path
+    kind: str
+    """The ending of the files: `csv` or `parquet`."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Rows by table."""
+    _writers: dict[str, TableWriter] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        make = CsvWriter if self.kind == "csv" else ParquetWriter
+        for name, columns in _empty_tables().items():
+            writer = make(self.folder / f"{name}.{self.kind}", columns)
+            self._stack.callback(writer.close)
+            self._writers[name] = writer
+            self.counts[name] = 0
+        return self
+
+    def write(self, contents: Contents) -> None:
+        """Write the rows of some SEBs."""
+        for name, columns in tables_of_contents(contents).items():
+            self._writers[name].write(columns)
+            self.counts[name] += len(next(iter(columns.values())))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
