@@ -16,6 +16,7 @@
 - `converting`: other log versions and byte orders: `convert`
 - `rewriting`: new durations in a log set, block by block: `rewrite`
 - `replaying`: how long the whole program takes: `replay` and `lost-cycles`
+- `exporting`: logs in the formats of other tools: `export`
 - `inspection`: what a log set holds: `info` and `dump`
 - `diffing`: what two log sets differ in: `diff`
 - `sampling`: which SEBs to time: `sample`

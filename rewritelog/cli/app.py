@@ -24,6 +24,7 @@ from rewritelog.cli.evaluation import (
     predict_command,
     verify_command,
 )
+from rewritelog.cli.exporting import export_command
 from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.replaying import lost_cycles_command, replay_command
 from rewritelog.cli.rewrite import rewrite_command
@@ -73,6 +74,7 @@ _add("diff", diff_command, "Inspect logs")
 _add("dump", dump_command, "Inspect logs")
 _add("timeline", timeline_command, "Inspect logs")
 _add("convert", convert_command, "Make logs")
+_add("export", export_command, "Make logs")
 _add("synth", synth_command, "Make logs")
 _add("completion", completion_command, "Set up")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,7 +41,10 @@ def export_command(
     to_s: Annotated[
         float | None,
         typer.Option(
-            "--until", metavar="SECONDS", rich_help_panel=CHOICE, help="Only SEBs that start earlier."
+            "--until",
+            metavar="SECONDS",
+            rich_help_panel=CHOICE,
+            help="Only SEBs that start earlier.",
         ),
     ] = None,
     params: Params = None,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +36,6 @@ from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import RewriteOptions
 
 if TYPE_CHECKING:
-    from rewritelog.replaying.loading import Progress
     from rewritelog.replaying.network import Network
 
 NETWORK = "Network"
@@ -310,7 +306,7 @@ def lost_cycles_command(
     from rewritelog.replaying.study import Study, variables_of  # noqa: PLC0415
 
     study = Study(variables_of(split_pairs(var or [], "--var")), timings_out)
-    with _progress() as progress:
+    with console.stages() as progress:
         return Outcome(study.add(logs, chosen, options, _lost_as(lost_as), progress))
 
 
@@ -369,7 +365,7 @@ def _sweep(
     axes = [Axis.parse(text) for text in texts]
     if plot is not None:
         check_plot(plot)
-    with _progress() as progress:
+    with console.stages() as progress:
         found = sweep(logs, axes, network, options, progress)
     if output is not None:
         write_text_file(output, found.csv())
@@ -384,28 +380,10 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
     from rewritelog.replaying.report import Comparison  # noqa: PLC0415
     from rewritelog.replaying.run import replay  # noqa: PLC0415 - numba is slow to import
 
-    with _progress() as progress:
+    with console.stages() as progress:
         before = None
         if against is not None:
             plain = replace(options, gains=0, write=None)
             before = replay(against, network, plain, progress)
         after = replay(logs, network, options, progress)
     return Outcome(after if before is None else Comparison(before, after))
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """Yield what shows stages on stderr, or None where it is not a terminal or with --quiet."""
-    if console.quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm  # noqa: PLC0415
-
-    with tqdm(leave=False, bar_format="{desc}: {percentage:3.0f} %|{bar}|") as bar:
-
-        def advance(stage: str, done: int, total: int) -> None:
-            bar.set_description_str(stage, refresh=False)
-            bar.total, bar.n = total, done
-            bar.refresh()
-
-        yield advance

@@ -1,1 +1,1 @@
-"""Log sets in the formats of other tools: `run` chooses, `contents` streams what all of them write."""
+"""Logs in the formats of other tools: `run` chooses, `contents` streams what all of them write."""

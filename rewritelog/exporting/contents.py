@@ -74,9 +74,7 @@ def _brackets(loaded: LoadedBlock, events: int, records: ParamRecords) -> Table:
     found = np.empty((events // 2, 3), dtype=np.int64)
     times = np.empty((events // 2, 2))
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    known = list_brackets(
-        loaded.buffer, loaded.pieces, loaded.layout.kernel, fault, found, times
-    )
+    known = list_brackets(loaded.buffer, loaded.pieces, loaded.layout.kernel, fault, found, times)
     found, times = found[:known], times[:known]
     rows = np.empty(known, dtype=BRACKET_ROW)
     rows["pe"], rows["seb"], rows["bracket"] = loaded.pes[found[:, 0]], found[:, 1], found[:, 2]
@@ -109,9 +107,7 @@ def _within(contents: Contents, options: ExportOptions) -> Contents:
         return rows[np.isin(rows["seb"], numbers)]
 
     tables = contents.tables
-    chosen = Tables(
-        sebs[kept], of(tables.messages), of(tables.events), of(tables.dependencies)
-    )
+    chosen = Tables(sebs[kept], of(tables.messages), of(tables.events), of(tables.dependencies))
     record_kept = np.isin(contents.records.seb, numbers)
     records = replace(
         contents.records,

@@ -1,9 +1,13 @@
-"""GOAL schedules (LogGOPSim, ATLAHS): a rank a node, a CPU a worker thread, all dependencies kept.
+"""GOAL schedules (LogGOPSim, ATLAHS): a rank a node, a CPU a worker thread, dependencies kept.
 
 A SEB is computation split where its messages leave. The computation after a send requires only
-that it has begun (`irequires`); messages between workers of one node are dependencies. Labels are
-`w0_17` for the end of SEB 17 of worker 0, and `w0_m5` for where its message 5 leaves. Dependencies
-stand at the end of their rank, since a label must be defined before it is named.
+that it has begun (`irequires`); messages between workers of one node are dependencies, and one of a
+PE to itself is a dependency on the whole SEB that sends it. Labels are `w0_17` for the end of SEB
+17 of worker 0, and `w0_m5` for where its message 5 leaves. Dependencies stand at the end of their
+rank, since a label must be defined before it is named.
+
+Beside the CPU of each worker there is one for its messages, as BigSim's machines have communication
+threads: a message that comes while the worker computes need not wait for it.
 """
 
 from __future__ import annotations
@@ -36,8 +40,9 @@ class GoalWriter:
 
     def begin(self) -> None:
         """Write what stands before the ranks."""
-        if self.workers > _MOST_CPUS:
-            raise UsageError(f"GOAL has at most {_MOST_CPUS} CPUs a rank, not {self.workers}")
+        if 2 * self.workers > _MOST_CPUS:
+            most = _MOST_CPUS // 2
+            raise UsageError(f"GOAL has room for {most} worker threads a node, not {self.workers}")
         self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
         self.file.write(f"num_ranks {self.nodes}\n")
 
@@ -97,6 +102,10 @@ class _Block:
     def _end(self) -> str:
         return f"w{self.worker}_{self.step.seb}"
 
+    @property
+    def _messenger(self) -> int:
+        return self.out.workers + self.worker
+
     def write(self) -> None:
         """Write what the SEB waits for, what it computes and what it sends."""
         entry = self._entry()
@@ -111,10 +120,12 @@ class _Block:
         cause = self.step.cause
         if cause is not None:
             node, worker = divmod(cause.pe, self.out.workers)
+            if cause.pe == self.step.pe:
+                return [f"w{self.worker}_{cause.seb}", *entry]
             if node == self.step.pe // self.out.workers:
                 return [f"w{worker}_m{cause.msg_id}", *entry]
             tag = self.out.tag(cause.pe, cause.msg_id)
-            text = f"recv {cause.size_bytes}b from {node} tag {tag} cpu {self.worker}"
+            text = f"recv {cause.size_bytes}b from {node} tag {tag} cpu {self._messenger}"
             self.out.operation("receives", f"{self._end}_r", text)
             entry.insert(0, f"{self._end}_r")
         return entry
@@ -136,14 +147,14 @@ class _Block:
         """Write a message: a send to each SEB of another node that it starts."""
         nodes = send.receivers["pe"] // self.out.workers
         own = self.step.pe // self.out.workers
-        if (nodes == own).any():
+        if ((nodes == own) & (send.receivers["pe"] != self.step.pe)).any():
             mark = f"w{self.worker}_m{send.msg_id}"
             self.out.operation("computations", mark, f"calc 0 cpu {self.worker}")
             self.out.dependency(mark, self.current)
         tag = self.out.tag(self.step.pe, send.msg_id)
         for j, node in enumerate(nodes[nodes != own].tolist()):
             label = f"{self._end}_s{k}_{j}"
-            text = f"send {send.size_bytes}b to {node} tag {tag} cpu {self.worker}"
+            text = f"send {send.size_bytes}b to {node} tag {tag} cpu {self._messenger}"
             self.out.operation("sends", label, text)
             self.out.dependency(label, self.current)
             self.begun.append(label)

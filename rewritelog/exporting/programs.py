@@ -33,6 +33,8 @@ class Cause:
 
     pe: int
     """Of the sender."""
+    seb: int
+    """The SEB that sends it."""
     msg_id: int
     size_bytes: int
 
@@ -81,7 +83,10 @@ class Program:
                 strict=True,
             )
         ):
-            cause = Cause(source, number, max(0, int(causes["size"][k]))) if sent[k] else None
+            cause = None
+            if sent[k]:
+                size = max(0, int(causes["size"][k]))
+                cause = Cause(source, int(causes["seb"][k]), number, size)
             requires = before.get(seb, ())
             if seb > 0 and cause is None and (not requires or received != _NOT_RECEIVED):
                 requires = tuple(sorted({*requires, seb - 1}))
@@ -115,6 +120,8 @@ class Program:
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
         self.invalid_dependencies += int(np.count_nonzero(~valid))
         found: dict[int, set[int]] = {}
-        for seb, other in zip(rows["seb"][valid].tolist(), rows["other"][valid].tolist(), strict=True):
+        for seb, other in zip(
+            rows["seb"][valid].tolist(), rows["other"][valid].tolist(), strict=True
+        ):
             found.setdefault(seb, set()).add(other)
         return {seb: tuple(sorted(others)) for seb, others in found.items()}

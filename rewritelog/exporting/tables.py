@@ -1,4 +1,4 @@
-"""Tables of SEBs, messages, events, dependencies, brackets and param records, with units in names."""
+"""Tables of SEBs, messages, events and so on, with units in the names of columns."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ def check_parquet() -> None:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow  # noqa: PLC0415 - an extra, and slow to import
-        import pyarrow.parquet  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
+        from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
         message = "Parquet needs pyarrow: pip install 'rewritelog[parquet]'"
         raise RewriteLogError(message) from error
-    return pyarrow, pyarrow.parquet
+    return pa, parquet
 
 
 @dataclass

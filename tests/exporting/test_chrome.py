@@ -1,0 +1,98 @@
+"""The trace of Chrome's viewer, by the rules of its format that Perfetto insists on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import bracket, message, seb, write_logs
+
+from rewritelog import open_logs
+from rewritelog.exporting.options import ExportOptions
+from rewritelog.exporting.run import export
+
+
+def exported(logs: Path, out: Path, **options: Any) -> list[dict[str, Any]]:
+    export(logs, out, ExportOptions("chrome", **options))
+
+    def refuse(text: str) -> None:
+        raise AssertionError(f"{text} is no JSON")
+
+    whole = json.loads((out / "trace.json").read_text(), parse_constant=refuse)
+    return list(whole["traceEvents"])
+
+
+def phase(events: list[dict[str, Any]], ph: str, cat: str | None = None) -> list[dict[str, Any]]:
+    return [one for one in events if one["ph"] == ph and cat in (None, one.get("cat"))]
+
+
+def test_slices_are_the_sebs(log_set: Path, tmp_path: Path) -> None:
+    events = exported(log_set, tmp_path / "out")
+    sebs = open_logs(log_set).sebs()
+    slices = phase(events, "X", "seb")
+    assert [(one["tid"], one["args"]["seb"]) for one in slices] == [
+        (pe, number) for pe, number in zip(sebs["pe"].tolist(), sebs["seb"].tolist(), strict=True)
+    ]
+    starts = np.array([one["ts"] for one in slices])
+    np.testing.assert_allclose(starts, sebs["start_time"] * 1e6, rtol=1e-15)
+    closed = sebs["end_time"] >= sebs["start_time"]
+    durations = np.array([one["dur"] for one in slices])
+    np.testing.assert_allclose(durations[closed], sebs["exec_time"][closed] * 1e6, rtol=1e-15)
+    assert (durations >= 0).all()
+
+
+def test_flows_bind_to_the_slices_of_sender_and_receiver(log_set: Path, tmp_path: Path) -> None:
+    events = exported(log_set, tmp_path / "out")
+    starts = {one["id"]: one for one in phase(events, "s")}
+    ends = {one["id"]: one for one in phase(events, "f")}
+    assert starts.keys() == ends.keys()
+    assert len(starts) == len(phase(events, "s"))
+    slices = {(one["tid"], one["args"]["seb"]): one for one in phase(events, "X", "seb")}
+    logs = open_logs(log_set)
+    messages = logs.messages()
+    sent = {(m["pe"], m["msg_id"]): m for m in messages}
+    for name, end in ends.items():
+        pe, number = map(int, name.split("."))
+        receiver = slices[pe, number]
+        assert (end["ts"], end["tid"], end["bp"]) == (receiver["ts"], pe, "e")
+        begin = starts[name]
+        cause = sent[receiver["args"]["src_pe"], receiver["args"]["msg_id"]]
+        assert begin["tid"] == cause["pe"]
+        assert begin["ts"] == pytest.approx(float(cause["send_time"]) * 1e6, rel=1e-15)
+        assert begin["args"]["bytes"] == cause["size"]
+    waiting = logs.sebs()
+    keys = zip(waiting["src_pe"].tolist(), waiting["msg_id"].tolist(), strict=True)
+    assert len(ends) == sum(key in sent for key in keys)
+
+
+def test_tracks_have_names_and_brackets_lie_within_their_sebs(tmp_path: Path) -> None:
+    line = [seb(1, 3, events=bracket(0.5, 1.5))]
+    logs = write_logs(tmp_path / "logs", [line] * 4, wth=2)
+    (logs / "param.3").write_text("0 TRACEBIGSIM kernel 5.0\n")
+    events = exported(logs, tmp_path / "out")
+    names = {(one["pid"], one["tid"], one["args"]["name"]) for one in phase(events, "M")}
+    assert {(1, 3, "node 1"), (1, 3, "PE 3")} <= names
+    brackets = phase(events, "X", "bracket")
+    assert [one["name"] for one in brackets] == ["bracket"] * 3 + ["kernel"]
+    assert {(one["ts"], one["dur"]) for one in brackets} == {(1.5e6, 1e6)}
+    assert [one["ts"] for one in phase(events, "i")] == [1.5e6, 2.5e6] * 4
+
+
+def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
+    line = [seb(0, 1), seb(1, 2) | {"start_time": float("nan")}, seb(2, float("inf"))]
+    logs = write_logs(tmp_path / "logs", [line])
+    done = export(logs, tmp_path / "out", ExportOptions("chrome"))
+    assert done.counts["SEBs"] == 1
+    assert done.warnings == ("2 SEBs left out: a time is not finite",)
+
+
+def test_a_choice_has_no_flow_from_what_is_left_out(tmp_path: Path) -> None:
+    sender = [seb(0, 1, messages=[message(0.5, msg_id=3, dst_node=1)])]
+    receiver = [seb(2, 3, src_pe=0, msg_id=3)]
+    logs = write_logs(tmp_path / "logs", [sender, receiver])
+    assert len(phase(exported(logs, tmp_path / "all"), "s")) == 1
+    assert phase(exported(logs, tmp_path / "one", pes="1"), "s") == []
+    assert phase(exported(logs, tmp_path / "late", from_s=1.5), "s") == []

@@ -1,0 +1,108 @@
+"""GOAL schedules: their grammar, that no message is lost, and what they mean when they run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exporting.goal import parse, run_time_ns
+from logbuilder import message, seb, write_logs
+
+from rewritelog import open_logs
+from rewritelog.errors import UsageError
+from rewritelog.exporting.options import ExportOptions
+from rewritelog.exporting.run import Exported, export
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.run import replay
+
+SECOND = 10**9
+
+
+def exported(logs: Path, out: Path) -> tuple[Any, Exported]:
+    done = export(logs, out, ExportOptions("goal"))
+    assert [path.name for path in out.iterdir()] == ["program.goal"]
+    return parse(out / "program.goal"), done
+
+
+def test_schedules_run_to_their_end_and_compute_what_the_sebs_do(
+    log_set: Path, tmp_path: Path
+) -> None:
+    ranks, done = exported(log_set, tmp_path / "out")
+    logs = open_logs(log_set)
+    sebs = logs.sebs()
+    closed = sebs["end_time"] >= sebs["start_time"]
+    for node, rank in enumerate(ranks):
+        inside = (sebs["pe"] // logs.summary.num_wth == node) & closed
+        wanted = np.rint(sebs["exec_time"][inside] * 1e9).sum()
+        assert sum(op.size for op in rank.values() if op.kind == "calc") == wanted
+    kinds = Counter(op.kind for rank in ranks for op in rank.values())
+    assert (kinds["send"], kinds["recv"]) == (done.counts["sends"], done.counts["receives"])
+    assert run_time_ns(ranks, 1000) > 0
+
+
+def test_a_ping_pong_takes_what_it_takes_on_paper(tmp_path: Path) -> None:
+    lines: list[list[dict[str, Any]]] = [[], []]
+    for step in range(6):
+        cause = {"src_pe": 1 - step % 2, "msg_id": step - 1} if step else {}
+        sent = message(10.0 * step + 1, msg_id=step, dst_node=1 - step % 2, size=1000)
+        lines[step % 2].append(seb(10.0 * step, 10.0 * step + 2, messages=[sent], **cause))
+    logs = write_logs(tmp_path / "logs", lines)
+    ranks, done = exported(logs, tmp_path / "out")
+    assert run_time_ns(ranks, SECOND // 2) == (5 * 1.5 + 2) * SECOND
+    assert run_time_ns(ranks, SECOND // 2, 1e6) == (5 * 2.5 + 2) * SECOND
+    assert done.warnings == ("1 message left out that start no SEB",)
+
+
+def test_workers_of_a_node_and_a_pe_itself_are_told_by_dependencies(tmp_path: Path) -> None:
+    root = [
+        seb(0, 2, messages=[message(1.0, msg_id=0, dst_node=-1, tid=-1)]),
+        seb(3, 4, src_pe=0, msg_id=0),
+    ]
+    others = [seb(3, 6, src_pe=0, msg_id=0)]
+    logs = write_logs(tmp_path / "logs", [root, others, others, others], wth=2)
+    ranks, done = exported(logs, tmp_path / "out")
+    assert done.counts["sends"] == done.counts["receives"] == 2
+    assert {op.cpu for op in ranks[0].values() if op.kind == "calc"} == {0, 1}
+    assert {op.cpu for op in ranks[0].values() if op.kind == "send"} == {2}
+    assert {op.cpu for op in ranks[1].values() if op.kind == "recv"} == {2, 3}
+    assert run_time_ns(ranks, SECOND) == (1 + 1 + 3) * SECOND
+    assert run_time_ns(ranks, 0) == (1 + 3) * SECOND
+
+
+def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> None:
+    line = [
+        seb(0, 1),
+        seb(5, 7, backward=[0], recv_time=-1.0),
+        seb(9, 12),
+        seb(20, 21, backward=[0], recv_time=19.0),
+        seb(30, 31, src_pe=0, msg_id=77),
+    ]
+    logs = write_logs(tmp_path / "logs", [line])
+    ranks, done = exported(logs, tmp_path / "out")
+    assert ranks[0]["w0_3"].requires == ["w0_0", "w0_2"]
+    assert ranks[0]["w0_2"].requires == ["w0_1"]
+    assert run_time_ns(ranks, 0) == 8 * SECOND
+    assert done.warnings == (
+        "1 SEB started by a message that is never sent, and exported without it",
+    )
+
+
+@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+def test_samples_take_about_as_long_as_by_replay(
+    name: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    """Replay runs a SEB in one go, where CPUs of GOAL may turn to another at each of its sends."""
+    ranks, _ = exported(sample_logs / name, tmp_path / "out")
+    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    replayed = replay(sample_logs / name, network).predicted_s
+    assert run_time_ns(ranks, 1000, 1.0) * 1e-9 == pytest.approx(replayed, rel=0.08)
+
+
+@pytest.mark.parametrize("choice", [{"pes": "0"}, {"from_s": 1.0}, {"to_s": 1.0}])
+def test_a_part_of_a_program_is_refused(choice: Any, sample_logs: Path, tmp_path: Path) -> None:
+    for target in ("goal", "simgrid"):
+        with pytest.raises(UsageError, match="do not go with"):
+            export(sample_logs / "cells", tmp_path / "out", ExportOptions(target, **choice))

@@ -1,0 +1,144 @@
+"""Exported tables, read back with the readers that users have, and compared value by value."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from logbuilder import bracket, message, seb, write_logs
+
+from rewritelog import LogSet, open_logs
+from rewritelog.errors import UsageError
+from rewritelog.exporting.options import ExportOptions
+from rewritelog.exporting.run import export
+
+Rows = dict[str, list[Any]]
+
+
+def from_parquet(path: Path) -> Rows:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    return dict(parquet.read_table(path).to_pydict())
+
+
+def from_csv(path: Path) -> Rows:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else [])}
+
+
+def same(found: list[Any], wanted: list[Any]) -> bool:
+    """Whether values are the same, those of CSV after the conversion of a text."""
+
+    def read(one: Any, other: Any) -> Any:
+        if isinstance(one, str) and other is None:
+            return one or None
+        return type(other)(one) if isinstance(one, str) else one
+
+    values = [read(one, other) for one, other in zip(found, wanted, strict=True)]
+    return all(
+        one == other or (isinstance(other, float) and math.isnan(one) and math.isnan(other))
+        for one, other in zip(values, wanted, strict=True)
+    )
+
+
+def expected(logs: LogSet) -> dict[str, Rows]:
+    """What the tables hold, from the API that other tests check against the slow reader."""
+    sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
+    names = [name.decode() for name in sebs["name"].tolist()]
+    texts = [None if t is None else t.split(b"\0")[0].decode() for t in events["text"].tolist()]
+    times = {f"{n}_s": sebs[n].tolist() for n in sebs.dtype.names or () if n.endswith("_time")}
+    plain = ("pe", "seb", "ep", "src_pe", "msg_id", "flag", "messages", "backward")
+    return {
+        "sebs": {
+            **{name: sebs[name].tolist() for name in plain},
+            **times,
+            "name": names,
+            "offset_bytes": sebs["offset"].tolist(),
+            "obj_id_3": sebs["obj_id"][:, 3].tolist(),
+        },
+        "messages": {
+            "pe": messages["pe"].tolist(),
+            "send_time_s": messages["send_time"].tolist(),
+            "recv_time_s": messages["recv_time"].tolist(),
+            "size_bytes": messages["size"].tolist(),
+            "tid": messages["tid"].tolist(),
+        },
+        "events": {
+            "seb": events["seb"].tolist(),
+            "type": events["type"].tolist(),
+            "r_time_s": events["r_time"].tolist(),
+            "text": texts,
+        },
+    }
+
+
+@pytest.mark.parametrize(("kind", "read"), [("parquet", from_parquet), ("csv", from_csv)])
+def test_every_value_is_read_back(kind: Any, read: Any, log_set: Path, tmp_path: Path) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    logs = open_logs(log_set)
+    done = export(logs, tmp_path / "out", ExportOptions(kind))
+    for name, columns in expected(logs).items():
+        found = read(tmp_path / "out" / f"{name}.{kind}")
+        assert done.counts[name] == len(next(iter(columns.values())))
+        for column, wanted in columns.items():
+            assert same(found.get(column, []), wanted), (name, column)
+
+
+def test_brackets_and_records_are_those_of_the_logs(sample_logs: Path, tmp_path: Path) -> None:
+    folder = sample_logs / "cells"
+    done = export(folder, tmp_path / "out", ExportOptions("csv"))
+    lines = sum(len(path.read_text().splitlines()) for path in folder.glob("param.*"))
+    assert done.counts["params"] == lines
+    records, brackets = (from_csv(tmp_path / f"out/{n}.csv") for n in ("params", "brackets"))
+    assert set(brackets["event"]) == set(records["event"])
+    assert list(zip(brackets["pe"], brackets["seb"], strict=True)) == list(
+        zip(records["pe"], records["seb"], strict=True)
+    )
+    events = open_logs(folder).events()
+    marks = [float(time) for pair in zip(brackets["start_s"], brackets["end_s"], strict=True)
+             for time in pair]  # fmt: skip
+    assert np.allclose(marks, events["r_time"], rtol=0, atol=1e-18)
+
+
+def small(folder: Path) -> Path:
+    lines = [[seb(k, k + 1, events=bracket(0.25, 0.5), messages=[message(k + 0.5)])
+              for k in range(4)] for _ in range(3)]  # fmt: skip
+    logs = write_logs(folder, lines)
+    (logs / "param.1").write_text("2 TRACEBIGSIM kernel 5.0\n")
+    return logs
+
+
+def test_a_choice_of_pes_and_times(tmp_path: Path) -> None:
+    logs = small(tmp_path / "logs")
+    options = ExportOptions("csv", pes="1-2", from_s=1.5, to_s=2.5)
+    export(logs, tmp_path / "out", options)
+    for name in ("sebs", "messages", "brackets"):
+        found = from_csv(tmp_path / f"out/{name}.csv")
+        keys = sorted(set(zip(found["pe"], found["seb"], strict=True)))
+        assert keys == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")], name
+    records = from_csv(tmp_path / "out/params.csv")
+    assert records == {"pe": ["1"], "seb": ["2"], "event": ["kernel"], "params": ["5.0"]}
+    found = from_csv(tmp_path / "out/brackets.csv")
+    assert found["event"] == ["", "kernel", "", ""]
+
+
+@pytest.mark.parametrize("pes", ["3", "2-1", "x", "0-", "", "-1", "0,,1"])
+def test_pes_that_there_are_not(pes: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--pes"):
+        export(small(tmp_path / "logs"), tmp_path / "out", ExportOptions("csv", pes=pes))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_timeline_in_parts_gives_the_same_tables(
+    tmp_path: Path, sample_logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(sample_logs / "ampi-halo", tmp_path / "whole", ExportOptions("csv"))
+    monkeypatch.setattr("rewritelog.exporting.contents.PART_BYTES", 700)
+    export(sample_logs / "ampi-halo", tmp_path / "parts", ExportOptions("csv"))
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
