@@ -1,6 +1,6 @@
 """Rewrites BigSim bgTrace logs with new SEB durations; a map of the package, lowest layer first.
 
-- `errors`: one root error, and the place in a log that an error names
+- `errors`: one root error, and the location in a log that an error names
 - `stopping`: how a signal ends a run: as an exception that no code takes for its own
 - `text`: names made harmless for a terminal, numbers with units
 - `arrays`: names for kinds of arrays

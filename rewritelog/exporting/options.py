@@ -51,10 +51,11 @@ def chosen_pes(text: str | None, total: int) -> list[int]:
         return list(range(total))
     chosen: set[int] = set()
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not (first.isascii() and first.isdecimal() and (last or first).isdecimal()):
+        first, dash, last = part.strip().partition("-")
+        ends = (first, last) if dash else (first, first)
+        if not all(number.isascii() and number.isdecimal() for number in ends):
             raise UsageError(f"--pes {text}: {part.strip()!r} is not a PE or a range of PEs")
-        begin, end = int(first), int(last or first)
+        begin, end = map(int, ends)
         if begin > end or end >= total:
             raise UsageError(f"--pes {text}: the PEs are 0 to {total - 1}")
         chosen.update(range(begin, end + 1))

@@ -111,7 +111,7 @@ class CsvWriter:
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self._file = path.open("x", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file)
+        self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(columns)
 
     def write(self, columns: Columns) -> None:

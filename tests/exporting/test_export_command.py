@@ -1,0 +1,94 @@
+"""The command `rewritelog export`: what it takes, what it refuses, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import rewritelog as run
+from logbuilder import seb, write_logs
+
+from rewritelog.exporting.options import ExportOptions, Target
+from rewritelog.exporting.run import export
+
+
+def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) -> None:
+    files = {"chrome": "trace.json", "csv": "sebs.csv", "goal": "program.goal",
+             "simgrid": "traces.txt"}  # fmt: skip
+    for target, name in files.items():
+        out = tmp_path / target
+        done = run("export", sample_logs / "cells", out, "--to", target, "--json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert (report["to"], report["pes"]) == (target, 16)
+        assert (out / name).stat().st_size > 0
+        assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["--to", "nothing"], 2, "nothing"),
+        (["--to", "csv", "--pes", "99"], 2, "--pes 99: the PEs are 0 to 15"),
+        (["--to", "csv", "--from", "2", "--until", "1"], 2, "--from 2.0 is not before"),
+        (["--to", "goal", "--pes", "1"], 2, "do not go with goal"),
+        (["--to", "simgrid", "--from", "1"], 2, "do not go with simgrid"),
+        (["--to", "csv", "--params", "nowhere"], 1, "nowhere: cannot be read"),
+    ],
+)
+def test_wrong_usage_leaves_nothing(
+    args: list[str], code: int, said: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    done = run("export", sample_logs / "cells", tmp_path / "out", *args)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_out_is_replaced_only_when_asked(sample_logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/kept").touch()
+    command = ["export", sample_logs / "cells", tmp_path / "out", "--to", "csv"]
+    done = run(*command)
+    assert (done.returncode, "--force replaces it" in done.stderr) == (1, True)
+    assert run(*command, "--force").returncode == 0
+    assert not (tmp_path / "out/kept").exists()
+
+
+@pytest.mark.parametrize("target", ["chrome", "csv", "goal", "simgrid"])
+def test_damaged_logs_leave_nothing(target: Target, tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1)], [seb(0, 1)]])
+    raw = bytearray((logs / "bgTrace0").read_bytes())
+    raw[-12:-8] = (-5).to_bytes(4, "little", signed=True)
+    (logs / "bgTrace0").write_bytes(raw)
+    done = run("export", logs, tmp_path / "out", "--to", target)
+    assert done.returncode == 1
+    assert "PE 1, SEB 0" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    sample_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = run("export", sample_logs / "cells", tmp_path / "out", "--to", "parquet")
+    assert done.returncode == 1
+    assert "pip install 'rewritelog[parquet]'" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["goal", "chrome", "simgrid"])
+def test_warnings_count_what_has_no_counterpart(target: Target, tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, src_pe=0, msg_id=5)]])
+    done: Any = export(logs, tmp_path / "out", ExportOptions(target))
+    assert bool(done.warnings) == (target != "chrome")
+
+
+def test_progress_counts_pes(sample_logs: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    options = ExportOptions("chrome", pes="3-5")
+    export(sample_logs / "cells", tmp_path / "out", options, lambda *stage: told.append(stage))
+    assert told[:1] == [("matching messages", 1, 16)]
+    assert told[-3:] == [("exporting", k, 3) for k in (1, 2, 3)]
