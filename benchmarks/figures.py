@@ -123,10 +123,10 @@ def _product() -> Figure:
 def _held_out(contender: Contender, samples: EventTimings) -> Any:
     """Return what fits without each line predict for it."""
     predicted = np.empty(len(samples.seconds))
-    for (fitted_to,) in k_folds((samples,), seed=0):
-        part = EventTimings(samples.event, samples.params[fitted_to], samples.seconds[fitted_to])
-        fitted = load_model(contender.model, contender.options).fit((part,))
-        predicted[~fitted_to] = fitted.predict(samples.event, samples.params[~fitted_to])
+    for split in k_folds((samples,), seed=0):
+        (left_out,) = split.left_out
+        fitted = load_model(contender.model, contender.options).fit(split.fitted_to((samples,)))
+        predicted[left_out] = fitted.predict(samples.event, samples.params[left_out])
     return predicted
 
 

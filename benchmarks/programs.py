@@ -19,7 +19,9 @@ from benchmarks.logs import Workshop
 from benchmarks.process import PYTHON, ROOT
 from benchmarks.results import Result, Row, Table
 from rewritelog.models.base import EventTimings
+from rewritelog.models.metrics import relative_errors, sum_error
 from rewritelog.models.registry import load_model
+from rewritelog.text import percent_text
 from rewritelog.timings.read import read_timings
 from tracebigsim import include_dir
 
@@ -61,13 +63,13 @@ class Error:
     mean: float
     """Mean of |predicted − measured| / measured."""
     median: float
-    of_sum: float
+    of_sum: float | None
     """Σ predicted / Σ measured − 1."""
 
     def cells(self) -> list[str]:
         """Return them for a table."""
-        shares = (f"{100 * self.mean:.1f} %", f"{100 * self.median:.1f} %")
-        return [*shares, f"{100 * self.of_sum:+.1f} %"]
+        shares = [percent_text(self.mean, 1), percent_text(self.median, 1)]
+        return [*shares, percent_text(self.of_sum, 1, "+")]
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ def _error(samples: EventTimings) -> Error:
     fitted = load_model("least-squares", {}).fit([seen])
     measured = samples.seconds[1::2]
     predicted = fitted.predict(samples.event, samples.params[1::2])
-    errors = np.abs(predicted - measured) / measured
-    of_sum = float(predicted.sum() / measured.sum() - 1)
+    errors = relative_errors(predicted, measured)
+    of_sum = sum_error(predicted, measured)
     return Error(float(errors.mean()), float(np.median(errors)), of_sum)
 
 

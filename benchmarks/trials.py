@@ -8,19 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.metrics import relative_errors
 from rewritelog.models.registry import load_model
+from rewritelog.models.splits import Split
 from rewritelog.sampling.selection import Plan, Stratum, choose
 
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Split = list[Flags]
-"""For each event, which of its lines the model is fitted to; it is tried on the others."""
-
 FEWEST = 2
-"""A random draw takes at least so many lines of each event."""
+"""A random draw takes at least this many lines of each event."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def k_folds(timings: Sequence[EventTimings], seed: int, folds: int = 10) -> list
         part = np.empty(count, dtype=np.int64)
         part[np.random.default_rng([seed, place]).permutation(count)] = np.arange(count) % folds
         parts.append(part)
-    return [[part != fold for part in parts] for fold in range(folds)]
+    return [Split(tuple(part == fold for part in parts)) for fold in range(folds)]
 
 
 def random_split(timings: Sequence[EventTimings], seed: int, share: float) -> list[Split]:
@@ -83,20 +81,16 @@ def random_split(timings: Sequence[EventTimings], seed: int, share: float) -> li
     for place, samples in enumerate(timings):
         count = len(samples.seconds)
         drawn = np.random.default_rng([seed, place]).permutation(count)
-        split.append(_flags(count, drawn[: max(FEWEST, round(share * count))]))
-    return [split]
+        split.append(_all_but(count, drawn[: max(FEWEST, round(share * count))]))
+    return [Split(tuple(split))]
 
 
 def chosen_split(timings: Sequence[EventTimings], seed: int, share: float) -> list[Split]:
     """Return the split that fits to the lines that `rewritelog sample` would choose."""
     strata = [Stratum(one.event, one.params, one.params[:0]) for one in timings]
     choices = choose(strata, Plan(share, "design", seed))
-    return [
-        [
-            _flags(len(one.seconds), choice.rows)
-            for one, choice in zip(timings, choices, strict=True)
-        ]
-    ]
+    chosen = zip(timings, choices, strict=True)
+    return [Split(tuple(_all_but(len(one.seconds), choice.rows) for one, choice in chosen))]
 
 
 def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Split]:
@@ -104,8 +98,8 @@ def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Spli
     split = []
     for samples in timings:
         rising = np.argsort(samples.params[:, parameter - 1], kind="stable")
-        split.append(_flags(len(rising), rising[: int(0.75 * len(rising))]))
-    return [split]
+        split.append(_all_but(len(rising), rising[: int(0.75 * len(rising))]))
+    return [Split(tuple(split))]
 
 
 def score(
@@ -138,13 +132,13 @@ class _Trial:
         self.predicted = self.measured = 0.0
         self.negative = self.missing = self.fits = self.failed = 0
         for split in splits:
-            for samples, fitted_to in zip(timings, split, strict=True):
-                self._add(contender, samples, fitted_to)
+            for samples, left_out in zip(timings, split.left_out, strict=True):
+                self._add(contender, samples, left_out)
 
-    def _add(self, contender: Contender, samples: EventTimings, fitted_to: Flags) -> None:
+    def _add(self, contender: Contender, samples: EventTimings, left_out: Flags) -> None:
         """Fit to some lines of an event and compare with the others."""
-        part = EventTimings(samples.event, samples.params[fitted_to], samples.seconds[fitted_to])
-        params, measured = samples.params[~fitted_to], samples.seconds[~fitted_to]
+        part, others = samples.part(~left_out), samples.part(left_out)
+        params, measured = others.params, others.seconds
         self.fits += 1
         self.failed += len(part.seconds) < contender.needs(params.shape[1])
         try:
@@ -156,8 +150,8 @@ class _Trial:
         predicted = fitted.predict(samples.event, params)
         self.negative += int((predicted < 0).sum())
         self.missing += int((~np.isfinite(predicted)).sum())
-        self.errors.append(np.abs(predicted - measured) / measured)
-        warm = np.flatnonzero(~fitted_to) > 0
+        self.errors.append(relative_errors(predicted, measured))
+        warm = np.flatnonzero(left_out) > 0
         self.predicted += float(predicted[warm].sum())
         self.measured += float(measured[warm].sum())
         low = high = np.full(len(measured), np.nan)
@@ -167,7 +161,7 @@ class _Trial:
         self.covered.append(np.where(np.isnan(low), np.nan, inside))
 
 
-def _flags(count: int, rows: Rows) -> Flags:
-    flags = np.zeros(count, dtype=np.bool_)
-    flags[rows] = True
-    return flags
+def _all_but(count: int, rows: Ints) -> Flags:
+    left_out = np.ones(count, dtype=np.bool_)
+    left_out[rows] = False
+    return left_out
