@@ -1,4 +1,19 @@
-"""Rewrites BigSim bgTrace logs with new SEB durations; a map of the package, lowest layer first.
+"""Rewrites BigSim bgTrace logs with new SEB durations, so that simulators predict the target.
+
+    >>> import rewritelog
+    >>> logs = rewritelog.open_logs("sample_logs/cells")
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> fitted.predict("Cell::pairForces", [[53, 11], [66, 17]])
+    array([4.89758546e-06, 7.58604713e-06])
+    >>> report = rewritelog.rewrite(logs, fitted=fitted, dilation=0.5)  # add a folder to write to
+    >>> print(report.text())  # doctest: +SKIP
+
+Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
+`compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`, `to_pandas`, `info`,
+`rewrite`, `check`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time. `docs/api.md`
+describes each; every error is a `RewriteLogError`.
+
+Within, a map of the package, lowest layer first:
 
 - `errors`: one root error, and the location in a log that an error names
 - `stopping`: how a signal ends a run: as an exception that no code takes for its own
@@ -22,6 +37,7 @@
 - `sampling`: which SEBs to time: `sample`
 - `evaluation`: fits apart from a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: pictures and pages of logs and fits: `timeline`
+- `api`: what Python gets: the names above
 - `cli`: the command line
 
 `tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.
@@ -32,21 +48,106 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewritelog.errors import RewriteLogError
-    from rewritelog.logs.logset import LogSet, open_logs
+    from rewritelog.api.fitted import FittedModel, fit, load_model
+    from rewritelog.api.frames import to_pandas
+    from rewritelog.api.jobs import (
+        check,
+        choose,
+        compare,
+        convert,
+        diff,
+        info,
+        open_logs,
+        predict,
+        rewrite,
+        synth,
+        verify,
+    )
+    from rewritelog.api.params import Params, read_params
+    from rewritelog.api.regressor import AutoRegressor
+    from rewritelog.api.timings import Timings, read_timings
+    from rewritelog.errors import (
+        DamagedLogError,
+        MissingFileError,
+        ModelError,
+        OutputError,
+        RewriteLogError,
+        TimingError,
+        UsageError,
+        UsageTypeError,
+    )
+    from rewritelog.logs.logset import LogSet
     from rewritelog.rewriting.options import RewriteOptions
-    from rewritelog.rewriting.run import rewrite
+    from rewritelog.sampling.options import SampleOptions
 
-__all__ = ["LogSet", "RewriteLogError", "RewriteOptions", "open_logs", "rewrite"]
+__all__ = [
+    "AutoRegressor",
+    "DamagedLogError",
+    "FittedModel",
+    "LogSet",
+    "MissingFileError",
+    "ModelError",
+    "OutputError",
+    "Params",
+    "RewriteLogError",
+    "RewriteOptions",
+    "SampleOptions",
+    "TimingError",
+    "Timings",
+    "UsageError",
+    "UsageTypeError",
+    "check",
+    "choose",
+    "compare",
+    "convert",
+    "diff",
+    "fit",
+    "info",
+    "load_model",
+    "open_logs",
+    "predict",
+    "read_params",
+    "read_timings",
+    "rewrite",
+    "synth",
+    "to_pandas",
+    "verify",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AutoRegressor": "rewritelog.api.regressor",
+    "DamagedLogError": "rewritelog.errors",
+    "FittedModel": "rewritelog.api.fitted",
     "LogSet": "rewritelog.logs.logset",
+    "MissingFileError": "rewritelog.errors",
+    "ModelError": "rewritelog.errors",
+    "OutputError": "rewritelog.errors",
+    "Params": "rewritelog.api.params",
     "RewriteLogError": "rewritelog.errors",
     "RewriteOptions": "rewritelog.rewriting.options",
-    "open_logs": "rewritelog.logs.logset",
-    "rewrite": "rewritelog.rewriting.run",
+    "SampleOptions": "rewritelog.sampling.options",
+    "TimingError": "rewritelog.errors",
+    "Timings": "rewritelog.api.timings",
+    "UsageError": "rewritelog.errors",
+    "UsageTypeError": "rewritelog.errors",
+    "check": "rewritelog.api.jobs",
+    "choose": "rewritelog.api.jobs",
+    "compare": "rewritelog.api.jobs",
+    "convert": "rewritelog.api.jobs",
+    "diff": "rewritelog.api.jobs",
+    "fit": "rewritelog.api.fitted",
+    "info": "rewritelog.api.jobs",
+    "load_model": "rewritelog.api.fitted",
+    "open_logs": "rewritelog.api.jobs",
+    "predict": "rewritelog.api.jobs",
+    "read_params": "rewritelog.api.params",
+    "read_timings": "rewritelog.api.timings",
+    "rewrite": "rewritelog.api.jobs",
+    "synth": "rewritelog.api.jobs",
+    "to_pandas": "rewritelog.api.frames",
+    "verify": "rewritelog.api.jobs",
 }
 
 
@@ -57,3 +158,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion and `help`."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"])

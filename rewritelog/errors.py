@@ -10,8 +10,16 @@ class RewriteLogError(Exception):
     """Something is wrong with the input, the options or the system, and the message says what."""
 
 
-class UsageError(RewriteLogError):
+class UsageError(RewriteLogError, ValueError):
     """The arguments or options of a call are invalid (exit code 2 on the command line)."""
+
+
+class UsageTypeError(UsageError, TypeError):
+    """An argument is of a type that is not accepted, or has an unknown name."""
+
+
+class MissingFileError(RewriteLogError, FileNotFoundError):
+    """An input file or folder does not exist."""
 
 
 class NotComparableError(UsageError):

@@ -5,8 +5,10 @@ What a machine reads is JSON here too: strict, and with null for a number that J
 
 from __future__ import annotations
 
+import html
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ NO_VALUE = "–"
 
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
+_NEWLINE = "\n"
 
 
 def printable(text: str | bytes) -> str:
@@ -98,6 +101,20 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     return f"{path}:{line}: {problem}: {printable(text)!r}"
 
 
+class Readable(ABC):
+    """A report: one line where it is shown in passing, and all of it in a notebook."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the report for a person."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows under heads: names to the left, numbers to the right, all within `WIDTH` columns.
@@ -127,6 +144,18 @@ class Table:
             lines += self._part_lines(names, cells, widths, part)
         left_out = len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
+
+    def html(self) -> str:
+        """Return the table for a notebook, whose names are escaped."""
+        shown = [self.heads, *self.rows[: self.most_rows]]
+        lines = [[html.escape(shorten(cell, WIDTH)) for cell in row] for row in shown]
+        head = "".join(f"<th>{cell}</th>" for cell in lines[0])
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in lines[1:]
+        )
+        left_out = len(self.rows) - len(shown) + 1
+        foot = f"<p>and {left_out:,} more</p>" if left_out else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{foot}"
 
     def _part_lines(
         self, names: list[str], cells: list[list[str]], widths: list[int], part: range

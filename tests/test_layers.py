@@ -29,6 +29,7 @@ LAYERS = [
     "sampling",
     "evaluation",
     "viewing",
+    "api",
     "cli",
 ]
 """The package's modules and folders, lowest first."""

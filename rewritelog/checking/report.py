@@ -9,11 +9,11 @@ from typing import Any
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES, Severity
 from rewritelog.logs.summary import Summary
-from rewritelog.text import count_text, printable
+from rewritelog.text import Readable, count_text, printable
 
 
-@dataclass(frozen=True)
-class CheckReport:
+@dataclass(frozen=True, repr=False)
+class CheckReport(Readable):
     """All that a check found."""
 
     folder: Path

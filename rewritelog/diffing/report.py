@@ -10,7 +10,7 @@ from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
 from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
 from rewritelog.diffing.values import ABOUT, Kind
 from rewritelog.logs.summary import Summary
-from rewritelog.text import NO_VALUE, Table, count_text, json_number, printable
+from rewritelog.text import NO_VALUE, Readable, Table, count_text, json_number, printable
 
 _SHOWN = 20
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
@@ -54,8 +54,8 @@ class FieldChange:
     first: Example
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Readable):
     """What two log sets differ in."""
 
     folders: tuple[Path, Path]

@@ -19,7 +19,7 @@ from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
-from rewritelog.text import Table, count_text, json_text, percent_text
+from rewritelog.text import Readable, Table, count_text, json_text, percent_text
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_texts
 
@@ -91,8 +91,8 @@ class ModelResult:
         return asdict(self) | {"overall": self.overall.to_json(), "events": events}
 
 
-@dataclass(frozen=True)
-class CompareReport:
+@dataclass(frozen=True, repr=False)
+class CompareReport(Readable):
     """A table with a row for each model."""
 
     request: CompareRequest
@@ -131,16 +131,15 @@ class CompareReport:
         return "\n".join(lines)
 
 
-def compare(request: CompareRequest) -> CompareReport:
+def compare(request: CompareRequest, given: TimingsRead | None = None) -> CompareReport:
     """Fit each model to parts of the timing lines, and try it on the others.
 
-    Raise a `RewriteLogError` for what cannot be read or meant. A fit that fails is counted.
+    `given` are timings at hand, in place of the request's files. Raise a `RewriteLogError` for what
+    cannot be read, and for invalid requests. A fit that fails is counted.
     """
     models = _models(request)
     read = {
-        columns: read_timings(
-            request.timings, request.clock_hz, strict=request.strict, columns=columns
-        )
+        columns: _read(request, columns, given)
         for columns in dict.fromkeys(model.columns for model in models.values())
     }
     tried = tuple(
@@ -149,6 +148,17 @@ def compare(request: CompareRequest) -> CompareReport:
     lines = max(one.lines for one in read.values())
     said = dict.fromkeys(text for one in read.values() for text in one.warnings())
     return CompareReport(request, lines, tried, (*said, *_fewer(read), *_failures(tried)))
+
+
+def _read(request: CompareRequest, columns: Columns, given: TimingsRead | None) -> TimingsRead:
+    """Return the timings with these columns."""
+    if given is None:
+        return read_timings(
+            request.timings, request.clock_hz, strict=request.strict, columns=columns
+        )
+    if given.columns != columns:
+        raise UsageError(f"a model is fitted to {columns}: read the timings with them")
+    return given
 
 
 def _models(request: CompareRequest) -> dict[str, Model[Any]]:

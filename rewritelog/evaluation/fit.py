@@ -15,7 +15,7 @@ from rewritelog.models.checks import checked_fit
 from rewritelog.models.model_file import ModelFile, Source, digest_of, model_text, writable
 from rewritelog.models.registry import load_model
 from rewritelog.output import check_outputs, write_text_file
-from rewritelog.text import bytes_text, count_text, json_text, printable
+from rewritelog.text import Readable, bytes_text, count_text, json_text, printable
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
 
@@ -33,8 +33,8 @@ class FitRequest:
     strict: bool = False
 
 
-@dataclass(frozen=True)
-class FitReport:
+@dataclass(frozen=True, repr=False)
+class FitReport(Readable):
     """A fit with what there is to say of it."""
 
     request: FitRequest
@@ -111,11 +111,12 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
             clock_hz=request.clock_hz,
             sha256=digest,
         )
-        _write(out, ModelFile(writable(fitted, request.model), model.columns, source))
+        write_model(out, ModelFile(writable(fitted, request.model), model.columns, source))
     return FitReport(request, model, read, fitted, digest, out)
 
 
-def _write(out: Path, file: ModelFile) -> None:
+def write_model(out: Path, file: ModelFile) -> None:
+    """Write a model file; raise `OutputError` where it could not be read back, or written."""
     text = model_text(file)
     if len(text) > MAX_MODEL_BYTES:
         raise OutputError(

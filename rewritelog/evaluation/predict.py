@@ -41,7 +41,7 @@ def predict(
 def _csv(lines: PredictedLines) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for row in _rows(lines):
+    for row in rows_of(lines):
         params = " ".join(map(_number, row["params"]))
         seb, seconds = row["seb"], row["predicted_s"]
         record = row | {
@@ -56,10 +56,10 @@ def _csv(lines: PredictedLines) -> str:
 
 
 def _jsonl(lines: PredictedLines) -> str:
-    return "".join(json_text(row) + "\n" for row in _rows(lines))
+    return "".join(json_text(row) + "\n" for row in rows_of(lines))
 
 
-def _rows(lines: PredictedLines) -> Iterator[dict[str, Any]]:
+def rows_of(lines: PredictedLines) -> Iterator[dict[str, Any]]:
     """Yield each record with its prediction in types that JSON has."""
     table, path = lines.table, str(lines.path)
     columns = (

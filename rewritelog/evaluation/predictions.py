@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import TimingError
+from rewritelog.logs.params import Columns
+from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_prediction
-from rewritelog.models.model_file import ModelFile
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text
 from rewritelog.timings.read import line_groups
 from rewritelog.timings.texts import read_model_file
@@ -38,11 +40,9 @@ class DeterminedBy(IntEnum):
 
 
 @dataclass(frozen=True)
-class PredictedLines:
-    """Some lines of a file, one array entry each."""
+class PredictedRows:
+    """Predictions with what determined them, one array entry each."""
 
-    path: Path
-    table: LineTable
     predicted_s: Floats
     """Never below zero, as a rewrite has them; NaN where there is no prediction."""
     determined_by: NDArray[np.int8]
@@ -52,6 +52,24 @@ class PredictedLines:
     low_s: Floats
     high_s: Floats
     """What nine in ten measured times are to lie between; NaN where that is not known."""
+
+    def part(self, rows: Ints) -> PredictedRows:
+        """Return the predictions for some of the rows."""
+        return PredictedRows(
+            self.predicted_s[rows],
+            self.determined_by[rows],
+            self.negative[rows],
+            self.low_s[rows],
+            self.high_s[rows],
+        )
+
+
+@dataclass(frozen=True)
+class PredictedLines(PredictedRows):
+    """The predictions for some lines of a file."""
+
+    path: Path
+    table: LineTable
 
     def params(self, row: int) -> list[float]:
         """Return the parameters of a line."""
@@ -84,15 +102,18 @@ class MalformedLines:
 
 @dataclass(frozen=True)
 class LinePredictor:
-    """A model file that was read, and is asked."""
+    """A fitted model that is asked for the times of lines."""
 
-    path: Path
-    file: ModelFile
+    name: str
+    """What reports call the model: its file, or its name."""
+    fitted: FittedModel
+    columns: Columns
 
     @classmethod
     def of(cls, path: Path) -> LinePredictor:
         """Read a model file; raise `ModelError` where it is none."""
-        return cls(path, read_model_file(path))
+        file = read_model_file(path)
+        return cls(str(path), file.fitted, file.columns)
 
     def predict_detailed(
         self, paths: Sequence[Path], malformed: MalformedLines, *, strict: bool = False
@@ -105,26 +126,38 @@ class LinePredictor:
             try:
                 for table in scan_file(path):
                     malformed.note(path, table, strict=strict)
-                    yield self._predicted(path, table)
+                    yield self._lines(path, table)
             except TraceFileError as error:
                 raise TimingError(str(error)) from error
 
-    def _predicted(self, path: Path, table: LineTable) -> PredictedLines:
-        rows_in_all = len(table)
-        seconds, low, high = (np.full(rows_in_all, np.nan) for _ in range(3))
-        determined_by = np.full(rows_in_all, DeterminedBy.NO_MODEL, dtype=np.int8)
-        negative = np.zeros(rows_in_all, dtype=np.bool_)
-        everything = np.ones(rows_in_all, dtype=np.bool_)
-        fitted = self.file.fitted
-        for event, rows, params in line_groups(table, self.file.columns, everything):
-            found = checked_prediction(fitted, str(self.path), event, params)
-            seconds[rows] = np.where(found.seconds < 0, 0.0, found.seconds)
-            negative[rows] = found.negative
-            sources = {
-                DeterminedBy.NO_MODEL: np.isnan(found.seconds),
-                DeterminedBy.EXACT: found.exact,
-                DeterminedBy.OUT_OF_RANGE: found.outside,
-            }
-            determined_by[rows] = np.select([*sources.values()], [*sources], DeterminedBy.FIT)
-            low[rows], high[rows] = fitted.interval(event, params)
-        return PredictedLines(path, table, seconds, determined_by, negative, low, high)
+    def predict_rows(self, event: str, params: Floats) -> PredictedRows:
+        """Return the predictions for rows of an event's table."""
+        found = checked_prediction(self.fitted, self.name, event, params)
+        sources = {
+            DeterminedBy.NO_MODEL: np.isnan(found.seconds),
+            DeterminedBy.EXACT: found.exact,
+            DeterminedBy.OUT_OF_RANGE: found.outside,
+        }
+        low = high = np.full(len(params), np.nan)
+        if isinstance(self.fitted, FittedEvents):
+            low, high = self.fitted.interval(event, params)
+        return PredictedRows(
+            predicted_s=np.where(found.seconds < 0, 0.0, found.seconds),
+            determined_by=np.select(
+                [*sources.values()], [np.int8(one) for one in sources], np.int8(DeterminedBy.FIT)
+            ),
+            negative=np.asarray(found.negative),
+            low_s=low,
+            high_s=high,
+        )
+
+    def _lines(self, path: Path, table: LineTable) -> PredictedLines:
+        count = len(table)
+        seconds, low, high = (np.full(count, np.nan) for _ in range(3))
+        determined_by = np.full(count, DeterminedBy.NO_MODEL, dtype=np.int8)
+        negative = np.zeros(count, dtype=np.bool_)
+        for event, rows, params in line_groups(table, self.columns, np.ones(count, dtype=np.bool_)):
+            found = self.predict_rows(event, params)
+            seconds[rows], determined_by[rows] = found.predicted_s, found.determined_by
+            negative[rows], low[rows], high[rows] = found.negative, found.low_s, found.high_s
+        return PredictedLines(seconds, determined_by, negative, low, high, path, table)

@@ -16,10 +16,13 @@ from rewritelog.evaluation.predictions import (
     LinePredictor,
     MalformedLines,
     PredictedLines,
+    PredictedRows,
 )
-from rewritelog.models.metrics import Score, TimePairs
+from rewritelog.models.base import Timings
+from rewritelog.models.metrics import Score, TimePairs, relative_errors
 from rewritelog.text import (
     NO_VALUE,
+    Readable,
     Table,
     count_text,
     json_text,
@@ -54,6 +57,22 @@ class WorstLine:
     relative_error: float
     determined_by: str
 
+    @classmethod
+    def of(
+        cls,
+        where: str,
+        event: str,
+        params: tuple[float, ...],
+        rows: PredictedRows,
+        measured: Floats,
+        row: int,
+    ) -> WorstLine:
+        """Return what there is to say of a row that was predicted."""
+        predicted = float(rows.predicted_s[row])
+        error = abs(predicted - measured[row]) / measured[row]
+        source = str(DeterminedBy(rows.determined_by[row]))
+        return cls(where, event, params, float(measured[row]), predicted, float(error), source)
+
 
 @dataclass(frozen=True)
 class Verified:
@@ -68,12 +87,13 @@ class Verified:
         return {**self.score.to_json(), "coverage": self.coverage}
 
 
-@dataclass(frozen=True)
-class VerifyReport:
+@dataclass(frozen=True, repr=False)
+class VerifyReport(Readable):
     """What a comparison of a model file with timing lines found."""
 
-    model: Path
-    files: tuple[Path, ...]
+    model: str
+    """Its file, or its name."""
+    files: tuple[str, ...]
     overall: Verified
     events: tuple[tuple[str, Verified], ...]
     worst: tuple[WorstLine, ...]
@@ -82,8 +102,8 @@ class VerifyReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report in types that JSON has."""
         return {
-            "model": str(self.model),
-            "files": [str(path) for path in self.files],
+            "model": self.model,
+            "files": list(self.files),
             "overall": self.overall.to_json(),
             "events": [{"event": event, **one.to_json()} for event, one in self.events],
             "worst": [asdict(line) for line in self.worst],
@@ -98,7 +118,7 @@ class VerifyReport:
         """Return the report for a person."""
         rows = [(event, *_cells(one)) for event, one in self.events]
         rows.append(("all", *_cells(self.overall)))
-        lines = [f"{printable(str(self.model))} against {self._lines_text()}"]
+        lines = [f"{printable(self.model)} against {self._lines_text()}"]
         lines += Table(("event", *HEAD), rows).lines()
         lines.append("  (median and mean relative error; sum: predicted / measured - 1; later: the")
         lines.append("  same without each event's first line; in 90 %: share within intervals)")
@@ -108,7 +128,7 @@ class VerifyReport:
         return "\n".join(lines)
 
     def _lines_text(self) -> str:
-        files = ", ".join(printable(str(path)) for path in self.files)
+        files = ", ".join(map(printable, self.files))
         return f"{count_text(self.overall.score.lines, 'timing line')} of {files}"
 
 
@@ -120,28 +140,42 @@ def verify(
     strict: bool = False,
     worst: int = 10,
 ) -> VerifyReport:
-    """Compare a model file with the timing lines of files.
+    """Compare a model file with the timing lines of files, as `verify_lines` does."""
+    return verify_lines(LinePredictor.of(model), timings, clock_hz, strict=strict, worst=worst)
+
+
+def verify_lines(
+    predictor: LinePredictor,
+    timings: Sequence[Path],
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+    worst: int = 10,
+) -> VerifyReport:
+    """Compare a fitted model with the timing lines of files.
 
     Raise a `RewriteLogError` for what cannot be read, and for files without any timing line.
     """
-    if worst < 0:
-        raise UsageError(f"{worst} worst lines cannot be shown")
-    predictor = LinePredictor.of(model)
     malformed, compared = MalformedLines(), _Compared(worst)
     for lines in predictor.predict_detailed(timings, malformed, strict=strict):
-        compared.add(lines, seconds_of(lines.path, lines.table, clock_hz))
+        compared.add_lines(lines, seconds_of(lines.path, lines.table, clock_hz))
     names = ", ".join(str(path) for path in timings)
     if not compared.events:
         raise TimingError("; ".join((f"{names}: no timing line found", *malformed.warnings())))
-    verified = [(name, one.verified()) for name, one in compared.events.items()]
-    return VerifyReport(
-        model=model,
-        files=tuple(timings),
-        overall=_Event.of_all(list(compared.events.values())).verified(),
-        events=tuple(verified),
-        worst=tuple(compared.worst_lines),
-        warnings=(*malformed.warnings(), *compared.warnings(), *_uncovered(verified)),
-    )
+    return compared.report(predictor.name, tuple(map(str, timings)), malformed.warnings())
+
+
+def verify_samples(predictor: LinePredictor, timings: Timings, *, worst: int = 10) -> VerifyReport:
+    """Compare a fitted model with samples that are at hand."""
+    compared = _Compared(worst)
+    for samples in timings:
+        rows = predictor.predict_rows(samples.event, samples.params)
+        compared.add_event(samples.event, samples.seconds, rows)
+        for row in compared.worst_rows(rows, samples.seconds):
+            place = f"sample {row} of {samples.event}"
+            params = tuple(samples.params[row].tolist())
+            compared.note(WorstLine.of(place, samples.event, params, rows, samples.seconds, row))
+    return compared.report(predictor.name, ("samples",), ())
 
 
 def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
@@ -180,56 +214,60 @@ class _Event:
 
 
 class _Compared:
-    """What the lines of all files add up to."""
+    """What all lines add up to."""
 
     def __init__(self, worst: int) -> None:
+        if worst < 0:
+            raise UsageError(f"the number of worst lines must be 0 or more, not {worst}")
         self.events: dict[str, _Event] = {}
-        self.worst_lines: list[WorstLine] = []
+        self._worst_lines: list[WorstLine] = []
         self._worst = worst
         self._untimed = 0
 
-    def add(self, lines: PredictedLines, measured: Floats) -> None:
-        """Add some lines with their measured times, NaN without one."""
+    def add_lines(self, lines: PredictedLines, measured: Floats) -> None:
+        """Add some lines of a file with their measured times, NaN without one."""
         timed = ~np.isnan(measured)
         self._untimed += int(np.count_nonzero(~timed))
         for number, name in enumerate(lines.table.events):
             rows = np.flatnonzero(timed & (lines.table.event == number))
-            if not len(rows):
-                continue
-            first: Flags = np.zeros(len(rows), dtype=np.bool_)
-            first[0] = name not in self.events
-            event = self.events.setdefault(name, _Event())
-            event.pairs.append(
-                TimePairs(measured[rows], lines.predicted_s[rows], first, lines.negative[rows])
-            )
-            event.bounds.append((lines.low_s[rows], lines.high_s[rows]))
-        self._note_worst(lines, measured)
+            if len(rows):
+                self.add_event(name, measured[rows], lines.part(rows))
+        for row in self.worst_rows(lines, measured):
+            where = f"{lines.path}:{lines.table.line[row]}"
+            event = lines.table.events[int(lines.table.event[row])]
+            self.note(WorstLine.of(where, event, tuple(lines.params(row)), lines, measured, row))
 
-    def warnings(self) -> tuple[str, ...]:
-        """Return what could not be compared."""
-        if not self._untimed:
-            return ()
-        return (f"{count_text(self._untimed, 'line')} without a time left out",)
+    def add_event(self, name: str, measured: Floats, rows: PredictedRows) -> None:
+        """Add some rows of an event."""
+        first: Flags = np.zeros(len(measured), dtype=np.bool_)
+        first[:1] = name not in self.events
+        event = self.events.setdefault(name, _Event())
+        event.pairs.append(TimePairs(measured, rows.predicted_s, first, rows.negative))
+        event.bounds.append((rows.low_s, rows.high_s))
 
-    def _note_worst(self, lines: PredictedLines, measured: Floats) -> None:
-        nothing = np.zeros(len(measured), dtype=np.bool_)
-        errors = TimePairs(measured, lines.predicted_s, nothing, nothing).relative_errors()
+    def worst_rows(self, rows: PredictedRows, measured: Floats) -> list[int]:
+        """Return the rows that are furthest off, as many as a report shows."""
+        errors = relative_errors(rows.predicted_s, measured)
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
-        found = [
-            WorstLine(
-                f"{lines.path}:{lines.table.line[row]}",
-                lines.table.events[int(lines.table.event[row])],
-                tuple(lines.params(row)),
-                float(measured[row]),
-                float(lines.predicted_s[row]),
-                float(errors[row]),
-                str(DeterminedBy(lines.determined_by[row])),
-            )
-            for row in order.tolist()
-            if not np.isnan(errors[row])
-        ]
-        both = sorted(self.worst_lines + found, key=lambda line: -line.relative_error)
-        self.worst_lines = both[: self._worst]
+        return [row for row in order.tolist() if not np.isnan(errors[row])]
+
+    def note(self, line: WorstLine) -> None:
+        """Note a line among the worst, if it is one of them."""
+        both = sorted([*self._worst_lines, line], key=lambda one: -one.relative_error)
+        self._worst_lines = both[: self._worst]
+
+    def report(self, model: str, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
+        """Return what was found."""
+        verified = [(name, one.verified()) for name, one in self.events.items()]
+        untimed = (f"{count_text(self._untimed, 'line')} without a time left out",)
+        return VerifyReport(
+            model=model,
+            files=files,
+            overall=_Event.of_all(list(self.events.values())).verified(),
+            events=tuple(verified),
+            worst=tuple(self._worst_lines),
+            warnings=(*warnings, *(untimed if self._untimed else ()), *_uncovered(verified)),
+        )
 
 
 def _cells(one: Verified) -> tuple[str, ...]:

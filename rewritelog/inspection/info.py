@@ -18,7 +18,7 @@ from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.summary import Summary
-from rewritelog.text import Table, bytes_text, count_text, json_number, printable
+from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable
 
 _SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
@@ -46,8 +46,8 @@ class FileInfo:
     bytes: int
 
 
-@dataclass(frozen=True)
-class LogInfo:
+@dataclass(frozen=True, repr=False)
+class LogInfo(Readable):
     """All that `survey` finds."""
 
     folder: str

@@ -10,18 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Table
-from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
+from rewritelog.text import count_text, shorten
 
 SUMMARY_NAME = "bgTrace"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LogSet:
     """One emulation's logs: where they are and what their heads say; the timelines stay on disk."""
 
@@ -48,6 +49,12 @@ class LogSet:
     def layout(self) -> Layout:
         """The layout of the timelines' records."""
         return layout(self.summary.log_version, self.summary.order)
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        pes, files = count_text(summary.total_pes, "PE"), count_text(len(self.files), "file")
+        folder = shorten(str(self.folder), 60)
+        return f"<LogSet {folder}: {pes} in {files}, log version {summary.log_version}>"
 
     def timeline_block(self, pe: int) -> Block:
         """Return the block that the timeline of a PE is."""
@@ -107,12 +114,11 @@ def log_folder(path: str | Path) -> Path:
     given = Path(path)
     folder = given if given.is_dir() else given.parent
     if not given.is_dir() and given.name != SUMMARY_NAME:
-        problem = (
-            "is neither a log folder nor a bgTrace file" if given.exists() else "does not exist"
-        )
-        raise RewriteLogError(f"{given}: {problem}")
+        if given.exists():
+            raise RewriteLogError(f"{given}: is neither a log folder nor a bgTrace file")
+        raise MissingFileError(f"{given}: does not exist")
     if not (folder / SUMMARY_NAME).exists():
-        raise RewriteLogError(f"{folder}: no log set here: the file {SUMMARY_NAME} is missing")
+        raise MissingFileError(f"{folder}: no log set here: the file {SUMMARY_NAME} is missing")
     return folder
 
 

@@ -10,7 +10,7 @@ from rewritelog.replaying.blocked import Blocked
 from rewritelog.replaying.categories import LostCycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.path import CriticalPath, MessageShare
-from rewritelog.text import Table, bytes_text, count_text, percent_text, printable
+from rewritelog.text import Readable, Table, bytes_text, count_text, percent_text, printable
 
 _PATH_ROWS = 10
 
@@ -35,8 +35,8 @@ class BusyPe:
     sebs: int
 
 
-@dataclass(frozen=True)
-class ReplayReport:
+@dataclass(frozen=True, repr=False)
+class ReplayReport(Readable):
     """One replay; complete when it is made."""
 
     logs: LogSet

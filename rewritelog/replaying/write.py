@@ -58,7 +58,8 @@ def write_replayed(
             workload.program, outcome.scale, times, workload.pes, float(outcome.predicted_s)
         )
         outcome = Outcome(workload, outcome.scale, outcome.delays, times, outcome.predicted_s)
-    beside = (options.fitted, options.formulas, options.coefficients, options.params)
+    fitted = options.fitted if isinstance(options.fitted, Path) else None
+    beside = (fitted, options.formulas, options.coefficients, options.params)
     inputs = [logs.folder, *options.timings, *(path for path in beside if path)]
     with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
         prepare_output(logs, draft, options)

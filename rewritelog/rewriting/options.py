@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rewritelog.errors import UsageError
+
+if TYPE_CHECKING:
+    from rewritelog.models.base import Model
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 EngineName: TypeAlias = Literal["threads", "mpi"]
@@ -24,8 +27,8 @@ class RewriteOptions:
     model_options: Mapping[str, object] = field(default_factory=dict)
     timings: tuple[Path, ...] = ()
     """Files of timing lines, for models that fit."""
-    fitted: Path | None = None
-    """A model file, which is used instead of a model that is fitted."""
+    fitted: Path | Model[Any] | None = None
+    """A model file, or a model at hand, used instead of a model that is fitted."""
     formulas: Path | None = None
     """The file of formulas, for models that take one."""
     coefficients: Path | None = None

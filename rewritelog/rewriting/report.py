@@ -25,6 +25,7 @@ from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.text import (
     NO_VALUE,
+    Readable,
     Table,
     bytes_text,
     count_text,
@@ -35,8 +36,8 @@ from rewritelog.text import (
 from rewritelog.timings.read import TimingsRead
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Readable):
     """What a rewrite did, complete when made."""
 
     logs: LogSet
@@ -138,7 +139,7 @@ def _versions() -> dict[str, str]:
 def _told(options: RewriteOptions) -> dict[str, Any]:
     """Return the options that bear on the result; how it was run stands in a part of its own."""
     run_only = ("engine", "jobs", "block_bytes", "flush")
-    return {k: v for k, v in dataclasses.asdict(options).items() if k not in run_only}
+    return {k: v for k, v in vars(options).items() if k not in run_only}
 
 
 def _plain(value: Any) -> Any:
@@ -146,7 +147,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    return str(value) if isinstance(value, Path | Model) else value
 
 
 def _heading(report: Report) -> str:

@@ -91,7 +91,7 @@ def _lead(
         draft = None
         if out is not None:
             beside = (
-                options.fitted,
+                options.fitted if isinstance(options.fitted, Path) else None,
                 options.formulas,
                 options.coefficients,
                 params and params.folder,
@@ -134,6 +134,8 @@ def _lead(
 
 def _model(options: RewriteOptions) -> Model[Any]:
     """Return the model by its name, or the one that a model file holds."""
+    if isinstance(options.fitted, Model):
+        return options.fitted
     if options.fitted is not None:
         from rewritelog.models.from_file import model_of  # noqa: PLC0415 - only some runs need it
 

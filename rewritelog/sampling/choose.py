@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rewritelog.errors import OutputError, RewriteLogError
+from rewritelog.errors import RewriteLogError
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
 from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.sampling.options import SampleOptions
-from rewritelog.sampling.records import RunRecords, read_run
+from rewritelog.sampling.records import read_run
 from rewritelog.sampling.replicates import Spread, spread_of
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.sampling.selection import choose
@@ -22,8 +20,6 @@ from rewritelog.sampling.strata import Key, RunStratum, formula_warnings, strata
 from rewritelog.text import printable
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_model_text
-from tracebigsim.errors import LineFormatError
-from tracebigsim.writing import format_chosen
 
 
 def sample(
@@ -58,9 +54,10 @@ def sample(
         ),
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
+        run=run,
     )
     if out is not None:
-        write_text_file(out, made.head() + _lines(made, run))
+        write_text_file(out, made.listing())
     return made
 
 
@@ -99,19 +96,3 @@ def _remarks(
 
 def _event_of(samples: EventTimings) -> Key:
     return samples.event, samples.params.shape[1]
-
-
-def _lines(made: SampleReport, run: RunRecords) -> str:
-    """Return the lines of the list, in rising order of PE and SEB."""
-    chosen = [one.of_run.records[one.choice.rows] for one in made.strata]
-    return "".join(_line(run, row) for row in np.sort(np.concatenate(chosen)).tolist())
-
-
-def _line(run: RunRecords, row: int) -> str:
-    pe, seb = int(run.pe[row]), int(run.seb[row])
-    start = int(run.param_start[row])
-    params = run.params[start : start + int(run.param_count[row])].tolist()
-    try:
-        return format_chosen(pe, seb, run.events[int(run.event[row])], params)
-    except LineFormatError as error:
-        raise OutputError(f"PE {pe}, SEB {seb}: cannot be listed: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_records
+from rewritelog.logs.params import Columns, ParamFolder, ParamNotes, ParamRecords, read_records
 from rewritelog.logs.work import in_order
 from rewritelog.text import FAULTS_SHOWN, count_text
 
@@ -47,36 +47,49 @@ class RunRecords:
         return chosen
 
 
-def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunRecords:
-    """Read the records of all PEs of a log; those of SEBs that the log does not have are left out.
+def read_folder(
+    source: ParamFolder, pes: Iterable[int], *, strict: bool = False, columns: Columns = "params"
+) -> RunRecords:
+    """Read the records of some PEs, some files at a time.
 
     Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
     """
-    pes = [pe for pe in logs.pes if pe in source.pes]
-    groups = [pes[at : at + PES_AT_A_TIME] for at in range(0, len(pes), PES_AT_A_TIME)]
+    named = [pe for pe in pes if pe in source.pes]
+    groups = [named[at : at + PES_AT_A_TIME] for at in range(0, len(named), PES_AT_A_TIME)]
     workers = len(os.sched_getaffinity(0))
+
+    def read(group: Sequence[int]) -> tuple[ParamRecords, ParamNotes]:
+        return read_records(source, group, strict=strict, columns=columns)
+
     with ThreadPoolExecutor(workers) as executor:
-        read = list(
-            in_order(
-                executor,
-                lambda group: read_records(source, group, strict=strict),
-                groups,
-                2 * workers,
-            )
-        )
-    joined = _joined(groups, [records for records, _ in read])
-    kept, nowhere = _within(logs, joined)
-    warnings = [
-        *_note_warnings([notes for _, notes in read]),
-        *_nowhere_warnings(logs, source, nowhere),
-    ]
-    return RunRecords(*kept, warnings=tuple(warnings))
+        found = list(in_order(executor, read, groups, 2 * workers))
+    warnings = tuple(_note_warnings([notes for _, notes in found]))
+    return _joined(groups, [records for records, _ in found], warnings)
 
 
-_Columns = tuple[tuple[str, ...], Ints, Ints, Ints, Ints, Ints, Floats]
+def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunRecords:
+    """Read the records of all PEs of a log; those of SEBs that the log does not have are left out.
+
+    Raise `TimingError` as `read_folder` does.
+    """
+    every = read_folder(source, logs.pes, strict=strict)
+    known = every.seb < _seb_counts(logs)[every.pe]
+    unknown = every.pe[~known], every.seb[~known]
+    warnings = (*every.warnings, *_nowhere_warnings(logs, source, unknown))
+    return replace(
+        every,
+        event=every.event[known],
+        pe=every.pe[known],
+        seb=every.seb[known],
+        param_start=every.param_start[known],
+        param_count=every.param_count[known],
+        warnings=warnings,
+    )
 
 
-def _joined(groups: Sequence[Sequence[int]], parts: Sequence[ParamRecords]) -> _Columns:
+def _joined(
+    groups: Sequence[Sequence[int]], parts: Sequence[ParamRecords], warnings: tuple[str, ...]
+) -> RunRecords:
     """Return the parts one after the other, with PEs in the place of pieces."""
     names: dict[str, int] = {}
     none = np.zeros(0, dtype=np.int64)
@@ -88,23 +101,16 @@ def _joined(groups: Sequence[Sequence[int]], parts: Sequence[ParamRecords]) -> _
         pes.append(np.array(group, dtype=np.int64)[part.piece])
         starts.append(part.param_start + base)
         base += len(part.params)
-    return (
-        tuple(names),
-        np.concatenate(events),
-        np.concatenate(pes),
-        np.concatenate([none, *(part.seb for part in parts)]),
-        np.concatenate(starts),
-        np.concatenate([none, *(part.param_count for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.params for part in parts)]),
+    return RunRecords(
+        events=tuple(names),
+        event=np.concatenate(events),
+        pe=np.concatenate(pes),
+        seb=np.concatenate([none, *(part.seb for part in parts)]),
+        param_start=np.concatenate(starts),
+        param_count=np.concatenate([none, *(part.param_count for part in parts)]),
+        params=np.concatenate([np.zeros(0), *(part.params for part in parts)]),
+        warnings=warnings,
     )
-
-
-def _within(logs: LogSet, columns: _Columns) -> tuple[_Columns, tuple[Ints, Ints]]:
-    """Return the records of SEBs that the log has, and PE and SEB of the others."""
-    names, event, pe, seb, start, count, params = columns
-    there = seb < _seb_counts(logs)[pe]
-    kept = (names, event[there], pe[there], seb[there], start[there], count[there], params)
-    return kept, (pe[~there], seb[~there])
 
 
 def _seb_counts(logs: LogSet) -> Ints:

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewritelog import __version__
+from rewritelog.arrays import Ints
+from rewritelog.errors import OutputError
 from rewritelog.logs.logset import LogSet
 from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.replicates import LARGE_SPREAD, Spread
 from rewritelog.sampling.selection import Choice
 from rewritelog.sampling.strata import RunStratum
 from rewritelog.text import (
+    Readable,
     Table,
     count_text,
     event_label,
@@ -23,6 +29,8 @@ from rewritelog.text import (
     percent_text,
     printable,
 )
+from tracebigsim.errors import LineFormatError
+from tracebigsim.writing import format_chosen
 
 LARGE_SHARE = 0.05
 """A larger share of a stratum's SEBs that would be extrapolated is warned of."""
@@ -69,8 +77,8 @@ class ChosenStratum:
         }
 
 
-@dataclass(frozen=True)
-class SampleReport:
+@dataclass(frozen=True, repr=False)
+class SampleReport(Readable):
     """What a sample chose."""
 
     logs: LogSet
@@ -83,6 +91,13 @@ class SampleReport:
     """The spread of each event that is timed already."""
     remarks: tuple[str, ...]
     """What is odd about the files."""
+    run: RunRecords
+    """The records that were chosen from."""
+
+    @property
+    def rows(self) -> Ints:
+        """Which of the run's records are chosen, rising."""
+        return np.sort(np.concatenate([one.of_run.records[one.choice.rows] for one in self.strata]))
 
     @property
     def chosen(self) -> int:
@@ -110,6 +125,19 @@ class SampleReport:
             f"# {asked}{formulas}\n"
             "# a line: the PE, then the line of its param file\n"
         )
+
+    def listing(self) -> str:
+        """Return the list of the chosen SEBs, in rising order of PE and SEB."""
+        return self.head() + "".join(self._line(row) for row in self.rows.tolist())
+
+    def _line(self, row: int) -> str:
+        run = self.run
+        pe, seb, start = int(run.pe[row]), int(run.seb[row]), int(run.param_start[row])
+        params = run.params[start : start + int(run.param_count[row])].tolist()
+        try:
+            return format_chosen(pe, seb, run.events[int(run.event[row])], params)
+        except LineFormatError as error:
+            raise OutputError(f"PE {pe}, SEB {seb}: cannot be listed: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return everything in types of strict JSON."""

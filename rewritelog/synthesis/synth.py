@@ -26,7 +26,7 @@ from rewritelog.synthesis.events import timing_lines
 from rewritelog.synthesis.kernels import write as kernels
 from rewritelog.synthesis.kernels.program import Program
 from rewritelog.synthesis.plan import SynthOptions, check_options, kernel_fields, program_of
-from rewritelog.text import bytes_text, count_text
+from rewritelog.text import Readable, bytes_text, count_text
 
 __all__ = ["SynthOptions", "Synthesis", "synthesise"]
 
@@ -36,8 +36,8 @@ _HEADER_VERSION = 1
 _OFFSET_RANGE = 1 << 32
 
 
-@dataclass(frozen=True)
-class Synthesis:
+@dataclass(frozen=True, repr=False)
+class Synthesis(Readable):
     """What was made."""
 
     pes: int

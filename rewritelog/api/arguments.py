@@ -1,0 +1,102 @@
+"""Paths, tables and options in every form that is accepted, made into one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rewritelog.arrays import Floats
+from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
+
+Options = TypeVar("Options")
+
+
+def to_path(given: object, what: str) -> Path:
+    """Return a path; raise `UsageTypeError` where it is none."""
+    if isinstance(given, str | os.PathLike):
+        found = os.fspath(given)
+        if isinstance(found, str):
+            return Path(found)
+    raise UsageTypeError(f"{what} must be a path, not {type(given).__name__}")
+
+
+def to_input(given: object, what: str) -> Path:
+    """Return the path of an input; raise `MissingFileError` where nothing is there."""
+    path = to_path(given, what)
+    if not path.exists():
+        raise MissingFileError(f"{path}: does not exist")
+    return path
+
+
+def to_inputs(given: object, what: str) -> tuple[Path, ...]:
+    """Return the paths of one input or more."""
+    if isinstance(given, str | os.PathLike):
+        return (to_input(given, what),)
+    if not isinstance(given, Iterable):
+        raise UsageTypeError(f"{what} must be a path or several, not {type(given).__name__}")
+    paths = tuple(to_input(one, what) for one in given)
+    if not paths:
+        raise UsageError(f"{what}: name one file or more")
+    return paths
+
+
+def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
+    """Return a table of floats, shape (rows, columns), of an array, lists or a DataFrame.
+
+    Values in a row of their own are one row, or one column where `columns` is 1. The columns of a
+    DataFrame that are named p1, p2, … are taken in that order, and no others.
+    """
+    names = getattr(given, "columns", None)
+    if names is not None and len(names):
+        ordered = [f"p{number}" for number in range(1, len(names) + 1)]
+        if set(names) == set(ordered):
+            given = given[ordered]  # type: ignore[call-overload,index]
+    table = to_floats(given, what)
+    if table.ndim < 2:
+        table = table.reshape((-1, 1) if columns in (1, None) else (1, -1))
+    if table.ndim != 2:
+        raise UsageError(f"{what} must have two dimensions, not {table.ndim}")
+    if columns is not None and table.shape[1] != columns:
+        raise UsageError(f"{what} must have {columns} columns, not {table.shape[1]}")
+    return table
+
+
+def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
+    """Return floats of shape (rows,)."""
+    column = to_floats(given, what)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (rows,):
+        raise UsageError(f"{what} must have {rows} values, but has shape {column.shape}")
+    return column
+
+
+def to_floats(given: ArrayLike, what: str) -> Floats:
+    """Return an array of floats; raise `UsageTypeError` for what holds anything but numbers."""
+    try:
+        raw = np.asarray(given)
+        floats = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error
+    if raw.dtype.kind in "USc":
+        raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")
+    return floats
+
+
+def make_options(kind: type[Options], given: Mapping[str, Any]) -> Options:
+    """Return an options dataclass of named values; raise `UsageTypeError` for unknown names."""
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise UsageTypeError(f"unknown option {unknown[0]!r}; the options are {names}")
+    return kind(**given)

@@ -1,0 +1,298 @@
+"""The commands as functions: each returns a report with `text()`, `to_json()` and `warnings`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rewritelog.api.arguments import (
+    PathLike,
+    PathsLike,
+    make_options,
+    to_input,
+    to_inputs,
+    to_path,
+)
+from rewritelog.api.fitted import FittedModel, Given, fit, to_fitted
+from rewritelog.api.timings import Timings, TimingsLike, to_timings
+from rewritelog.checking.report import CheckReport
+from rewritelog.checking.run import check_logs
+from rewritelog.converting.convert import Conversion, convert_logs
+from rewritelog.diffing.report import Comparison
+from rewritelog.diffing.run import compare_logs
+from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.evaluation.compare import CompareReport, CompareRequest
+from rewritelog.evaluation.compare import compare as compare_models
+from rewritelog.evaluation.predict import rows_of
+from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
+from rewritelog.evaluation.verify import VerifyReport, verify_lines, verify_samples
+from rewritelog.inspection.info import LogInfo, survey
+from rewritelog.logs import logset
+from rewritelog.logs.logset import LogSet
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import Progress
+from rewritelog.rewriting.run import rewrite as rewrite_logs
+from rewritelog.sampling.choose import sample
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.report import SampleReport
+from rewritelog.synthesis.synth import Synthesis, SynthOptions, synthesise
+
+LogsLike: TypeAlias = "LogSet | PathLike"
+
+
+def open_logs(path: LogsLike) -> LogSet:
+    """Open a log set, given its folder or its `bgTrace` file.
+
+    Raise `MissingFileError` where there is none, and `DamagedLogError` with file and offset where
+    the summary or a timeline file's head is damaged.
+
+    >>> logs = rewritelog.open_logs("sample_logs/cells")
+    >>> logs
+    <LogSet sample_logs/cells: 16 PEs in 2 files, log version 6>
+    >>> len(logs.sebs())
+    676
+    """
+    return path if isinstance(path, LogSet) else logset.open_logs(to_path(path, "the logs"))
+
+
+def rewrite(
+    logs: LogsLike,
+    out: PathLike | None = None,
+    options: RewriteOptions | None = None,
+    progress: Progress | None = None,
+    **given: Any,
+) -> Report:
+    """Rewrite a log set into the folder `out`, or only report where `out` is None.
+
+    What `RewriteOptions` has may be given by name; what it does not have is an option of the model.
+    `timings` are files, `Timings`, `{event: (X, y)}` or a DataFrame, `fitted` is a `FittedModel` or
+    a model file, and `dilation_for` may be a mapping. Raise a `RewriteLogError` for whatever is
+    wrong; then `out` is as it was.
+
+    >>> timings = "sample_logs/cells/timings.txt"
+    >>> report = rewritelog.rewrite("sample_logs/cells", timings=timings, dilation=0.5)
+    >>> report.events[0].by_model
+    24
+    """
+    if options is None:
+        options = _rewrite_options(given)
+    elif given:
+        raise UsageTypeError("give RewriteOptions, or options by name, not both")
+    target = None if out is None else to_path(out, "the output folder")
+    return rewrite_logs(open_logs(logs), target, options, progress)
+
+
+def _rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
+    """Return the options that are given by name, those of the model among them."""
+    known = {field.name for field in dataclasses.fields(RewriteOptions)}
+    own = {name: value for name, value in given.items() if name in known}
+    model_options = {name: value for name, value in given.items() if name not in known}
+    model_options |= own.get("model_options", {})
+    own = _with_paths(own, ("formulas", "coefficients", "params"))
+    if isinstance(own.get("dilation_for"), Mapping):
+        own["dilation_for"] = tuple(own["dilation_for"].items())
+    timings, fitted = own.pop("timings", None), own.pop("fitted", None)
+    if isinstance(fitted, FittedModel):
+        own["fitted"] = Given(fitted)
+    elif fitted is not None:
+        own["fitted"] = to_input(fitted, "the model file")
+    if _are_paths(timings):
+        own["timings"] = to_inputs(timings, "the timings")
+    elif timings is not None:
+        names = ("formulas", "coefficients", "clock_hz", "strict")
+        used = {name: own.pop(name) for name in names if name in own and name != "strict"}
+        made = fit(timings, own.pop("model", None) or "auto", **used, **model_options)
+        return RewriteOptions(fitted=Given(made), **own)
+    return RewriteOptions(model_options=model_options, **own)
+
+
+def _with_paths(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the values, those of these names as paths."""
+    paths = {name: to_input(given[name], name) for name in names if given.get(name) is not None}
+    return {**given, **paths}
+
+
+def _are_paths(given: object) -> bool:
+    """Return whether timings are given as files."""
+    if isinstance(given, str | Path):
+        return True
+    return isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
+
+
+def verify(
+    model: FittedModel | PathLike,
+    timings: TimingsLike,
+    *,
+    clock_hz: float | None = None,
+    strict: bool = False,
+    worst: int = 10,
+) -> VerifyReport:
+    """Compare the predictions of a fitted model with measured times, by event and overall.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> report = rewritelog.verify(fitted, "sample_logs/cells/timings.txt")
+    >>> round(report.overall.score.r2, 2)
+    0.99
+    """
+    fitted = to_fitted(model)
+    predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
+    if _are_paths(timings):
+        files = to_inputs(timings, "the timings")
+        return verify_lines(predictor, files, clock_hz, strict=strict, worst=worst)
+    return verify_samples(predictor, tuple(to_timings(timings, fitted.columns)), worst=worst)
+
+
+def _name(model: FittedModel | PathLike) -> str:
+    return model.name if isinstance(model, FittedModel) else str(model)
+
+
+def predict(
+    model: FittedModel | PathLike, files: PathsLike, *, strict: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield a dict for each record of param files, timing lines or chosen SEBs.
+
+    Its keys are file, line, seb, event, params, predicted_s (None without a prediction) and
+    determined_by. Malformed lines are left out; with `strict` they are an error.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
+    'fit'
+    """
+    fitted = to_fitted(model)
+    predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
+    paths = to_inputs(files, "the files")
+    for lines in predictor.predict_detailed(paths, MalformedLines(), strict=strict):
+        yield from rows_of(lines)
+
+
+def compare(
+    timings: TimingsLike,
+    models: str | Sequence[str] = ("auto", "least-squares"),
+    *,
+    formulas: PathLike | None = None,
+    coefficients: PathLike | None = None,
+    clock_hz: float | None = None,
+    strict: bool = False,
+    folds: int = 10,
+    fraction: float | None = None,
+    repeats: int = 1,
+    seed: int = 1,
+    **model_options: object,
+) -> CompareReport:
+    """Compare models on timing lines that their fits have not seen.
+
+    Lines are left out by `folds`, or all but a random `fraction` of each event's lines, `repeats`
+    times. `model_options` go to each model that has them.
+
+    >>> report = rewritelog.compare("sample_logs/cells/timings.txt", ["least-squares"], folds=5)
+    >>> report.tried[0].overall.predicted
+    600
+    """
+    request = CompareRequest(
+        timings=to_inputs(timings, "the timings") if _are_paths(timings) else (),
+        models=(models,) if isinstance(models, str) else tuple(models),
+        model_options=model_options,
+        formulas=None if formulas is None else to_input(formulas, "formulas"),
+        coefficients=None if coefficients is None else to_input(coefficients, "coefficients"),
+        clock_hz=clock_hz,
+        strict=strict,
+        folds=folds,
+        fraction=fraction,
+        repeats=repeats,
+        seed=seed,
+    )
+    if request.timings:
+        return compare_models(request)
+    given = timings if isinstance(timings, Timings) else to_timings(timings)
+    return compare_models(request, given.read)
+
+
+def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> SampleReport:
+    """Choose which SEBs of a run to time, and write their list to `out`.
+
+    Options are those of `SampleOptions`: fraction, method, seed, floor, replicates, params,
+    timings, clock_hz, formulas, strict. `listing()` of the report is the list.
+
+    >>> report = rewritelog.choose("sample_logs/cells", fraction=0.2)
+    >>> report.chosen
+    16
+    """
+    given = _with_paths(options, ("params", "formulas"))
+    if given.get("timings") is not None:
+        given["timings"] = to_inputs(given["timings"], "the timings")
+    target = None if out is None else to_path(out, "the list")
+    return sample(open_logs(logs), make_options(SampleOptions, given), target)
+
+
+def check(logs: PathLike, params: PathLike | None = None, *, jobs: int = 0) -> CheckReport:
+    """Say what is wrong with a log set and its params; nothing is raised for damage.
+
+    >>> rewritelog.check("sample_logs/cells").sound
+    True
+    """
+    path = logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
+    return check_logs(
+        path, None if params is None else to_input(params, "params"), jobs=_jobs(jobs)
+    )
+
+
+def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> Comparison:
+    """Say what differs between two log sets, whatever their log version and byte order.
+
+    >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
+    'different: the representation alone; both say the same'
+    """
+    folder = None if params is None else to_input(params, "params")
+    return compare_logs(open_logs(a), open_logs(b), folder, jobs=_jobs(jobs))
+
+
+def info(logs: LogsLike) -> LogInfo:
+    """Say what a log set holds: machine, sizes, brackets, and where the time goes.
+
+    >>> rewritelog.info("sample_logs/cells").brackets > 0
+    True
+    """
+    return survey(open_logs(logs))
+
+
+def convert(
+    logs: LogsLike,
+    out: PathLike,
+    *,
+    log_version: int | None = None,
+    byte_order: Literal["little", "big"] | None = None,
+    lossy: bool = False,
+    force: bool = False,
+) -> Conversion:
+    """Write a log set in another log version or byte order; None keeps what it has.
+
+    >>> rewritelog.convert("sample_logs/cells", "big", byte_order="big")  # doctest: +SKIP
+    """
+    if byte_order not in ("little", "big", None):
+        raise UsageError(f"the byte order must be 'little' or 'big', not {byte_order!r}")
+    return convert_logs(
+        open_logs(logs),
+        to_path(out, "the output folder"),
+        log_version=log_version,
+        order=byte_order,
+        lossy=lossy,
+        force=force,
+    )
+
+
+def synth(out: PathLike, *, force: bool = False, **options: Any) -> Synthesis:
+    """Make a realistic log set with brackets, params and timings; options as in `SynthOptions`.
+
+    >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
+    """
+    made = make_options(SynthOptions, options)
+    return synthesise(to_path(out, "the output folder"), made, force=force)
+
+
+def _jobs(jobs: int) -> int:
+    if jobs < 0:
+        raise UsageError(f"the number of threads must be 0 or more, not {jobs}")
+    return jobs

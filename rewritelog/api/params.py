@@ -1,0 +1,117 @@
+"""The param records of a run: which SEB ran which event with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.api.arguments import PathLike, to_input
+from rewritelog.api.frames import new_frame
+from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import UsageError
+from rewritelog.logs.params import Columns, list_params
+from rewritelog.sampling.records import RunRecords, read_folder
+from rewritelog.text import Table, count_text, shorten
+
+
+@dataclass(frozen=True, repr=False)
+class Params:
+    """The param records of a run, in rising order of PE and SEB.
+
+    >>> params = rewritelog.read_params("sample_logs/cells")
+    >>> pe, seb, X = params.table("Cell::pairForces")
+    """
+
+    records: RunRecords
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The names of the events."""
+        return self.records.events
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each oddity of the files."""
+        return self.records.warnings
+
+    def table(self, event: str, parameters: int | None = None) -> tuple[Ints, Ints, Floats]:
+        """Return PE, SEB and parameters of an event's records, the last of shape (records, p).
+
+        Raise `UsageError` for an event without records, and for one whose records have several
+        numbers of parameters where `parameters` names none of them.
+        """
+        if event not in self.events:
+            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
+            raise UsageError(f"no record of the event {event!r}; events: {names}")
+        records = self.records
+        mine = records.event == self.events.index(event)
+        counts = np.unique(records.param_count[mine]).tolist()
+        if parameters is None and len(counts) == 1:
+            parameters = counts[0]
+        if parameters is None or parameters not in counts:
+            raise UsageError(
+                f"{event!r} has records of {' and '.join(map(str, counts))} parameters"
+            )
+        rows = np.flatnonzero(mine & (records.param_count == parameters))
+        return records.pe[rows], records.seb[rows], records.table(rows, parameters)
+
+    def to_pandas(self, rows: Ints | None = None) -> Any:
+        """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
+
+        Parameters that an event does not have are NaN; `rows` chooses some of the records.
+        """
+        records = self.records
+        chosen = np.arange(len(self)) if rows is None else rows
+        columns: dict[str, Any] = {
+            "pe": records.pe[chosen],
+            "seb": records.seb[chosen],
+            "event": np.array([*records.events, ""], dtype=object)[records.event[chosen]],
+        }
+        counts = records.param_count[chosen]
+        padded = np.append(records.params, np.nan)
+        for k in range(int(counts.max(initial=0))):
+            places = np.where(k < counts, records.param_start[chosen] + k, len(padded) - 1)
+            columns[f"p{k + 1}"] = padded[places]
+        return new_frame(columns)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        names = ", ".join(shorten(name, 30) for name in self.events[:2])
+        more = ", …" if len(self.events) > 2 else ""
+        records, events = count_text(len(self), "record"), count_text(len(self.events), "event")
+        return f"<Params: {records} of {events} ({names}{more})>"
+
+    def _repr_html_(self) -> str:
+        counts = np.bincount(self.records.event, minlength=len(self.events)).tolist()
+        rows = [(name, f"{n:,}") for name, n in zip(self.events, counts, strict=False)]
+        return Table(("event", "records"), rows, most_rows=100).html()
+
+
+def read_params(
+    folder: PathLike,
+    pes: Iterable[int] | None = None,
+    *,
+    strict: bool = False,
+    columns: Columns = "params",
+) -> Params:
+    """Read the `param.P` files of a folder, of all PEs or some of them.
+
+    With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
+
+    >>> rewritelog.read_params("sample_logs/cells").events
+    ('Cell::pairForces', 'Cell::bonded')
+    """
+    if columns not in ("params", "counters"):
+        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
+    given = to_input(folder, "the folder of params")
+    source = list_params(given if given.is_dir() else given.parent)
+    wanted = sorted(source.pes) if pes is None else sorted({int(pe) for pe in pes})
+    missing = [pe for pe in wanted if pe not in source.pes]
+    if missing:
+        raise UsageError(f"{source.folder}: there is no param.{missing[0]}")
+    return Params(read_folder(source, wanted, strict=strict, columns=columns))

@@ -1,0 +1,110 @@
+"""One event's fit with scikit-learn's conventions; scikit-learn itself is not needed."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rewritelog.api.arguments import to_column, to_table
+from rewritelog.arrays import Floats
+from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.models.base import EventTimings
+from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.metrics import r_squared
+from rewritelog.models.registry import load_model
+
+EVENT = "event"
+
+
+class AutoRegressor:
+    """Fit seconds to parameters as `fit` does, with scikit-learn's conventions.
+
+    Parameters are those of the automatic model: `weights` ("relative" or "uniform"), `loss`
+    ("huber" or "squares") and `exact_match` ("auto", "always" or "never"). It can be cloned and
+    used in pipelines and cross-validation.
+
+    >>> regressor = rewritelog.AutoRegressor(loss="squares").fit([[1], [2], [4], [8]], [2, 4, 8, 16])
+    >>> regressor.predict([[3]])
+    array([6.])
+    """  # noqa: E501 - an example in one line
+
+    _estimator_type = "regressor"
+
+    def __init__(
+        self, *, weights: str = "relative", loss: str = "huber", exact_match: str = "never"
+    ) -> None:
+        self.weights = weights
+        self.loss = loss
+        self.exact_match = exact_match
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> AutoRegressor:
+        """Fit to a table of parameters and the seconds of each row; return the regressor."""
+        names = getattr(X, "columns", None)
+        params = to_table(X, None)
+        seconds = to_column(y, len(params))
+        for what, values in (("X", params), ("y", seconds)):
+            if not np.isfinite(values).all():
+                raise UsageError(f"{what} holds NaN or infinity")
+        if not len(params):
+            raise UsageError("X has 0 samples; at least 1 is needed")
+        model = load_model("auto", self.get_params())
+        self.model_ = checked_fit(model, "auto", [EventTimings(EVENT, params, seconds)])
+        self.n_features_in_ = params.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
+        return self
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Return the seconds of each row, never below zero."""
+        if not hasattr(self, "model_"):
+            raise UsageError("this AutoRegressor is not fitted: call fit first")
+        params = to_table(X, self.n_features_in_)
+        seconds = checked_prediction(self.model_, "auto", EVENT, params).seconds
+        return np.where(seconds < 0, 0.0, seconds)
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return R² of the predictions; NaN where y does not vary."""
+        predicted = self.predict(X)
+        explained = r_squared(predicted, to_column(y, len(predicted)))
+        return float("nan") if explained is None else explained
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the parameters by name."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: object) -> AutoRegressor:
+        """Set parameters by name; return the regressor."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                names = ", ".join(known)
+                raise UsageTypeError(f"AutoRegressor has no parameter {name!r}; it has {names}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks an estimator; called by scikit-learn alone."""
+        from sklearn.utils import (  # noqa: PLC0415 - only scikit-learn calls this
+            InputTags,
+            RegressorTags,
+            Tags,
+            TargetTags,
+        )
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(),
+        )
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"AutoRegressor({given})"

@@ -1,0 +1,113 @@
+"""The commands as functions: the same bytes and reports as by the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracle import SAMPLE_LOGS
+
+import rewritelog
+from rewritelog import RewriteOptions, UsageTypeError
+
+CELLS = SAMPLE_LOGS / "cells"
+LINES = CELLS / "timings.txt"
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("bgTrace*")}
+
+
+def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None:
+    fitted = rewritelog.fit(LINES, "least-squares")
+    fitted.save(tmp_path / "m.json")
+    timings = rewritelog.read_timings(LINES)
+    ways = {
+        "options": {
+            "options": RewriteOptions(model="least-squares", timings=(LINES,), dilation=0.5)
+        },
+        "files": {"timings": str(LINES), "model": "least-squares", "dilation": 0.5},
+        "several": {"timings": [LINES], "model": "least-squares", "dilation": 0.5},
+        "at hand": {"timings": timings, "model": "least-squares", "dilation": 0.5},
+        "fitted": {"fitted": fitted, "dilation": 0.5},
+        "file": {"fitted": str(tmp_path / "m.json"), "dilation": 0.5},
+    }
+    made = []
+    for name, given in ways.items():
+        report = rewritelog.rewrite(str(CELLS), str(tmp_path / name), **given)  # type: ignore[arg-type]
+        made.append(bytes_of(tmp_path / name))
+        assert sum(line.by_model for line in report.events) > 0
+        assert report.to_json()["options"]["dilation"] == 0.5
+        assert len(repr(report)) < 160
+    assert all(one == made[0] for one in made)
+    assert made[0] != bytes_of(CELLS)
+
+
+def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
+    report = rewritelog.rewrite(
+        CELLS, timings=LINES, model="sampled", fraction=0.5, dilation_for={"*": 2.0}
+    )
+    assert report.options.model_options == {"fraction": 0.5}
+    assert report.options.dilation_for == (("*", 2.0),)
+    with pytest.raises(UsageTypeError, match="not both"):
+        rewritelog.rewrite(CELLS, None, RewriteOptions(), dilation=2.0)
+
+
+def test_tables_of_logs_become_frames() -> None:
+    pytest.importorskip("pandas")
+    logs = rewritelog.open_logs(CELLS)
+    sebs = rewritelog.to_pandas(logs.sebs([0, 3]))
+    assert len(sebs) == len(logs.sebs([0, 3]))
+    assert {f"obj_id_{k}" for k in range(4)} <= set(sebs.columns)
+    assert "obj_id" not in sebs.columns
+    assert {type(name) for name in sebs["name"]} == {str}
+    assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
+    assert "text" in rewritelog.to_pandas(logs.events([0])).columns
+    assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)
+
+
+def test_params_are_read_as_they_stand() -> None:
+    params = rewritelog.read_params(CELLS)
+    lines = [line for pe in range(16) for line in (CELLS / f"param.{pe}").read_text().splitlines()]
+    assert len(params) == len(lines) == 80
+    pe, seb, X = params.table("Cell::pairForces")
+    first = next(line for line in lines if "pairForces" in line)
+    assert int(first.split()[0]) == seb[0]
+    assert X.shape == (len(pe), 2)
+    assert len(rewritelog.read_params(CELLS, [3])) == int((params.records.pe == 3).sum())
+    assert params._repr_html_().count("<tr>") == 3
+
+
+def test_params_become_a_frame() -> None:
+    pytest.importorskip("pandas")
+    frame = rewritelog.read_params(CELLS).to_pandas()
+    assert list(frame.columns) == ["pe", "seb", "event", "p1", "p2"]
+    assert frame[frame["event"] == "Cell::bonded"]["p2"].isna().all()
+
+
+def test_a_choice_is_the_list_of_the_command(tmp_path: Path) -> None:
+    report = rewritelog.choose(CELLS, tmp_path / "chosen.txt", fraction=0.2, timings=LINES)
+    assert (tmp_path / "chosen.txt").read_text() == report.listing()
+    assert report.chosen == len(report.rows)
+
+
+def test_check_diff_info_convert_and_synth(tmp_path: Path) -> None:
+    made = rewritelog.synth(tmp_path / "made", pes=2, sebs=40)
+    assert "2 PEs" in repr(made)
+    assert rewritelog.check(tmp_path / "made").sound
+    rewritelog.convert(tmp_path / "made", tmp_path / "big", byte_order="big")
+    found = rewritelog.diff(tmp_path / "made", tmp_path / "big")
+    assert found.structure_same
+    assert not found.same
+    info = rewritelog.info(rewritelog.open_logs(tmp_path / "big"))
+    assert info.sebs == len(rewritelog.open_logs(tmp_path / "made").sebs())
+    for report in (made, found, info):
+        assert len(repr(report)) < 160
+        assert report._repr_html_().startswith("<pre>")
+
+
+def test_rewriting_without_anything_keeps_the_bytes(tmp_path: Path) -> None:
+    rewritelog.rewrite(CELLS, tmp_path / "out")
+    assert bytes_of(tmp_path / "out") == bytes_of(CELLS)
+    assert np.isfinite(rewritelog.open_logs(tmp_path / "out").sebs()["start_time"]).all()

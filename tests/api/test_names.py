@@ -1,0 +1,114 @@
+"""The public names: completion, `help`, reprs, errors of wrong use, and the page of docs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import io
+import pydoc
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from oracle import SAMPLE_LOGS
+
+import rewritelog
+from rewritelog import MissingFileError, RewriteLogError, UsageError, UsageTypeError
+
+ROOT = Path(__file__).parents[2]
+CELLS = SAMPLE_LOGS / "cells"
+MODULES = ["arguments", "fitted", "frames", "jobs", "params", "regressor", "timings"]
+
+
+def test_completion_shows_the_public_names_alone() -> None:
+    shown = {name for name in dir(rewritelog) if not name.startswith("__")}
+    assert shown == set(rewritelog.__all__)
+    assert {"fit", "read_timings", "load_model", "verify", "compare", "choose"} <= shown
+    for name in shown:
+        assert getattr(rewritelog, name).__doc__, name
+
+
+def test_no_submodule_has_the_name_of_a_public_function() -> None:
+    folder = Path(rewritelog.__file__).parent
+    modules = {path.stem for path in folder.iterdir()}
+    assert not modules & set(rewritelog.__all__)
+
+
+def test_help_explains_the_names_with_an_example() -> None:
+    page = pydoc.plain(pydoc.render_doc(rewritelog))
+    for name in rewritelog.__all__:
+        assert name in page
+    assert '>>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")' in page
+
+
+def test_the_package_alone_imports_nothing_heavy() -> None:
+    program = "import sys, rewritelog; dir(rewritelog); sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["__init__", *MODULES])
+def test_examples_of_the_docstrings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(ROOT)
+    module = rewritelog if name == "__init__" else importlib.import_module(f"rewritelog.api.{name}")
+    told = io.StringIO()
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner = doctest.DocTestRunner(optionflags=flags)
+    for test in doctest.DocTestFinder().find(module, extraglobs={"rewritelog": rewritelog}):
+        runner.run(test, out=told.write)
+    assert runner.failures == 0, told.getvalue()
+
+
+def test_the_page_is_what_the_docstrings_say() -> None:
+    """`python docs/generate_api.py` writes it anew."""
+    if importlib.util.find_spec("griffe2md") is None:
+        pytest.skip("griffe2md is not installed")
+    made = runpy.run_path(str(ROOT / "docs" / "generate_api.py"))
+    assert made["PAGE"].read_text() == made["api_page"]()
+    listed = {name for names in made["PARTS"].values() for name in names}
+    assert listed == set(rewritelog.__all__)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda: rewritelog.open_logs("nowhere"), FileNotFoundError, "nowhere: does not exist"),
+        (lambda: rewritelog.open_logs(7), TypeError, "the logs must be a path, not int"),
+        (lambda: rewritelog.read_timings("no.txt"), FileNotFoundError, "no.txt"),
+        (lambda: rewritelog.read_timings([]), ValueError, "one file or more"),
+        (lambda: rewritelog.read_timings(3), TypeError, "a path or several"),
+        (lambda: rewritelog.load_model("no.json"), FileNotFoundError, "no.json"),
+        (lambda: rewritelog.fit({"k": ([[1]], [1])}, "no-model"), ValueError, "unknown model"),
+        (lambda: rewritelog.fit({"k": ([[1]], [1])}, loss="x"), ValueError, "option 'loss'"),
+        (lambda: rewritelog.fit({"k": ([["a"]], [1])}), TypeError, "numbers"),
+        (lambda: rewritelog.fit({"k": ([[1]], [1, 2])}), ValueError, "must have 1 values"),
+        (lambda: rewritelog.rewrite(CELLS, dilation=-1), ValueError, "dilation"),
+        (lambda: rewritelog.rewrite(CELLS, params="nowhere"), FileNotFoundError, "nowhere"),
+        (lambda: rewritelog.choose(CELLS, fractoin=0.5), TypeError, "unknown option 'fractoin'"),
+        (lambda: rewritelog.choose(CELLS, fraction=2), ValueError, "fraction"),
+        (lambda: rewritelog.verify("no.json", "t"), FileNotFoundError, "no.json"),
+        (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "one model or more"),
+        (lambda: rewritelog.check("nowhere"), FileNotFoundError, "nowhere"),
+        (lambda: rewritelog.read_params(CELLS, [99]), ValueError, r"no param\.99"),
+        (lambda: rewritelog.convert(CELLS, "x", byte_order="middle"), ValueError, "byte order"),
+        (lambda: rewritelog.synth("x", pes=0), ValueError, "pes"),
+        (lambda: rewritelog.to_pandas([1]), TypeError, "not list"),
+    ],
+)
+def test_wrong_use_is_an_error_of_both_kinds(
+    call: Callable[[], object], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        call()
+    assert isinstance(caught.value, RewriteLogError)
+
+
+def test_errors_are_of_the_matching_built_in_kind() -> None:
+    assert issubclass(UsageError, ValueError)
+    assert issubclass(UsageTypeError, TypeError)
+    assert issubclass(MissingFileError, FileNotFoundError)
+    assert str(MissingFileError("x: does not exist")) == "x: does not exist"

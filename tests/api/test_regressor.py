@@ -1,0 +1,86 @@
+"""`AutoRegressor` keeps scikit-learn's conventions, with and without scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from rewritelog import AutoRegressor, UsageError, UsageTypeError
+
+
+def samples(noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.uniform(1, 100, (80, 2))
+    return X, (1e-6 + 2e-8 * X[:, 0] * X[:, 1]) * rng.normal(1, noise, 80)
+
+
+def test_it_fits_predicts_and_scores() -> None:
+    X, y = samples()
+    regressor = AutoRegressor()
+    assert regressor.fit(X, y) is regressor
+    assert regressor.predict(X) == pytest.approx(y, rel=0.01)
+    assert regressor.score(X, y) > 0.99
+    assert regressor.n_features_in_ == 2
+    again = pickle.loads(pickle.dumps(regressor))  # noqa: S301 - our own
+    assert again.predict(X).tobytes() == regressor.predict(X).tobytes()
+
+
+def test_parameters_are_got_and_set() -> None:
+    regressor = AutoRegressor(loss="squares")
+    assert regressor.get_params() == {
+        "weights": "relative",
+        "loss": "squares",
+        "exact_match": "never",
+    }
+    assert regressor.set_params(weights="uniform").weights == "uniform"
+    assert repr(regressor).startswith("AutoRegressor(weights='uniform'")
+    with pytest.raises(UsageTypeError, match="no parameter 'depth'"):
+        regressor.set_params(depth=3)
+    X, y = samples()
+    with pytest.raises(UsageError, match="loss"):
+        AutoRegressor(loss="cubes").fit(X, y)
+
+
+def test_wrong_use_is_refused() -> None:
+    X, y = samples()
+    with pytest.raises(UsageError, match="not fitted"):
+        AutoRegressor().predict(X)
+    with pytest.raises(UsageError, match="y must have 80 values"):
+        AutoRegressor().fit(X, y[:-1])
+    with pytest.raises(UsageError, match="NaN"):
+        AutoRegressor().fit(X * np.nan, y)
+    with pytest.raises(UsageError, match="0 samples"):
+        AutoRegressor().fit(X[:0], y[:0])
+    with pytest.raises(UsageError, match="2 columns, not 1"):
+        AutoRegressor().fit(X, y).predict(X[:, :1])
+
+
+def test_scikit_learn_clones_it_and_uses_it_in_pipelines_and_searches() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone, is_regressor  # noqa: PLC0415
+    from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: PLC0415
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
+    from sklearn.preprocessing import FunctionTransformer  # noqa: PLC0415
+
+    X, y = samples(0.02)
+    regressor = AutoRegressor(loss="squares")
+    assert is_regressor(regressor)
+    copied = clone(regressor)
+    assert copied is not regressor
+    assert copied.get_params() == regressor.get_params()
+    assert cross_val_score(regressor, X, y, cv=3).min() > 0.95
+    pipeline = make_pipeline(FunctionTransformer(lambda rows: rows[:, :2]), regressor)
+    assert pipeline.fit(X, y).score(X, y) > 0.95
+    search = GridSearchCV(regressor, {"loss": ["huber", "squares"]}, cv=2).fit(X, y)
+    assert search.best_estimator_.predict(X).shape == (80,)
+
+
+def test_frames_are_remembered_by_their_columns() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = samples()
+    frame = pd.DataFrame(X, columns=["atoms", "neighbours"])
+    regressor = AutoRegressor().fit(frame, pd.Series(y))
+    assert regressor.feature_names_in_.tolist() == ["atoms", "neighbours"]
+    assert regressor.predict(frame).tobytes() == regressor.predict(X).tobytes()
