@@ -75,7 +75,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
 def test_a_saved_model_predicts_to_the_bit(fitted: rewritelog.FittedModel, tmp_path: Path) -> None:
     fitted.save(str(tmp_path / "m.json"))
     back = rewritelog.load_model(str(tmp_path / "m.json"))
-    X = [[53, 11], [66, 17], [1e6, 3]]
+    X = np.array([[53, 11], [66, 17], [1e6, 3]])
     event = "Cell::pairForces"
     assert back.predict(event, X).tobytes() == fitted.predict(event, X).tobytes()
     for mine, theirs in zip(back.interval(event, X), fitted.interval(event, X), strict=True):

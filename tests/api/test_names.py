@@ -12,12 +12,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import MissingFileError, RewriteLogError, UsageError, UsageTypeError
+
+public: Any = rewritelog
+"""The package as code without types sees it."""
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
@@ -77,10 +81,10 @@ def test_the_page_is_what_the_docstrings_say() -> None:
     ("call", "kind", "said"),
     [
         (lambda: rewritelog.open_logs("nowhere"), FileNotFoundError, "nowhere: does not exist"),
-        (lambda: rewritelog.open_logs(7), TypeError, "the logs must be a path, not int"),
+        (lambda: public.open_logs(7), TypeError, "the logs must be a path, not int"),
         (lambda: rewritelog.read_timings("no.txt"), FileNotFoundError, "no.txt"),
         (lambda: rewritelog.read_timings([]), ValueError, "one file or more"),
-        (lambda: rewritelog.read_timings(3), TypeError, "a path or several"),
+        (lambda: public.read_timings(3), TypeError, "a path or several"),
         (lambda: rewritelog.load_model("no.json"), FileNotFoundError, "no.json"),
         (lambda: rewritelog.fit({"k": ([[1]], [1])}, "no-model"), ValueError, "unknown model"),
         (lambda: rewritelog.fit({"k": ([[1]], [1])}, loss="x"), ValueError, "option 'loss'"),
@@ -94,9 +98,9 @@ def test_the_page_is_what_the_docstrings_say() -> None:
         (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "one model or more"),
         (lambda: rewritelog.check("nowhere"), FileNotFoundError, "nowhere"),
         (lambda: rewritelog.read_params(CELLS, [99]), ValueError, r"no param\.99"),
-        (lambda: rewritelog.convert(CELLS, "x", byte_order="middle"), ValueError, "byte order"),
+        (lambda: public.convert(CELLS, "x", byte_order="middle"), ValueError, "byte order"),
         (lambda: rewritelog.synth("x", pes=0), ValueError, "pes"),
-        (lambda: rewritelog.to_pandas([1]), TypeError, "not list"),
+        (lambda: public.to_pandas([1]), TypeError, "not list"),
     ],
 )
 def test_wrong_use_is_an_error_of_both_kinds(

@@ -1,6 +1,5 @@
 """Regressors as users write them, right and wrong; the tests name them `regressors:Class`."""
 
-# ruff: noqa: N803 - X is what scikit-learn calls it
 from __future__ import annotations
 
 import threading

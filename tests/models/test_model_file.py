@@ -130,7 +130,7 @@ def test_reference_fits_predict_to_the_bit(
 def test_files_of_version_1_predict_as_the_code_that_wrote_them(name: str) -> None:
     """`model_files` were written, and asked for predictions, by version 0.1.0."""
     file = parse_model((MODEL_FILES / f"{name}.json").read_text(), name)
-    predict = LinePredictor(MODEL_FILES / f"{name}.json", file)
+    predict = LinePredictor(name, file.fitted, file.columns)
     (lines,) = predict.predict_detailed([MODEL_FILES / "timings.txt"], MalformedLines())
     with (MODEL_FILES / f"{name}.csv").open() as text:
         expected = list(csv.DictReader(text))
