@@ -12,7 +12,7 @@ from tracebigsim.errors import LineFormatError
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")
-_BRACE_PAIR: Final = re.compile(r"\{[^{}]*\}")
+_BRACE: Final = re.compile(r"[{}]")
 _LARGEST: Final = 2**63 - 1
 _FIXED_BELOW: Final = 1e15
 """Larger numbers would have digits before the point that a double does not hold."""
@@ -128,7 +128,14 @@ def _name_problem(event: str) -> str:
         return f"holds {KEYWORD}"
     if _FIELD_WITHIN.search(event):
         return "holds what reads as a field"
-    rest, pairs = event, 1
-    while pairs:
-        rest, pairs = _BRACE_PAIR.subn("", rest)
-    return "has braces that do not pair up" if "{" in rest or "}" in rest else ""
+    return "" if _pair_up(event) else "has braces that do not pair up"
+
+
+def _pair_up(event: str) -> bool:
+    """Return whether the braces of a name pair up, in one pass whatever its depth."""
+    depth = 0
+    for brace in _BRACE.findall(event):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0

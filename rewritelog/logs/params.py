@@ -16,7 +16,7 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.logs.blocks import LoadedBlock, TimelinePart
 from rewritelog.logs.files import InputFile
-from rewritelog.text import FAULTS_SHOWN, fault_text
+from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
@@ -29,6 +29,13 @@ SMALL_BYTES = 1 << 20
 
 SPAN_BYTES = 1 << 20
 """Larger ones are read in spans of about this size."""
+
+_TOGETHER_BYTES = 16 << 20
+"""So much of small files is scanned at a time."""
+
+MOST_RECORD_BYTES = 256 << 20
+"""The records of a block take no more: those of a SEB have some hundred bytes, and a block of 16 MB
+has a hundred thousand SEBs."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
@@ -120,10 +127,17 @@ def read_records(
     """
     notes = ParamNotes()
     parts = []
+    kept_bytes = 0
     for scanned in _scan_files(source, pes, part):
         _note_faults(scanned, notes, part, strict=strict)
-        parts.append(_rows(scanned, part, notes))
-    return _joined(parts, columns), notes
+        parts.append(_rows(scanned, part, notes, columns))
+        kept_bytes += parts[-1].size_bytes
+        if kept_bytes > MOST_RECORD_BYTES:
+            raise TimingError(
+                f"{scanned.paths[-1]}: the records of some SEBs take more than "
+                f"{bytes_text(MOST_RECORD_BYTES)}: the params are damaged, or not of these logs"
+            )
+    return _joined(parts), notes
 
 
 @dataclass(frozen=True)
@@ -155,22 +169,34 @@ def _scan_files(
     source: ParamFolder, pes: Sequence[int], part: TimelinePart | None
 ) -> Iterator[_Scanned]:
     """Scan the param files of PEs: the small ones all together, the large ones in parts."""
-    texts, pieces, paths = [], [], []
+    waiting: list[tuple[int, Path, NDArray[np.uint8]]] = []
+    waiting_bytes = 0
     for piece, pe in enumerate(pes):
         if pe not in source.pes:
             continue
         path = source.path(pe)
         with InputFile(path) as file:
             if file.size_bytes <= SMALL_BYTES:
-                texts.append(file.read(0, file.size_bytes))
-                pieces.append(piece)
-                paths.append(path)
-                continue
+                waiting.append((piece, path, file.read(0, file.size_bytes)))
+                waiting_bytes += file.size_bytes
+                if waiting_bytes < _TOGETHER_BYTES:
+                    continue
+        if waiting_bytes >= _TOGETHER_BYTES:
+            yield _scanned_together(waiting)
+            waiting, waiting_bytes = [], 0
+            continue
         for lines_before, table in _scan_large(path, part):
             yield _Scanned(table, [], np.array([piece]), [path], lines_before)
-    if texts:
-        joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
-        yield _Scanned(scan(joined), texts, np.array(pieces), paths)
+    if waiting:
+        yield _scanned_together(waiting)
+
+
+def _scanned_together(files: list[tuple[int, Path, NDArray[np.uint8]]]) -> _Scanned:
+    """Scan the texts of small files as one, which takes less time than one by one."""
+    texts = [text for _, _, text in files]
+    joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
+    pieces = np.array([piece for piece, _, _ in files])
+    return _Scanned(scan(joined), texts, pieces, [path for _, path, _ in files])
 
 
 @dataclass(frozen=True)
@@ -247,19 +273,41 @@ def _note_faults(
 class _Rows:
     """The lines of a scan that the block asked for."""
 
-    table: LineTable
-    rows: Ints
+    events: tuple[str, ...]
+    event: Ints
+    """Index into `events`."""
     piece: Ints
     seb: Ints
+    param_start: Ints
+    param_count: Ints
+    params: Floats
 
-    def columns(self, which: Columns) -> tuple[Ints, Floats]:
-        """Return where the numbers of each of the table's lines begin, and the numbers."""
-        if which == "counters":
-            return self.table.counter_start, self.table.counters.astype(np.float64)
-        return self.table.param_start, self.table.params
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory the rows take."""
+        arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
+        return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
 
-def _rows(scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes) -> _Rows:
+def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns) -> _Rows:
+    """Return rows of a table with their own numbers only."""
+    if columns == "counters":
+        start, numbers = table.counter_start, table.counters.astype(np.float64)
+    else:
+        start, numbers = table.param_start, table.params
+    counts = np.diff(start)[rows]
+    begins = start[rows]
+    if len(rows) < len(table):
+        ends = np.cumsum(counts)
+        numbers = numbers[np.repeat(begins - (ends - counts), counts) + np.arange(counts.sum())]
+        begins = ends - counts
+    event = table.event[rows].astype(np.int64)
+    return _Rows(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
+
+
+def _rows(
+    scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes, columns: Columns
+) -> _Rows:
     table = scanned.table
     seb = _seb_of(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
@@ -276,7 +324,7 @@ def _rows(scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes) -> _R
             f"{path}:{line}: SEB {table.seb[first]}, but seqno {table.seqno[first]}"
         )
     rows = np.flatnonzero(wanted)
-    return _Rows(table, rows, piece[rows], seb[rows])
+    return _kept(table, rows, piece, seb, columns)
 
 
 def _order(piece: Ints, seb: Ints) -> Ints | slice:
@@ -287,19 +335,18 @@ def _order(piece: Ints, seb: Ints) -> Ints | slice:
     return np.lexsort((seb, piece)).astype(np.int64)
 
 
-def _joined(parts: list[_Rows], columns: Columns) -> ParamRecords:
+def _joined(parts: list[_Rows]) -> ParamRecords:
     """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
     names: dict[str, int] = {}
     events, starts, counts, params = [], [], [], []
     base = 0
     for part in parts:
-        known = [names.setdefault(name, len(names)) for name in part.table.events]
-        events.append(np.array([*known, -1])[part.table.event[part.rows]])
-        start, numbers = part.columns(columns)
-        starts.append(start[part.rows] + base)
-        counts.append(np.diff(start)[part.rows])
-        params.append(numbers)
-        base += len(numbers)
+        known = [names.setdefault(name, len(names)) for name in part.events]
+        events.append(np.array([*known, -1])[part.event])
+        starts.append(part.param_start + base)
+        counts.append(part.param_count)
+        params.append(part.params)
+        base += len(part.params)
     none = [_NONE]
     piece = np.concatenate(none + [part.piece for part in parts])
     seb = np.concatenate(none + [part.seb for part in parts])

@@ -24,7 +24,8 @@ from rewritelog.text import count_text, printable
 MAX_PARAMETERS = 20
 MAX_COEFFICIENTS = 2 * MAX_PARAMETERS + 1
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]++)?")
+"""Possessive: no digit is tried twice, however many a word has."""
 _WORD = re.compile(r"\S+")
 
 

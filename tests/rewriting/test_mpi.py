@@ -1,11 +1,15 @@
 """The engine `mpi`, for real: three ranks, and the same bytes and figures as threads give."""
 
 import json
+import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import textwrap
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -129,3 +133,71 @@ def test_what_rank_0_refuses_ends_all_ranks(logs: Path, tmp_path: Path) -> None:
         assert done.returncode != 0
         assert word in done.stderr
         assert not out.exists()
+
+
+ENDED_S = 20
+"""A job whose ranks wait for one that has gone never ends."""
+
+
+def ranks_of(mark: str) -> dict[int, int]:
+    """The processes of a marked job, by rank."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has gone, or is another user's
+            continue
+        if f"MARK={mark}".encode() in variables and any(b"rewritelog" in word for word in words):
+            for variable in variables:
+                if variable.startswith(b"PMI_RANK="):
+                    found[int(variable[9:])] = int(folder.name)
+    return found
+
+
+def signalled(logs: Path, work: Path, rank: int, number: signal.Signals, after_s: float) -> None:
+    """Rewrite on three ranks, one of which gets a signal; the job must end, and leave nothing."""
+    work.mkdir(exist_ok=True)
+    mark = f"{os.getpid()}-{random.getrandbits(40)}"
+    job = subprocess.Popen(
+        [str(MPIEXEC), "-n", "3", str(SCRIPTS / "rewritelog"), "rewrite", str(logs),
+         str(work / "out"), "--engine", "mpi", "--dilation", "2", "--quiet", "--force"],
+        env={**os.environ, "MARK": mark}, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        while len(processes := ranks_of(mark)) < 3 and job.poll() is None:
+            time.sleep(0.01)
+        time.sleep(after_s)
+        sent = rank in processes and job.poll() is None
+        if sent:
+            os.kill(processes[rank], number)
+        job.communicate(timeout=ENDED_S)
+        left = {path.name for path in work.iterdir()}
+        if number != signal.SIGKILL:
+            assert left <= {"out"}
+        assert job.returncode != 0 or "out" in left
+    except ProcessLookupError:
+        job.communicate(timeout=ENDED_S)
+    finally:
+        for process in ranks_of(mark).values():
+            os.kill(process, signal.SIGKILL)
+        job.kill()
+        job.communicate()
+
+
+@pytest.mark.parametrize(("rank", "after_s"), [(1, 0.05), (0, 0.4), (2, 0.8)])
+def test_a_rank_that_is_ended_ends_the_job(
+    rank: int, after_s: float, logs: Path, tmp_path: Path
+) -> None:
+    signalled(logs, tmp_path / "work", rank, signal.SIGTERM, after_s)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_rank_that_is_ended_at_any_moment_ends_the_job(
+    number: signal.Signals, logs: Path, tmp_path: Path
+) -> None:
+    draw = random.Random(int(number))  # noqa: S311
+    for step in range(15):
+        signalled(logs, tmp_path / "work", step % 3, number, draw.uniform(0, 3))

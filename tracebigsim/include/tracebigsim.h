@@ -104,6 +104,9 @@ struct Bracket {
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +138,8 @@ enum {
   TRACEBIGSIM_MAX_NAME_ = 2000,
   TRACEBIGSIM_LINE_BYTES_ = 4096, /* what a pipe takes at once; a name and all its numbers fit */
   TRACEBIGSIM_BUFFER_BYTES_ = 65536,
-  TRACEBIGSIM_MAX_REPORTS_ = 20
+  TRACEBIGSIM_MAX_REPORTS_ = 20,
+  TRACEBIGSIM_PATIENCE_MS_ = 1000 /* for a pipe that is full, and for other threads at exit */
 };
 
 /* Whether an open bracket prints a line: no, yes, or to be looked up when its name is known. */
@@ -161,9 +165,15 @@ typedef struct {
 } tracebigsim_chosen_type_;
 
 typedef struct {
-  int lock;
-  int ready; /* the environment has been read */
+  void *holder;     /* of the lock: the address of a thread's own variable */
+  int cancel_state; /* what the holder's was */
+  int ready;        /* the environment has been read */
+  int at_exit;      /* the end of the process has been prepared */
+  int writing;      /* gathered lines are being written */
   int output;
+  int torn;         /* the last line that was written has no end */
+  size_t lost;      /* lines */
+  int lost_reason;  /* an errno */
   int to_stdout;
   int reports;
   int listed; /* there is a list of chosen SEBs */
@@ -177,30 +187,93 @@ typedef struct {
 TRACEBIGSIM_SHARED_ __thread tracebigsim_thread_type_ tracebigsim_thread_ = {0, 0, 0, -1, 0, {0}};
 TRACEBIGSIM_SHARED_ tracebigsim_process_type_ tracebigsim_process_;
 
-static inline void tracebigsim_lock_(void) {
-  while (__atomic_exchange_n(&tracebigsim_process_.lock, 1, __ATOMIC_ACQUIRE)) {
-    struct timespec moment = {0, 1000};
+/* Take the lock, unless that would not end: 0 where this thread has it, as a signal handler that
+ * interrupts a bracket finds, or where others keep it for `patience_ms` (-1: without an end). A thread
+ * is not cancelled while it has the lock. */
+TRACEBIGSIM_APART_ int tracebigsim_try_lock_(int patience_ms) {
+  int state = PTHREAD_CANCEL_ENABLE;
+  long long waited_us = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  for (;;) {
+    void *holder = NULL;
+    const struct timespec moment = {0, 1000};
+    if (__atomic_compare_exchange_n(&tracebigsim_process_.holder, &holder,
+                                    (void *)&tracebigsim_thread_, 0, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      tracebigsim_process_.cancel_state = state;
+      return 1;
+    }
+    if (holder == (void *)&tracebigsim_thread_ ||
+        (patience_ms >= 0 && waited_us > 1000LL * patience_ms)) {
+      pthread_setcancelstate(state, NULL);
+      return 0;
+    }
     nanosleep(&moment, NULL);
+    waited_us += 50; /* about what such a sleep takes */
   }
 }
 
+static inline int tracebigsim_lock_(void) { return tracebigsim_try_lock_(-1); }
+
 static inline void tracebigsim_unlock_(void) {
-  __atomic_store_n(&tracebigsim_process_.lock, 0, __ATOMIC_RELEASE);
+  const int state = tracebigsim_process_.cancel_state;
+  __atomic_store_n(&tracebigsim_process_.holder, NULL, __ATOMIC_RELEASE);
+  pthread_setcancelstate(state, NULL);
 }
 
 /* ---- Writing: whole lines, one call each --------------------------------------------------- */
 
-/* Write bytes in one call where the system does so; 0 if they cannot all be written. */
-TRACEBIGSIM_APART_ int tracebigsim_write_(int descriptor, const char *bytes, size_t count) {
+/* Wait until a descriptor that does not block takes more; 0 if it does not. */
+static inline int tracebigsim_takes_more_(int descriptor) {
+  struct pollfd waiting = {descriptor, POLLOUT, 0};
+  int found;
+  do found = poll(&waiting, 1, TRACEBIGSIM_PATIENCE_MS_);
+  while (found < 0 && errno == EINTR);
+  return found > 0;
+}
+
+/* Write bytes in one call where the system does so; give how many could not be written, and errno. */
+TRACEBIGSIM_APART_ size_t tracebigsim_write_rest_(int descriptor, const char *bytes, size_t count) {
   while (count > 0) {
     const ssize_t written = write(descriptor, bytes, count);
-    if (written < 0 && errno != EINTR) return 0;
     if (written > 0) {
       bytes += written;
       count -= (size_t)written;
+    } else if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (!tracebigsim_takes_more_(descriptor)) {
+        errno = EAGAIN;
+        return count;
+      }
+    } else if (written < 0 && errno != EINTR) {
+      return count;
     }
   }
-  return 1;
+  return 0;
+}
+
+/* Write, without the signals by which a closed pipe or a file's limit would end the program. */
+TRACEBIGSIM_APART_ size_t tracebigsim_write_(int descriptor, const char *bytes, size_t count) {
+  sigset_t deadly, before, pending;
+  size_t rest;
+  int reason, was_pending;
+  sigemptyset(&deadly);
+  sigaddset(&deadly, SIGPIPE);
+  sigaddset(&deadly, SIGXFSZ);
+  sigpending(&pending);
+  was_pending = sigismember(&pending, SIGPIPE) == 1 || sigismember(&pending, SIGXFSZ) == 1;
+  if (pthread_sigmask(SIG_BLOCK, &deadly, &before) != 0) return count;
+  rest = tracebigsim_write_rest_(descriptor, bytes, count);
+  reason = errno;
+  if (rest > 0 && (reason == EPIPE || reason == EFBIG) && !was_pending) {
+    int number;
+    sigpending(&pending);
+    if (sigismember(&pending, SIGPIPE) == 1 || sigismember(&pending, SIGXFSZ) == 1) {
+      sigwait(&deadly, &number);
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = reason;
+  return rest;
 }
 
 /* Say on standard error what is wrong, and with what: some bytes, which no NUL need end. */
@@ -275,21 +348,94 @@ TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
   tracebigsim_report_(strerror(errno), pattern);
 }
 
-/* Write what has been gathered; the lock is held. */
-static inline void tracebigsim_write_out_(const char *bytes, size_t count) {
-  if (tracebigsim_process_.to_stdout) fflush(stdout);
-  if (!tracebigsim_write_(tracebigsim_process_.output, bytes, count)) {
-    tracebigsim_report_(strerror(errno), "lines are lost");
+/* Count lines that no output will have; the end of the process says how many they were. */
+TRACEBIGSIM_APART_ void tracebigsim_lose_(const char *bytes, size_t count, int reason) {
+  size_t lines = 0, index;
+  for (index = 0; index < count; index++) lines += bytes[index] == '\n';
+  __atomic_fetch_add(&tracebigsim_process_.lost, lines, __ATOMIC_RELAXED);
+  __atomic_store_n(&tracebigsim_process_.lost_reason, reason, __ATOMIC_RELAXED);
+}
+
+/* Write whole lines; those that cannot be written are counted. */
+TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  size_t rest;
+  if (process->to_stdout) fflush(stdout);
+  if (__atomic_load_n(&process->torn, __ATOMIC_RELAXED) &&
+      tracebigsim_write_(process->output, "\n", 1) == 0) {
+    __atomic_store_n(&process->torn, 0, __ATOMIC_RELAXED);
+  }
+  rest = tracebigsim_write_(process->output, bytes, count);
+  if (rest == 0) return;
+  tracebigsim_lose_(bytes + (count - rest), rest, errno);
+  if (rest < count && bytes[count - rest - 1] != '\n') {
+    __atomic_store_n(&process->torn, 1, __ATOMIC_RELAXED);
   }
 }
 
+/* Write what has been gathered; the lock is held. */
+static inline void tracebigsim_write_gathered_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  if (process->buffered == 0) return;
+  process->writing = 1;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  tracebigsim_write_out_(process->buffer, process->buffered);
+  process->buffered = 0;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  process->writing = 0;
+}
+
 TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
-  tracebigsim_lock_();
-  if (tracebigsim_process_.buffered > 0) {
-    tracebigsim_write_out_(tracebigsim_process_.buffer, tracebigsim_process_.buffered);
-    tracebigsim_process_.buffered = 0;
-  }
+  if (!tracebigsim_lock_()) return;
+  tracebigsim_write_gathered_();
   tracebigsim_unlock_();
+}
+
+/* The end of the process: write what has been gathered, and say what is lost. It does not wait for
+ * a lock for long, and takes it away from the bracket that a handler's exit() has interrupted. */
+TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  const int locked = tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_);
+  char text[80];
+  void *holder = __atomic_load_n(&process->holder, __ATOMIC_RELAXED);
+  if (locked || (holder == (void *)&tracebigsim_thread_ && !process->writing)) {
+    tracebigsim_write_gathered_();
+  } else if (!process->writing) {
+    tracebigsim_lose_(process->buffer, process->buffered, EDEADLK);
+  }
+  if (locked) tracebigsim_unlock_();
+  if (process->lost > 0) {
+    snprintf(text, sizeof text, "%lu lines are lost", (unsigned long)process->lost);
+    tracebigsim_report_(strerror(process->lost_reason), text);
+  }
+}
+
+/* A child has no thread but the one that forked: nobody holds the lock, and gathered lines are the
+ * parent's to write. */
+TRACEBIGSIM_APART_ void tracebigsim_after_fork_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  process->holder = NULL;
+  process->writing = 0;
+  process->buffered = 0;
+  process->lost = 0;
+}
+
+#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34) /* there pthread_atfork needs another library */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+#define TRACEBIGSIM_AT_FORK_(child) __register_atfork(NULL, NULL, child, __dso_handle)
+#else
+#define TRACEBIGSIM_AT_FORK_(child) pthread_atfork(NULL, NULL, child)
+#endif
+
+/* Prepare the end of the process and its children; 0 if that cannot be. */
+static inline int tracebigsim_open_ends_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  if (!process->at_exit) {
+    process->at_exit =
+        atexit(tracebigsim_finish_) == 0 && TRACEBIGSIM_AT_FORK_(tracebigsim_after_fork_) == 0;
+  }
+  return process->at_exit;
 }
 
 /* Make lines gather, if the environment says so; a pipe takes no more than a page in one piece. */
@@ -300,24 +446,27 @@ TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
       tracebigsim_process_.to_stdout ? TRACEBIGSIM_LINE_BYTES_ : TRACEBIGSIM_BUFFER_BYTES_;
   if (wanted <= 0) return;
   tracebigsim_process_.buffer_limit = (size_t)(wanted < most ? wanted : most);
-  if (atexit(tracebigsim_flush_) != 0) tracebigsim_process_.buffer_limit = 0;
 }
 
 TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (process->buffer_limit == 0) {
+    int state = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     tracebigsim_write_out_(line, length);
+    pthread_setcancelstate(state, NULL);
     return;
   }
-  tracebigsim_lock_();
-  if (process->buffered > 0 && process->buffered + length > process->buffer_limit) {
-    tracebigsim_write_out_(process->buffer, process->buffered);
-    process->buffered = 0;
+  if (!tracebigsim_lock_()) { /* a bracket in a signal handler, in the midst of another one's line */
+    tracebigsim_lose_(line, length, EDEADLK);
+    return;
   }
+  if (process->buffered + length > process->buffer_limit) tracebigsim_write_gathered_();
   if (length > process->buffer_limit) {
     tracebigsim_write_out_(line, length);
   } else {
     memcpy(process->buffer + process->buffered, line, length);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     process->buffered += length;
   }
   tracebigsim_unlock_();
@@ -499,22 +648,24 @@ TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
         sizeof *tracebigsim_process_.chosen, TRACEBIGSIM_ORDER_);
 }
 
-/* Read the environment, once in the process. */
-static inline void tracebigsim_prepare_(void) {
-  if (__atomic_load_n(&tracebigsim_process_.ready, __ATOMIC_ACQUIRE)) return;
-  tracebigsim_lock_();
+/* Read the environment, once in the process; 0 in a signal handler that interrupts just that. */
+TRACEBIGSIM_APART_ int tracebigsim_prepare_(void) {
+  if (__atomic_load_n(&tracebigsim_process_.ready, __ATOMIC_ACQUIRE)) return 1;
+  if (!tracebigsim_lock_()) return 0;
   if (!tracebigsim_process_.ready) {
+    tracebigsim_process_.chosen_count = 0;
     tracebigsim_open_output_();
-    tracebigsim_open_buffer_();
+    if (tracebigsim_open_ends_()) tracebigsim_open_buffer_();
     tracebigsim_open_list_();
     __atomic_store_n(&tracebigsim_process_.ready, 1, __ATOMIC_RELEASE);
   }
   tracebigsim_unlock_();
+  return 1;
 }
 
 /* Whether a bracket is on the list, or there is no list. */
 TRACEBIGSIM_APART_ int tracebigsim_on_list_(const tracebigsim_chosen_type_ *asked) {
-  tracebigsim_prepare_();
+  if (!tracebigsim_prepare_()) return 0;
   if (!tracebigsim_process_.listed) return 1;
   if (tracebigsim_process_.chosen_count == 0) return 0;
   return bsearch(asked, tracebigsim_process_.chosen, tracebigsim_process_.chosen_count,
@@ -741,7 +892,7 @@ static inline unsigned long tracebigsim_thread_number_(void) {
 /* Start the library, once in the process; 0 if it does not work here. */
 TRACEBIGSIM_APART_ int tracebigsim_start_library_(void) {
   int works = 1;
-  tracebigsim_lock_();
+  if (!tracebigsim_lock_()) return 0;
   if (PAPI_is_initialized() == PAPI_NOT_INITED) {
     works = PAPI_library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT &&
             PAPI_thread_init(tracebigsim_thread_number_) == PAPI_OK;
@@ -842,7 +993,7 @@ TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, con
   for (index = 0; index < record.counter_count; index++) {
     counted[index] = ended_at[index] - thread->began_at[index];
   }
-  tracebigsim_prepare_();
+  if (!tracebigsim_prepare_()) return;
   if (thread->wanted == TRACEBIGSIM_ASK_ && !tracebigsim_is_chosen_(event, length, params, count)) {
     return;
   }
@@ -901,7 +1052,7 @@ static inline void tracebigsim_drop_(void) { tracebigsim_emulated_drop_(); }
 
 #endif
 
-/* Write the lines that have been gathered, as before a fork or an end without exit(). */
+/* Write the lines that have been gathered, as before an end without exit(). */
 static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
 
 #ifdef __cplusplus
@@ -976,9 +1127,9 @@ inline long long runningSeb() { return static_cast<long long>(tTIMELINEREC.lengt
 
 /* Append a line to the running PE's param file; it is on disk as far as this process goes. */
 inline void append(int number, const char *line, size_t length) {
-  tracebigsim_lock_();
+  if (!tracebigsim_lock_()) return;
   Pe &pe = peNumber(number);
-  if (openFile(number, pe) && !tracebigsim_write_(pe.descriptor, line, length)) {
+  if (openFile(number, pe) && tracebigsim_write_(pe.descriptor, line, length) > 0) {
     tracebigsim_report_(strerror(errno), "lines of a param file are lost");
   }
   tracebigsim_unlock_();
@@ -986,7 +1137,8 @@ inline void append(int number, const char *line, size_t length) {
 
 /* A copy of what is kept of a PE, whose bracket is thereby closed or opened. */
 inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
-  tracebigsim_lock_();
+  const Pe none = {false, false, true, -1, -1, 0};
+  if (!tracebigsim_lock_()) return none;
   Pe &pe = peNumber(number);
   const Pe before = pe;
   pe.open = open;
@@ -997,7 +1149,7 @@ inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
 }
 
 inline void setBegan(int number, uint64_t began) {
-  tracebigsim_lock_();
+  if (!tracebigsim_lock_()) return;
   peNumber(number).began = began;
   tracebigsim_unlock_();
 }
