@@ -1,6 +1,8 @@
 """`python -m benchmarks.accuracy`: how far the models are off on lines that they did not see.
 
-The table of docs/models.md. Data: the reference folder that REWRITELOG_REFERENCE names, or the one
+The table of docs/measurements/accuracy.md.
+
+Data: the reference folder that REWRITELOG_REFERENCE names, or the one
 beside the repository, and the project's own sample logs. Fits run one after the other.
 """
 

@@ -2,7 +2,7 @@
 
 Rewrites killed at hundreds of random moments, disks of any size that are too small, rewrites that
 start at once, ten million random SEBs and a sum over a hundred million. The tables go into
-docs/reliability.md with `--out`. Disks are mounted, which root alone may do.
+docs/measurements/reliability.md with `--out`. Disks are mounted, which root alone may do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.figures docs/figures`: draws the figures of docs/models.md as SVG.
+"""`python -m benchmarks.figures docs/figures`: draws the figures of the documentation as SVG.
 
 Needs matplotlib, which nothing else here does. Data: the project's own timings of `cells`, and
 made ones of a kernel whose work is a product.

@@ -1,6 +1,6 @@
 """`python -m benchmarks.scaling`: how time and memory grow with a log set, on threads and ranks.
 
-The table of docs/scaling.md.
+The table of docs/measurements/scaling.md.
 """
 
 from __future__ import annotations

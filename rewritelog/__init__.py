@@ -18,6 +18,7 @@ Within, a map of the package, lowest layer first:
 - `errors`: one root error, and the location in a log that an error names
 - `stopping`: how a signal ends a run: as an exception that no code takes for its own
 - `text`: names made harmless for a terminal, numbers with units
+- `progress`: what a long job is doing, for whoever shows it
 - `arrays`: names for kinds of arrays
 - `hashing`: the hash that finds rows and draws numbers
 - `format`: the binary format, declared once with construct, and what is derived from it

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,17 @@ def shorten(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def wrapped(line: str) -> str:
+    """Return a line cut into lines of `WIDTH` columns, of which later ones are indented more."""
+    if len(line) <= WIDTH:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line.strip(), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def event_label(event: str, parameters: int, category: float | None = None) -> str:

@@ -10,6 +10,7 @@ LAYERS = [
     "errors",
     "stopping",
     "text",
+    "progress",
     "arrays",
     "hashing",
     "format",

@@ -10,5 +10,6 @@
 - `seeds`: the good inputs
 - `coverage` and `plain`: the same checks under atheris, which sees into the kernels as plain Python
 
-What holds is in `docs/reliability.md`: a result or a `RewriteLogError`, and nothing else.
+What holds is in `docs/measurements/reliability.md`:
+a result or a `RewriteLogError`, and nothing else.
 """

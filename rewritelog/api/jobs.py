@@ -31,9 +31,9 @@ from rewritelog.evaluation.verify import VerifyReport, verify_lines, verify_samp
 from rewritelog.inspection.info import LogInfo, survey
 from rewritelog.logs import logset
 from rewritelog.logs.logset import LogSet
+from rewritelog.progress import Listener, listening
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.run import Progress
 from rewritelog.rewriting.run import rewrite as rewrite_logs
 from rewritelog.sampling.choose import sample
 from rewritelog.sampling.options import SampleOptions
@@ -62,7 +62,7 @@ def rewrite(
     logs: LogsLike,
     out: PathLike | None = None,
     options: RewriteOptions | None = None,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
     **given: Any,
 ) -> Report:
     """Rewrite a log set into the folder `out`, or only report where `out` is None.
@@ -82,7 +82,8 @@ def rewrite(
     elif given:
         raise UsageTypeError("give RewriteOptions, or options by name, not both")
     target = None if out is None else to_path(out, "the output folder")
-    return rewrite_logs(open_logs(logs), target, options, progress)
+    with listening(progress):
+        return rewrite_logs(open_logs(logs), target, options)
 
 
 def _rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:

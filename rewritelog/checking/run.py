@@ -23,6 +23,7 @@ from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.logs.summary import Summary
 from rewritelog.logs.timelines import TimelineFile
 from rewritelog.logs.work import in_order
+from rewritelog.progress import report_progress
 
 _AHEAD = 4
 """How many blocks a thread may have waiting."""
@@ -59,8 +60,10 @@ def check_logs(
     checked = Checked(findings=heads.findings, whole=heads.whole)
     with ThreadPoolExecutor(threads) as executor:
         run = partial(_check_one, task)
-        for done in in_order(executor, run, _blocks(heads, block_bytes), _AHEAD * threads):
+        results = in_order(executor, run, _blocks(heads, block_bytes), _AHEAD * threads)
+        for number, done in enumerate(results, 1):
             checked.add(done)
+            report_progress(f"checking, block {number:,}")
         why = _not_checked(heads.summary, checked)
         if not why:
             _add_not_sent(task, heads, executor, threads, checked.findings)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rewritelog.cli import console
 from rewritelog.cli.arguments import (
     ADVANCED,
     DILATION,
@@ -35,9 +31,6 @@ from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_opti
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
-
-if TYPE_CHECKING:
-    from rewritelog.rewriting.run import Progress
 
 
 @reporting(warns=True)
@@ -186,8 +179,7 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
     from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
     _warn_of_ranks(options)
-    with _progress() as progress:
-        account = rewrite_or_serve(logs, out, options, progress)
+    account = rewrite_or_serve(logs, out, options)
     return None if account is None else Outcome(account)
 
 
@@ -201,8 +193,8 @@ def _warn_of_ranks(options: RewriteOptions) -> None:
         )
 
 
-def dilation_of(dilation: float | None, speedup: float | None) -> float:
-    """Return the factor that --dilation or --speedup ask for."""
+def dilation_of(dilation: float | None, speedup: float | None) -> float | None:
+    """Return the factor that --dilation or --speedup ask for; None without either."""
     if dilation is not None and speedup is not None:
         raise UsageError("--dilation and --speedup exclude each other")
     if speedup is not None:
@@ -210,7 +202,7 @@ def dilation_of(dilation: float | None, speedup: float | None) -> float:
 
         check_factor("the speedup", speedup)
         return 1 / speedup
-    return 1.0 if dilation is None else dilation
+    return dilation
 
 
 def dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
@@ -222,20 +214,3 @@ def dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
         except ValueError as error:
             raise UsageError(f"--dilation-for {name}={text}: {text!r} is not a number") from error
     return tuple(factors)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """Yield what shows a bar on stderr, or None where it is not a terminal or with --quiet."""
-    if console.quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm  # noqa: PLC0415
-
-    with tqdm(unit="B", unit_scale=True, desc="rewriting", leave=False) as bar:
-
-        def advance(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done)
-
-        yield advance

@@ -14,6 +14,7 @@ from rewritelog import __version__
 from rewritelog.cli import console
 from rewritelog.cli.arguments import OTHER, OUTPUT, to_path
 from rewritelog.cli.console import Outcome
+from rewritelog.cli.progress import shown_progress
 
 
 def _show_version(wanted: bool) -> None:
@@ -95,7 +96,8 @@ def reporting(
             console.begin(quiet=options.get("quiet", False))
             if file is not None:
                 _check_report(file, given)
-            outcome = command(**given)
+            with shown_progress():
+                outcome = command(**given)
             if outcome is not None:
                 _present(outcome, file, options)
 

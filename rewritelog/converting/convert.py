@@ -25,11 +25,13 @@ from rewritelog.kernels import walk
 from rewritelog.logs.blocks import BLOCK_BYTES, Buffer, LoadedBlock, raise_fault
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.provenance import PROVENANCE_NAME
 from rewritelog.logs.timelines import TimelineFile
 from rewritelog.output import OutputFile, copy_file, create_file, new_folder
+from rewritelog.progress import report_progress
 from rewritelog.text import bytes_text, count_text
 
-COMPANIONS = ("param.*", "*.sts", "*.log.gz")
+COMPANIONS = ("param.*", "*.sts", "*.log.gz", PROVENANCE_NAME)
 """The files that belong to a log set and know nothing of its format: they are copied."""
 
 OFFSET_LIMIT = 1 << 32
@@ -166,6 +168,7 @@ def _convert_file(
     with OutputFile(path, flush=True) as output:
         at = file.head_bytes
         for loaded in logs.blocks_of(file, BLOCK_BYTES):
+            report_progress(f"converting {file.path.name}")
             data, written = _convert_block(loaded, plan, target, tally)
             first = loaded.block.first_timeline
             sizes[first : first + len(written)] += written

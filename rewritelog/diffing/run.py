@@ -18,6 +18,7 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.logs.work import in_order
+from rewritelog.progress import report_progress
 
 _AHEAD = 4
 """How many blocks a thread may have waiting."""
@@ -61,8 +62,10 @@ def compare_logs(
     totals = Totals()
     with ThreadPoolExecutor(threads) as executor:
         pairs = plan_pairs(a, b, block_bytes)
-        for found in in_order(executor, partial(compare_pair, task), pairs, _AHEAD * threads):
+        results = in_order(executor, partial(compare_pair, task), pairs, _AHEAD * threads)
+        for number, found in enumerate(results, 1):
             totals.add(found)
+            report_progress(f"comparing, block {number:,}")
     return Comparison(
         folders=(a.folder, b.folder),
         summaries=(a.summary, b.summary),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.checking.run import check_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.inspection.kernels import survey as kernels
 from rewritelog.inspection.kernels.survey import SurveyCount
@@ -17,12 +18,19 @@ from rewritelog.kernels.names import enlarged, names_of, new_table
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
+from rewritelog.progress import report_progress
 from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable
 
 _SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
-_LOG_FILE = re.compile(r"bgTrace[0-9]*")
+_LOG_FILE = re.compile(r"bgTrace[0-9]*|" + re.escape(PROVENANCE_NAME))
+_UNPAIRED = {
+    "marks": "{0} with marks that do not pair up",
+    "param-records": "{0} with another number of param records than brackets",
+    "param-seb": "{1} of SEBs that the logs do not have",
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,19 @@ class LogInfo(Readable):
     param_files: int
     companions: tuple[FileInfo, ...]
     """Files beside the logs that are neither timelines nor param files."""
+    provenance: Provenance | None
+    """What the logs were rewritten from; None where they were not."""
+    unpaired: tuple[tuple[str, int], ...]
+    """The rules of `check` about brackets and param records that are broken, and how often."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each kind of bracket or param record that does not pair up."""
+        return tuple(
+            f"{_UNPAIRED[rule].format(count_text(count, 'SEB'), count_text(count, 'param record'))}"
+            " (`rewritelog check` says where)"
+            for rule, count in self.unpaired
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -90,8 +111,15 @@ class LogInfo(Readable):
         """Return everything in types of strict JSON; a number that is not finite becomes null."""
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
-        own = {name: _json(value) for name, value in vars(self).items() if name != "summary"}
-        return {**own, "bytes": self.size_bytes, "machine": summary}
+        apart = ("summary", "provenance", "unpaired")
+        own = {name: _json(value) for name, value in vars(self).items() if name not in apart}
+        return {
+            **own,
+            "bytes": self.size_bytes,
+            "machine": summary,
+            "provenance": None if self.provenance is None else dict(self.provenance.content),
+            "warnings": list(self.warnings),
+        }
 
     def text(self) -> str:
         """Return everything for reading, the names that take most time only."""
@@ -110,6 +138,8 @@ class LogInfo(Readable):
             *_file_lines(self.files),
             count_text(self.param_files, "param file"),
         ]
+        if self.provenance is not None:
+            lines.append(f"rewritten {self.provenance.text()}")
         if self.companions:
             lines.append(f"{count_text(len(self.companions), 'other file')}:")
             lines += _file_lines(self.companions)
@@ -179,6 +209,8 @@ def survey(logs: LogSet) -> LogInfo:
         names=_shares(found),
         param_files=param_files,
         companions=companions,
+        provenance=read_provenance(logs.folder),
+        unpaired=_unpaired(logs.folder) if param_files else (),
         **{which.name.lower(): int(found.counts[which]) for which in SurveyCount},
     )
 
@@ -186,8 +218,11 @@ def survey(logs: LogSet) -> LogInfo:
 def read_survey(logs: LogSet) -> kernels.Survey:
     """Read a log set from end to end and return the counts and sums; raise as `survey` does."""
     found = _empty_survey(logs.layout.kernel.name_bytes)
+    read_bytes = 0
     for loaded in logs.blocks():
         found = _add_block(found, loaded, logs)
+        read_bytes += loaded.block.size_bytes
+        report_progress("reading", read_bytes, logs.size_bytes, "bytes")
     return found
 
 
@@ -247,6 +282,12 @@ def _shares(found: kernels.Survey) -> tuple[NameShare, ...]:
         share = seconds / total if 0 < total < math.inf else 0.0
         shares.append(NameShare(printable(name), int(found.name_sebs[k]), seconds, share))
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
+
+
+def _unpaired(folder: Path) -> tuple[tuple[str, int], ...]:
+    """Return which rules of brackets and records are broken, and how often."""
+    counts = check_logs(folder).findings.counts
+    return tuple((rule, counts[rule]) for rule in _UNPAIRED if counts.get(rule))
 
 
 def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:

@@ -15,7 +15,8 @@ from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
-from rewritelog.text import event_label
+from rewritelog.progress import report_progress
+from rewritelog.text import event_label, shorten
 
 Key = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
@@ -106,7 +107,8 @@ def fit_events(
     """Fit each event; raise `ModelError` where an event and parameter count is duplicated."""
     fits: dict[Key, EventFit] = {}
     unfitted: list[Key] = []
-    for samples in timings:
+    for number, samples in enumerate(timings, 1):
+        report_progress(f"fitting {shorten(samples.event, 40)}, event", number, len(timings))
         key = (samples.event, samples.params.shape[1])
         if key in fits or key in unfitted:
             raise ModelError(f"samples of {key[0]} with {key[1]} parameters stand apart")

@@ -27,6 +27,7 @@ from pathlib import Path
 from rewritelog.errors import OutputError, OutputWarning
 from rewritelog.output.files import flush_files, name_beside
 from rewritelog.output.lock import OutputLock
+from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -58,6 +59,7 @@ def new_folder(
                 draft.mkdir()
                 yield draft
                 if flush:
+                    report_progress("flushing the output to the disk")
                     flush_files([*draft.iterdir(), draft])
                 raise_if_stopped()
                 _replace(out, target, draft, force=force)

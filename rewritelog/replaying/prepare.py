@@ -28,7 +28,7 @@ class Prepared:
 
     def factor_of(self, dilation: float | None = None) -> Callable[[str], float]:
         """Return the dilation by SEB name, that of the options or another one."""
-        factor = self.options.dilation if dilation is None else dilation
+        factor = self.options.general_dilation if dilation is None else dilation
         return DilationRules(factor, self.options.dilation_for).factor_for
 
     def case(self, network: Network, dilation: float | None = None) -> Case:

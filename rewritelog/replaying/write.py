@@ -78,13 +78,13 @@ def write_replayed(
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
     options, workload = prepared.options, prepared.workload
     predicts = len(workload.program.sebs.fixed_s) > 0
-    if not predicts and options.dilation == 1 and not options.dilation_for:
+    if not predicts and options.general_dilation == 1 and not options.dilation_for:
         return None
     return RewriteTask(
         prepared.logs,
         prepared.predictor,
         list_params(options.params or prepared.logs.folder) if predicts else None,
-        DilationRules(options.dilation, options.dilation_for),
+        DilationRules(options.general_dilation, options.dilation_for),
         keep_recv=False,
         strict=options.strict,
         block_bytes=options.block_bytes,

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, raise_fault
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output import OutputFile
+from rewritelog.rewriting.busy_times import Largest
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.kernels.interface import (
     EXAMPLES,
@@ -21,6 +23,7 @@ from rewritelog.rewriting.kernels.interface import (
     BlockCount,
     BlockRecords,
     BlockTotals,
+    DurationSum,
 )
 from rewritelog.rewriting.kernels.patch import patch
 from rewritelog.rewriting.predicting import Predicted, Predictor
@@ -89,13 +92,26 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
             out.write(loaded.buffer, loaded.block.offset)
     statistics.size_bytes = loaded.block.size_bytes
     done = loaded.block.part is None or loaded.block.part.last
+    statistics.matched_patterns = task.dilations.matched(dilation)
     statistics.sums = running.durations(totals.sums, done=done)
+    if done:
+        statistics.largest_old, statistics.largest_new = _largest(totals.sums, loaded)
     _add_examples(statistics, totals, loaded)
     records.add_to(statistics, loaded)
     sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)
     for (event, param_count), added in sums.items():
         statistics.events.setdefault(event, EventStatistics()).sums[param_count] = added
     return statistics
+
+
+def _largest(sums: Floats, loaded: LoadedBlock) -> tuple[Largest, Largest]:
+    """Return the largest busy times before and after, given the sums of whole timelines."""
+    pes = loaded.pes.tolist()
+    old_s, new_s = (
+        (sums[:, which, 0] + sums[:, which, 1]).tolist()
+        for which in (DurationSum.OLD, DurationSum.NEW)
+    )
+    return Largest.of(zip(old_s, pes, strict=True)), Largest.of(zip(new_s, pes, strict=True))
 
 
 def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockStatistics]:

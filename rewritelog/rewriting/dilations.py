@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from rewritelog.format import KernelLayout
-from rewritelog.kernels.names import names_of, names_of_block, new_table
+from rewritelog.kernels.names import NameTable, names_of, names_of_block, new_table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.rewriting.kernels.interface import Dilation
 
@@ -33,9 +33,25 @@ class DilationRules:
         if not self.by_name:
             return Dilation(float(self.factor), new_table(lay.name_bytes, 0), np.zeros(0))
         table = names_of_block(loaded.buffer, loaded.pieces, lay)
-        texts = (name.decode("utf-8", "replace") for name in names_of(table))
-        factors = np.array([self.factor_for(text) for text in texts], dtype=np.float64)
+        factors = np.array([self.factor_for(text) for text in _texts(table)], dtype=np.float64)
         return Dilation(float(self.factor), table, factors)
+
+    def matched(self, dilation: Dilation) -> frozenset[str]:
+        """Return the patterns that match a name of a block, given the block's factors."""
+        if not self.by_name:
+            return frozenset()
+        texts = _texts(dilation.names)
+        patterns = {pattern: _star_only(pattern) for pattern, _ in self.by_name}
+        return frozenset(
+            pattern
+            for pattern, spelled in patterns.items()
+            if any(fnmatchcase(text, spelled) for text in texts)
+        )
+
+
+def _texts(table: NameTable) -> list[str]:
+    """Return the names of a table as text."""
+    return [name.decode("utf-8", "replace") for name in names_of(table)]
 
 
 def _star_only(pattern: str) -> str:

@@ -39,8 +39,8 @@ class RewriteOptions:
     """Clock of times that are given in cycles."""
     strict: bool = False
     """Whether a malformed timing or param line is an error."""
-    dilation: float = 1.0
-    """The factor for what no model covers."""
+    dilation: float | None = None
+    """The factor for what no model covers; None for 1, which then is worth a warning."""
     dilation_for: tuple[tuple[str, float], ...] = ()
     """Pattern of SEB names and factor; the last that matches wins."""
     spread: SpreadName = "none"
@@ -63,6 +63,11 @@ class RewriteOptions:
     """Blocks are made up to this size."""
 
     @property
+    def general_dilation(self) -> float:
+        """Return the factor for what no model covers and no name has one for."""
+        return 1.0 if self.dilation is None else self.dilation
+
+    @property
     def model_name(self) -> str:
         """Return what the model is called: its name, or that of the model file."""
         if self.fitted is not None:
@@ -71,7 +76,7 @@ class RewriteOptions:
 
     def __post_init__(self) -> None:
         self._check_fitted()
-        check_factor("the dilation", self.dilation)
+        check_factor("the dilation", self.general_dilation)
         for name, factor in self.dilation_for:
             check_factor(f"the dilation for {name!r}", factor)
         if self.clock_hz is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +15,19 @@ import numpy as np
 import rewritelog
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder
+from rewritelog.logs.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
+from rewritelog.rewriting.busy_times import BusyTime
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
 from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
-from rewritelog.rewriting.report_warnings import warnings_of
+from rewritelog.rewriting.overheads import Overheads, overheads_of
+from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.text import (
-    NO_VALUE,
     Readable,
-    Table,
-    bytes_text,
-    count_text,
     json_number,
-    percent_text,
-    printable,
 )
 from rewritelog.timings.read import TimingsRead
 
@@ -79,9 +75,38 @@ class Report(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each thing that a user should know of."""
-        return warnings_of(
-            self.logs, self.params, self.timings, self.fitted, self.model.columns, self.statistics
-        )
+        return (
+            *self._about_earlier_rewrite(),
+            *warnings_of_options(self.options, self.model, self.statistics, self.by_dilation),
+            *warnings_of(
+                self.logs, self.params, self.timings, self.fitted, self.model.columns,
+                self.statistics,
+            ),
+        )  # fmt: skip
+
+    def _about_earlier_rewrite(self) -> Iterator[str]:
+        earlier = read_provenance(self.logs.folder)
+        if earlier is not None:
+            yield (
+                f"{self.logs.folder} was rewritten before, {earlier.text()}: its durations are not "
+                "the host's any more, and are now rewritten a second time"
+            )
+
+    @property
+    def by_dilation(self) -> float | None:
+        """The share of the new time that rests on dilations alone; None without any time."""
+        if not self.model.uses_params:
+            return 1.0 if self.statistics.seconds(DurationSum.NEW) > 0 else None
+        return self.overheads.by_dilation.new
+
+    @property
+    def busy_times(self) -> tuple[BusyTime, BusyTime]:
+        """The busy times of the PEs, before and after."""
+        pes = len(self.logs.pes)
+        largest = self.statistics.largest_old, self.statistics.largest_new
+        sums = self.statistics.seconds(DurationSum.OLD), self.statistics.seconds(DurationSum.NEW)
+        old, new = (BusyTime(*one) for one in zip(largest, (s / pes for s in sums), strict=True))
+        return old, new
 
     def to_json(self) -> dict[str, Any]:
         """Return the report in types that JSON has."""
@@ -89,7 +114,7 @@ class Report(Readable):
             "versions": _versions(),
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": _plain(_told(self.options)),
+            "options": _plain(_reported(self.options)),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
                 "name": self.options.model_name,
@@ -109,6 +134,10 @@ class Report(Readable):
             "bracketed": expected_json(self.bracketed),
             "events": [line.to_json() for line in self.events],
             "overheads": self.overheads.to_json(),
+            "busy_time": {
+                when: busy.to_json()
+                for when, busy in zip(("old", "new"), self.busy_times, strict=True)
+            },
             "warnings": list(self.warnings),
             "run": {
                 "engine": self.options.engine,
@@ -121,10 +150,10 @@ class Report(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person."""
-        tables = (_sebs(self), _durations(self), _events(self), _shares(self))
-        parts = [_heading(self), _model(self), *tables]
-        return "\n".join([*(part for part in parts if part), _closing(self)])
+        """Return the report for a person, without the warnings themselves."""
+        from rewritelog.rewriting.report_text import report_text  # noqa: PLC0415 - no circle
+
+        return report_text(self)
 
 
 def _versions() -> dict[str, str]:
@@ -136,8 +165,8 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _told(options: RewriteOptions) -> dict[str, Any]:
-    """Return the options that bear on the result; how it was run stands in a part of its own."""
+def _reported(options: RewriteOptions) -> dict[str, Any]:
+    """Return the options that the result depends on; those of the run itself are under `run`."""
     run_only = ("engine", "jobs", "block_bytes", "flush")
     return {k: v for k, v in vars(options).items() if k not in run_only}
 
@@ -148,119 +177,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path | Model) else value
-
-
-def _heading(report: Report) -> str:
-    summary = report.logs.summary
-    target = "nothing written (dry run)" if report.out is None else str(report.out)
-    nodes = f"{summary.x} × {summary.y} × {summary.z} nodes"
-    workers = count_text(summary.num_wth, "worker thread")
-    files = count_text(summary.files, "timeline file")
-    return (
-        f"{printable(str(report.logs.folder))} → {printable(target)}\n"
-        f"  {summary.total_pes:,} PEs ({nodes}, {workers} each), log version "
-        f"{summary.log_version}, {summary.order}-endian, {files}, "
-        f"{bytes_text(report.logs.size_bytes)}"
-    )
-
-
-def _model(report: Report) -> str:
-    options = dataclasses.asdict(report.model.options)
-    told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
-    lines = [f"model: {printable(report.options.model_name)}" + (f" ({told})" if told else "")]
-    if report.timings is not None:
-        lines[0] += f", {count_text(report.timings.lines, 'timing line')} read"
-    lines += [f"  {printable(line)}" for line in report.fitted.summary()]
-    if report.options.spread != "none":
-        lines.append(f"  spread: {report.options.spread}, seed {report.options.spread_seed}")
-    factors = [f"  dilation: {report.options.dilation:g} for what no model covers"]
-    factors += [
-        f"  dilation: {factor:g} for SEBs named {printable(name)}"
-        for name, factor in report.options.dilation_for
-    ]
-    return "\n".join(lines + factors)
-
-
-def _sebs(report: Report) -> str:
-    rows = (
-        ("by model", BlockCount.BY_MODEL),
-        ("by exact match", BlockCount.BY_EXACT),
-        ("by dilation", BlockCount.BY_DILATION),
-        ("left alone: nothing to change", BlockCount.UNCHANGED),
-        ("left alone: zero length", BlockCount.ZERO_LENGTH),
-        ("left alone: never closed", BlockCount.UNCLOSED),
-    )
-    sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
-    cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
-    return str(Table((f"SEBs: {sebs:,}, messages: {messages:,}", ""), cells))
-
-
-def _durations(report: Report) -> str:
-    rows = [("all SEBs", DurationSum.OLD, DurationSum.NEW)]
-    if report.count(BlockCount.BRACKETS) or report.count(BlockCount.UNMARKED_WITH_RECORD):
-        rows.append(("bracketed", DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW))
-    cells = []
-    for name, old, new in rows:
-        before, after = report.statistics.seconds(old), report.statistics.seconds(new)
-        cells.append((name, f"{before:.6g}", f"{after:.6g}", _ratio(before, after)))
-    return str(Table(("durations", "old s", "new s", "speedup"), cells))
-
-
-def _ratio(old_s: float, new_s: float) -> str:
-    ratio = speedup(old_s, new_s)
-    return NO_VALUE if ratio is None else f"{ratio:.4g}"
-
-
-def _events(report: Report) -> str:
-    if not report.events:
-        return ""
-    heads = ("records", "by model", "exact", "dilated", "not used", "old s", "new s", "speedup")
-    rows = []
-    for line in report.events:
-        counts = (line.records, line.by_model, line.by_exact, line.dilated, line.not_used)
-        times = (f"{line.old_s:.5g}", f"{line.new_s:.5g}", _ratio(line.old_s, line.new_s))
-        rows.append((line.event, *(f"{count:,}" for count in counts), *times))
-    return str(Table(("event", *heads), rows))
-
-
-def _shares(report: Report) -> str:
-    """Return where the time goes, and how far each event's new sum can be trusted."""
-    if not report.events:
-        return ""
-    parts = report.overheads
-    heads = ("old", "new", "extrapolated", "90 % interval, s", "coverage")
-    rows = [
-        (
-            line.event,
-            *_share(parts.events[line.event]),
-            percent_text(line.extrapolated, 1),
-            _interval(line.expected),
-            percent_text(line.expected.coverage, 1),
-        )
-        for line in report.events
-    ]
-    others = (
-        ("brackets without a param record", parts.other_brackets),
-        ("in SEBs with brackets, around them", parts.around_brackets),
-        ("SEBs without brackets", parts.sebs_without_brackets),
-    )
-    rows += [(name, *_share(share), "", "", "") for name, share in others if share.old_s]
-    rows.append(("by the dilation factor alone", *_share(parts.by_dilation), "", "", ""))
-    rows.append(("all brackets together", "", "", "", _interval(report.bracketed), ""))
-    return str(Table(("share of all SEB time", *heads), rows))
-
-
-def _share(share: Share) -> tuple[str, str]:
-    return percent_text(share.old, 1), percent_text(share.new, 1)
-
-
-def _interval(expected: Expected) -> str:
-    bounds = expected.interval_s
-    return NO_VALUE if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
-
-
-def _closing(report: Report) -> str:
-    rate = bytes_text(report.statistics.size_bytes / report.seconds) if report.seconds > 0 else "–"
-    kind = "thread" if report.options.engine == "threads" else "rank"
-    jobs = count_text(report.workers, kind)
-    return f"done in {report.seconds:.2f} s on {jobs} ({rate}/s)"

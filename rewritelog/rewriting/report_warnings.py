@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import Columns, ParamFolder
-from rewritelog.models.base import FittedModel
+from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.kernels.interface import BlockCount, RecordState
+from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.statistics import (
     BlockStatistics,
     EventStatistics,
@@ -15,7 +19,7 @@ from rewritelog.rewriting.statistics import (
     PeAndSeb,
     RecordFlag,
 )
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, percent_text, printable
 from rewritelog.timings.read import TimingsRead
 
 
@@ -36,6 +40,52 @@ def warnings_of(
     said += _about_brackets(statistics, with_params=params is not None)
     said += _about_messages(statistics)
     return tuple(said)
+
+
+def warnings_of_options(
+    options: RewriteOptions,
+    model: Model[Any],
+    statistics: BlockStatistics,
+    by_dilation: float | None,
+) -> tuple[str, ...]:
+    """Return a sentence for each option that had no effect, and for a dilation that is missing."""
+    return (
+        *(f"{path}: given more than once, so that its lines count more than once"
+          for path in _repeated(options.timings)),
+        *_about_unread_params(options, model),
+        *(f"the dilation for {printable(pattern)!r} was not used: no SEB has such a name"
+          for pattern, _ in options.dilation_for if pattern not in statistics.matched_patterns),
+        *_about_host_speed(options, model, by_dilation),
+    )  # fmt: skip
+
+
+def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the paths that name the same file as an earlier one."""
+    seen = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            yield path
+        seen.add(real)
+
+
+def _about_unread_params(options: RewriteOptions, model: Model[Any]) -> Iterator[str]:
+    if options.params is not None and not model.uses_params:
+        yield (
+            f"{options.params}: the model {options.model_name!r} reads no params, so that this "
+            "folder was not used"
+        )
+
+
+def _about_host_speed(
+    options: RewriteOptions, model: Model[Any], by_dilation: float | None
+) -> Iterator[str]:
+    """Say how much time keeps the host's speed where nobody said that it should."""
+    if options.dilation is None and model.uses_params and by_dilation:
+        yield (
+            f"{percent_text(by_dilation, 1)} of the new time is not covered by the model and keeps "
+            "the host's speed: give the target's with --dilation, or --dilation 1 if this is meant"
+        )
 
 
 def _listed(examples: Examples[PeAndSeb]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,18 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.output import copy_file, create_file, new_folder
+from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.engines import Engine, engine_of
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.provenance import write_provenance
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_model_file, read_texts
-
-Progress = Callable[[int, int], Any]
-"""Called with the bytes that one more block had, and the bytes in all."""
 
 _AHEAD = 4
 """How many blocks a worker may have waiting."""
@@ -44,13 +43,12 @@ def rewrite(
     logs: LogSet | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-    progress: Progress | None = None,
 ) -> Report:
     """Rewrite a log set into the folder `out`, or only report where `out` is None.
 
     Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was before.
     """
-    report = rewrite_or_serve(logs, out, options, progress)
+    report = rewrite_or_serve(logs, out, options)
     if report is None:
         raise UsageError("only rank 0 of an MPI job has a report: call rewrite_or_serve")
     return report
@@ -60,7 +58,6 @@ def rewrite_or_serve(
     logs: LogSet | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-    progress: Progress | None = None,
 ) -> Report | None:
     """Do as `rewrite` does; in an MPI job for all ranks, of which only rank 0 gets the report.
 
@@ -69,7 +66,7 @@ def rewrite_or_serve(
     options = options or RewriteOptions()
     with engine_of(options.engine, options.jobs) as engine:
         if engine.leads:
-            return _lead(engine, logs, out, options, progress)
+            return _lead(engine, logs, out, options)
         engine.serve()
         return None
 
@@ -79,9 +76,9 @@ def _lead(
     logs: LogSet | str | Path,
     out: str | Path | None,
     options: RewriteOptions,
-    progress: Progress | None,
 ) -> Report:
     started = time.perf_counter()
+    report_progress("reading the heads of the logs")
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     model = _model(options)
     read, fitted = _fit(model, options)
@@ -101,11 +98,12 @@ def _lead(
                 new_folder(Path(out), inputs, force=options.force, flush=options.flush)
             )
             prepare_output(source, draft, options)
+            write_provenance(draft, source, options, model, read)
         task = RewriteTask(
             source,
             predictor,
             params,
-            DilationRules(options.dilation, options.dilation_for),
+            DilationRules(options.general_dilation, options.dilation_for),
             options.recv == "keep",
             options.strict,
             options.block_bytes,
@@ -115,7 +113,7 @@ def _lead(
         executor, work = stack.enter_context(engine.start(task))
         blocks = plan_in_turn(source.files, options.block_bytes)
         results = in_order(executor, work, blocks, _AHEAD * engine.workers)
-        statistics = _add_up(results, source, progress)
+        statistics = _add_up(results, source)
         expected = expected_of(fitted, options.model_name, statistics)
     return Report(
         logs=source,
@@ -227,16 +225,14 @@ def companions(folder: Path) -> list[Path]:
     return [path for path in beside if path.name.endswith(_COMPANIONS) and not path.is_dir()]
 
 
-def _add_up(
-    results: Iterator[BlockStatistics], logs: LogSet, progress: Progress | None
-) -> BlockStatistics:
+def _add_up(results: Iterator[BlockStatistics], logs: LogSet) -> BlockStatistics:
     total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
-    statistics = BlockStatistics()
+    statistics, written = BlockStatistics(), 0
     try:
         for done in results:
             statistics.add(done)
-            if progress is not None:
-                progress(done.size_bytes, total)
+            written += done.size_bytes
+            report_progress("rewriting", written, total, "bytes")
     except DamagedLogError as error:
         from rewritelog.checking.versions import with_likely_version  # noqa: PLC0415 - only then
 

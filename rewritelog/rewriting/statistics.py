@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.kernels.sums import NOTHING, ExactSum
+from rewritelog.rewriting.busy_times import NO_TIME, Largest
 from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
 
 BlockStart = tuple[int, int]
@@ -124,6 +125,11 @@ class BlockStatistics:
     seqno_differs: int = 0
     seqno_examples: Examples[str] = Examples()
     size_bytes: int = 0
+    largest_old: Largest = NO_TIME
+    """The largest busy time of a PE before."""
+    largest_new: Largest = NO_TIME
+    matched_patterns: frozenset[str] = frozenset()
+    """The patterns of dilations that match a SEB name."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
@@ -154,6 +160,9 @@ class BlockStatistics:
         self.seqno_differs += other.seqno_differs
         self.seqno_examples = self.seqno_examples.plus(other.seqno_examples)
         self.size_bytes += other.size_bytes
+        self.largest_old = self.largest_old.plus(other.largest_old)
+        self.largest_new = self.largest_new.plus(other.largest_new)
+        self.matched_patterns |= other.matched_patterns
 
 
 def total_of(sums: Iterable[ExactSum]) -> ExactSum:

@@ -12,6 +12,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import TimingError
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings
+from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import scan_file
@@ -84,6 +85,7 @@ def read_timings(
     """
     gathered = _Gathered(columns)
     for path in paths:
+        report_progress(f"reading {printable(str(path))}")
         try:
             for table in scan_file(path):
                 _refuse_faults(path, table, strict=strict)

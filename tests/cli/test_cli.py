@@ -102,7 +102,7 @@ def test_version() -> None:
 def test_constant(logs: Path, tmp_path: Path) -> None:
     done = run("rewrite", logs, tmp_path / "out", "--dilation", "0.5")
     assert done.returncode == 0, done.stderr
-    assert "SEBs: 6" in done.stdout
+    assert "6 SEBs, 0 messages" in done.stdout
     assert done.stderr == ""
     assert (tmp_path / "out/bgTrace0").exists()
 

@@ -45,7 +45,7 @@ def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: P
     assert done.returncode == 0
     assert "(made-by auto" in done.stdout
     done = run("rewrite", cells, "--dry-run", "--timings", timings)
-    assert "model: auto (weights relative, loss huber, exact-match auto)" in done.stdout
+    assert "weights relative, loss huber, exact-match auto" in done.stdout
 
 
 def test_models_side_by_side(timings: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 from chosen import mostly_long
 from faulty import SCRIPT, Killing, Zygote, content, make_read_only, ran, small_disk, started
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from watching import watched_rewrite
 
 import rewritelog
 from rewritelog.errors import OutputError, RewriteLogError
@@ -176,7 +177,7 @@ def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Pa
         if not refused:
             refused.append(ran(["rewrite", logs, tmp_path / "out", "--dilation", "3"]))
 
-    rewrite(logs, tmp_path / "out", TWICE, meanwhile)
+    watched_rewrite(logs, tmp_path / "out", TWICE, meanwhile)
     ((code, errors),) = refused
     assert code == 1
     assert f"out: process {os.getpid()} on {os.uname().nodename} is writing it" in errors
@@ -439,7 +440,7 @@ def test_a_file_that_goes_away_meanwhile_is_named(
     options = fitted(tmp_path, jobs=1, block_bytes=700)
     progress = after_the_first_block(changes[change])
     with pytest.raises(RewriteLogError, match=re.escape(name)):
-        rewrite(logs, tmp_path / "out", options, progress)
+        watched_rewrite(logs, tmp_path / "out", options, progress)
     assert names(tmp_path) == {"in", "timings"}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from logbuilder import seb, write_logs, write_params
+from watching import watched_rewrite
 
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.rewriting.options import RewriteOptions
@@ -33,7 +34,9 @@ def names(folder: Path) -> set[str]:
 
 def test_companions_of_a_simulator_are_copied(logs: Path, tmp_path: Path) -> None:
     rewrite(logs, tmp_path / "out", TWICE)
-    assert names(tmp_path / "out") == {"bgTrace", "bgTrace0", "p.sts", "p.0.log.gz"}
+    assert names(tmp_path / "out") == {
+        "bgTrace", "bgTrace0", "p.sts", "p.0.log.gz", "rewritelog.json",
+    }  # fmt: skip
     assert names(tmp_path) == {"in", "out"}
 
 
@@ -132,7 +135,7 @@ def test_files_that_appear_while_it_runs_are_kept(logs: Path, tmp_path: Path) ->
         (tmp_path / "out/mine").write_text("x")
 
     with pytest.raises(OutputError, match=r"not empty \(--force"):
-        rewrite(logs, tmp_path / "out", TWICE, appear)
+        watched_rewrite(logs, tmp_path / "out", TWICE, appear)
     assert names(tmp_path / "out") == {"mine"}
     assert names(tmp_path) == {"in", "out"}
 
@@ -205,7 +208,7 @@ def test_ctrl_c_leaves_nothing(logs: Path, tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rewrite(logs, tmp_path / "out", TWICE, interrupt)
+        watched_rewrite(logs, tmp_path / "out", TWICE, interrupt)
     assert names(tmp_path) == {"in"}
 
 

@@ -60,9 +60,9 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
         for line in report.text().splitlines()
         if line.endswith("%")
     }
-    assert rows["by the dilation factor alone"] == ["81.2", "%", "52.0", "%"]
+    assert rows["of all: by dilation alone"] == ["81.2", "%", "52.0", "%"]
     assert rows["brackets without a param record"] == ["6.2", "%", "4.0", "%"]
-    assert rows["in SEBs with brackets, around them"] == ["12.5", "%", "8.0", "%"]
+    assert rows["around brackets"] == ["12.5", "%", "8.0", "%"]
     assert rows["SEBs without brackets"] == ["50.0", "%", "32.0", "%"]
     assert any(
         line.split()[:5] == ["k", "31.2", "%", "56.0", "%"] for line in report.text().splitlines()

@@ -1,0 +1,83 @@
+"""Progress on a terminal: the stage in words, and a bar where it is known how much there is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rewritelog.cli import console
+from rewritelog.progress import Unit, listening
+from rewritelog.text import bytes_text
+
+_COMPILING = "compiling kernels (once after an installation)"
+_WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show on stderr what is being done, if that is a terminal and without `--quiet`."""
+    if console.quiet() or not sys.stderr.isatty():
+        yield
+        return
+    from tqdm import tqdm  # noqa: PLC0415 - only for terminals
+
+    with tqdm(leave=False, bar_format="{desc}") as bar:
+        shown = _Shown(bar)
+        try:
+            with listening(shown.advance):
+                yield
+        finally:
+            shown.end()
+
+
+class _Shown:
+    """One line of progress."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._watch: Any = None
+        self._stage = ""
+
+    def advance(self, stage: str, done: int, total: int, unit: Unit) -> None:
+        """Show a stage, and how far it is."""
+        self._watch_compiler()
+        amount = ""
+        if total:
+            amount = f" {done:,} of {total:,}"
+            if unit == "bytes":
+                amount = f" {bytes_text(done)} of {bytes_text(total)}"
+        self._bar.bar_format = _WITH_TOTAL if total else "{desc}"
+        self._bar.total, self._bar.n = total or None, done
+        self._stage = f"{stage}{amount}"
+        self._show(self._stage)
+
+    def end(self) -> None:
+        """Stop watching the compiler."""
+        if self._watch is not None:
+            from numba.core import event  # noqa: PLC0415 - it is loaded already
+
+            event.unregister("numba:compile", self._watch)  # type: ignore[no-untyped-call]
+
+    def _show(self, text: str) -> None:
+        self._bar.set_description_str(text, refresh=False)
+        self._bar.refresh()
+
+    def _watch_compiler(self) -> None:
+        """Show it while kernels are compiled, which only a job that loads the compiler does."""
+        if self._watch is not None or "numba" not in sys.modules:
+            return
+        from numba.core import event  # noqa: PLC0415 - it is loaded already
+
+        shown = self
+
+        class Watch(event.Listener):
+            def on_start(self, event: Any) -> None:  # noqa: ARG002 - as numba calls it
+                shown._show(_COMPILING)
+
+            def on_end(self, event: Any) -> None:  # noqa: ARG002
+                shown._show(shown._stage)
+
+        self._watch = Watch()
+        event.register("numba:compile", self._watch)  # type: ignore[no-untyped-call]

@@ -1,0 +1,51 @@
+"""The file beside rewritten logs that says what they were made from, and how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.text import count_text, printable
+
+PROVENANCE_NAME = "rewritelog.json"
+FORMAT, VERSION = "rewritelog provenance", 1
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a log set was rewritten from; a reader takes whatever another version wrote."""
+
+    content: Mapping[str, Any]
+
+    def text(self) -> str:
+        """Return it in a sentence."""
+        model, options = self._part("model"), self._part("options")
+        lines = model.get("timing_lines")
+        fitted = f" fitted to {count_text(lines, 'timing line')}" if isinstance(lines, int) else ""
+        said = (
+            f"by rewritelog {self.content.get('rewritelog')}: model {model.get('name')}{fitted}, "
+            f"dilation {options.get('dilation')}"
+        )
+        return printable(said)
+
+    def _part(self, name: str) -> Mapping[str, Any]:
+        part = self.content.get(name)
+        return part if isinstance(part, dict) else {}
+
+
+def read_provenance(folder: Path) -> Provenance | None:
+    """Return the provenance of a log set; None where it has none that can be read."""
+    path = folder / PROVENANCE_NAME
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if isinstance(content, dict) and content.get("format") == FORMAT:
+        return Provenance(content)
+    return None

@@ -1,0 +1,77 @@
+"""What OUT was made from and how, in a file of its own; equal runs write equal files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import rewritelog
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
+from rewritelog.models.base import Model
+from rewritelog.models.model_file import digest_of
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.text import json_text
+from rewritelog.timings.read import TimingsRead
+
+
+def write_provenance(
+    draft: Path,
+    logs: LogSet,
+    options: RewriteOptions,
+    model: Model[Any],
+    timings: TimingsRead | None,
+) -> None:
+    """Write the file into a folder that becomes OUT."""
+    content = provenance_of(logs, options, model, timings)
+    (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
+
+
+def provenance_of(
+    logs: LogSet, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
+) -> dict[str, Any]:
+    """Return what decides the bytes of OUT: versions, options, digests; no paths and no dates."""
+    earlier = read_provenance(logs.folder)
+    model_file = options.fitted if isinstance(options.fitted, Path) else None
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "rewritelog": rewritelog.__version__,
+        "options": {
+            "dilation": options.general_dilation,
+            "dilation_for": [list(pair) for pair in options.dilation_for],
+            "recv": options.recv,
+            "spread": options.spread,
+            "seed": None if options.spread == "none" else options.spread_seed,
+        },
+        "model": {
+            "name": "fitted" if options.fitted else options.model_name,
+            "options": dataclasses.asdict(model.options),
+            "clock_hz": options.clock_hz,
+            "timing_lines": None if timings is None else timings.lines,
+            "fitted_to": _source_of(model_file),
+        },
+        "sha256": {
+            "samples": None if timings is None else digest_of(timings.timings),
+            "formulas": _file_digest(options.formulas),
+            "coefficients": _file_digest(options.coefficients),
+            "model_file": _file_digest(model_file),
+            "summary": _file_digest(logs.summary_path),
+        },
+        "timeline_bytes": {file.path.name: file.size_bytes for file in logs.files},
+        "rewritten_from": None if earlier is None else dict(earlier.content),
+    }
+
+
+def _file_digest(path: Path | None) -> str | None:
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _source_of(model_file: Path | None) -> Any:
+    """Return what a model file, which was read already, says that it was fitted to."""
+    if model_file is None:
+        return None
+    return json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]

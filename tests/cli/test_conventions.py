@@ -1,0 +1,188 @@
+"""What all commands have in common: help, warnings, streams, options that mean the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Done, rewritelog
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
+            "dump", "convert", "synth", "completion", "replay", "lost-cycles")  # fmt: skip
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    timeline = [seb(k, k + 1, events=bracket(0.25, 0.75)) for k in range(3)]
+    folder = write_logs(tmp_path / "in", [timeline, timeline])
+    for pe in (0, 1):
+        write_params(folder, pe, *[(k, "k", k + 1) for k in range(3)])
+    return folder
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    return write_timings(tmp_path / "timings.txt", *[("k", 2.0 * n, float(n)) for n in range(1, 9)])
+
+
+def warned(done: Done, *words: str) -> bool:
+    lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    return any(all(word in line for word in words) for line in lines)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_80_columns_and_shows_words(command: str) -> None:
+    done = rewritelog(*command.split(), "--help", env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "..." not in done.stdout.replace("TIMINGS...", "").replace("FILE...", "").replace(
+        "[ARGS]...", ""
+    ).replace("NAME,NAME,...", "")
+    for kind in ("FLOAT", "INTEGER", "<path>", "<float>", "<int>", "x>=0"):
+        assert kind not in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_debug_and_version_are_where_they_are_looked_for(command: str) -> None:
+    done = rewritelog(command, "--version")
+    assert (done.returncode, done.stdout[:11]) == (0, "rewritelog ")
+    done = rewritelog("dump", "nowhere", "--pe", "0", "--debug")
+    assert "Traceback" in done.stderr
+
+
+def test_usage_errors_have_the_style_of_all_errors() -> None:
+    for words in ((), ("fit",), ("rewrite", "a", "b", "--jobs", "x"), ("nonsense",)):
+        if words:
+            done = rewritelog(*words)
+            assert done.returncode == 2
+            assert done.stderr.startswith("rewritelog: error: ")
+            assert "--help' for help." in done.stderr
+
+
+def test_files_that_follow_timings_are_timings_too(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    more = write_timings(tmp_path / "more.txt", ("k", 20.0, 10.0))
+    for words in (
+        ("rewrite", logs, tmp_path / "out", "--timings", timings, more),
+        ("rewrite", "--timings", timings, more, logs, tmp_path / "out"),
+        ("rewrite", logs, "--timings", timings, more, "--dry-run"),
+        ("rewrite", logs, tmp_path / "out", "--timings", timings, "--timings", more),
+    ):
+        done = rewritelog(*words, *(() if "--dry-run" in words else ("--force",)))
+        assert done.returncode == 0, done.stderr
+        assert "fitted to 9 timing lines" in done.stdout
+
+
+def test_what_had_no_effect_is_warned_of(logs: Path, timings: Path, tmp_path: Path) -> None:
+    done = rewritelog("rewrite", logs, "--dry-run", "--dilation-for", "x*=2", "--dilation-for=*=2")
+    assert warned(done, "'x*'", "no SEB")
+    assert not warned(done, "'*'")
+    done = rewritelog("rewrite", logs, "--dry-run", "--dilation", "2", "--params", tmp_path)
+    assert warned(done, "reads no params")
+    done = rewritelog("rewrite", logs, "--dry-run", "--dilation", "2", "--dilation", "3")
+    assert warned(done, "--dilation is given more than once", "last")
+    twice = ("--timings", timings, tmp_path / "in/../timings.txt")
+    done = rewritelog("rewrite", logs, "--dry-run", *twice, "--dilation=1")
+    assert warned(done, "timings.txt: given more than once")
+
+
+def test_time_at_the_hosts_speed_is_warned_of_unless_it_is_meant(logs: Path, timings: Path) -> None:
+    fit = ("rewrite", logs, "--dry-run", "--timings", timings)
+    assert warned(rewritelog(*fit), "keeps the host's speed", "--dilation")
+    assert rewritelog(*fit, "--dilation", "1", "--model", "least-squares").stderr == ""
+
+
+def test_a_rewrite_of_nothing_says_that_it_copies(logs: Path, tmp_path: Path) -> None:
+    done = rewritelog("rewrite", logs, tmp_path / "out")
+    assert done.stdout.startswith("Nothing to rewrite: ")
+    assert "OUT is a copy of LOGS" in " ".join(done.stdout.split())
+
+
+def test_warnings_stay_with_quiet_and_can_fail(logs: Path, timings: Path, tmp_path: Path) -> None:
+    words = ("rewrite", logs, tmp_path / "out", "--timings", timings, "--quiet")
+    done = rewritelog(*words)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert warned(done, "host's speed")
+    done = rewritelog(*words, "--force", "--fail-on-warning")
+    assert done.returncode == 1
+    assert (tmp_path / "out/bgTrace0").exists()
+
+
+def test_json_on_stdout_is_the_report_file(logs: Path, tmp_path: Path) -> None:
+    report = tmp_path / "r.json"
+    for words in (("rewrite", logs, "--dry-run"), ("info", logs), ("check", logs),
+                  ("diff", logs, logs), ("convert", logs, tmp_path / "old")):  # fmt: skip
+        done = rewritelog(*words, "--json", "--report", report)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == json.loads(report.read_text())
+
+
+def test_standard_streams_are_named_by_a_dash(timings: Path) -> None:
+    command = [sys.executable, "-m", "rewritelog", "fit", "-", "-o", "-", "--model=least-squares"]
+    done = subprocess.run(
+        command, input=timings.read_text(), capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["format"] == "rewritelog model"
+    assert "least-squares" in done.stderr
+
+
+def test_output_says_where_it_comes_from(logs: Path, timings: Path, tmp_path: Path) -> None:
+    model, out = tmp_path / "m.json", tmp_path / "out"
+    assert rewritelog("fit", timings, "-o", model).returncode == 0
+    fitted = ("--fitted", model, "--dilation", "0.5")
+    assert rewritelog("rewrite", logs, out, *fitted).returncode == 0
+    told = json.loads((out / "rewritelog.json").read_text())
+    assert told["options"]["dilation"] == 0.5
+    assert told["model"]["fitted_to"]["lines"] == 8
+    assert str(tmp_path) not in (out / "rewritelog.json").read_text()
+    assert rewritelog("rewrite", logs, tmp_path / "same", *fitted, "-j", "1").returncode == 0
+    same = (tmp_path / "same/rewritelog.json").read_bytes()
+    assert same == (out / "rewritelog.json").read_bytes()
+    assert "rewritten by rewritelog" in rewritelog("info", out).stdout
+    again = rewritelog("rewrite", out, tmp_path / "twice", "--dilation", "2")
+    assert warned(again, "rewritten before", "second time")
+    assert rewritelog("info", logs, "--json").stdout.count('"provenance": null') == 1
+
+
+def test_info_warns_of_what_does_not_pair_up(logs: Path) -> None:
+    assert rewritelog("info", logs).stderr == ""
+    write_params(logs, 0, (0, "k", 1), (0, "k", 1), (1, "k", 2), (9, "k", 1))
+    done = rewritelog("info", logs, "--fail-on-warning")
+    assert done.returncode == 1
+    assert warned(done, "another number of param records than brackets")
+    assert warned(done, "1 param record", "do not have")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    done = rewritelog("completion", shell)
+    assert "_REWRITELOG_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("rewritelog re", {"rewrite", "replay"}),
+        ("rewritelog fit --model le", {"least-squares"}),
+        ("rewritelog fit --output x --fail", {"--fail-on-warning"}),
+        ("rewritelog compare --models auto,coun", {"auto,counters"}),
+        ("rewritelog rewrite --recv s", {"shift"}),
+    ],
+)
+def test_completions(words: str, wanted: set[str]) -> None:
+    asked = {
+        "_REWRITELOG_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    script = Path(sys.executable).parent / "rewritelog"
+    done = subprocess.run(
+        [script], env=os.environ | asked, capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) == wanted

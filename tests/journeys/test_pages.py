@@ -1,0 +1,76 @@
+"""The commands of README.md, of docs/ and of the journeys here work, and print what is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from journeys.pages import pattern_of, steps_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "tests" / "journeys").glob("*.md")),
+]
+MARK = "::: step"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with what a clean clone holds, and an environment in `.venv`."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not run from a clone of the repository")
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, os.fsdecode(names).split("\0")):
+        if (ROOT / name).is_file():
+            target = tmp_path / "clone" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "clone/.venv").symlink_to(sys.prefix)
+    return tmp_path / "clone"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) -> None:
+    steps = steps_of(page)
+    if not steps:
+        pytest.skip("no commands")
+    script = "".join(f"echo '{MARK} {k}'\n{step.command}\n" for k, step in enumerate(steps))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=clone,
+        env=os.environ | {"PATH": path, "COLUMNS": "80"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    parts = re.split(rf"^{MARK} \d+\n", done.stdout, flags=re.MULTILINE)[1:]
+    assert done.returncode == 0, f"{steps[len(parts) - 1].command}\n{parts[-1]}"
+    for step, printed in zip(steps, parts, strict=True):
+        if step.printed is not None:
+            prints = f"{page.name}: not what this prints:\n$ {step.command}\n{printed}"
+            assert pattern_of(step.printed).fullmatch(printed), prints
+
+
+def test_commands_are_in_blocks_that_are_run() -> None:
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            command = re.match(r"    (?:\$ )?(rewritelog|tracebigsim|python -m) ", line)
+            assert command is None or "python -m benchmarks" in line, f"{page.name}: {line}"
+
+
+def test_what_is_printed_may_leave_out_lines_and_parts_of_lines() -> None:
+    assert pattern_of("a …\n…\nend\n").fullmatch("a b\nc\nd\nend\n")
+    assert pattern_of("a\nend\n").fullmatch("a\nend  \n")
+    assert not pattern_of("a\n…\n").fullmatch("b\nc\n")
+    assert not pattern_of("a\n").fullmatch("a\nb\n")

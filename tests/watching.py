@@ -1,0 +1,29 @@
+"""A rewrite that calls a function after each block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rewritelog.logs.logset import LogSet
+from rewritelog.progress import listening
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.run import rewrite
+
+
+def watched_rewrite(
+    logs: LogSet | Path,
+    out: Path,
+    options: RewriteOptions,
+    after_block: Callable[[int, int], Any],
+) -> Report:
+    """Rewrite; after each block call a function with the bytes done and in all."""
+
+    def advance(stage: str, done: int, total: int, _unit: str) -> None:
+        if stage == "rewriting":
+            after_block(done, total)
+
+    with listening(advance):
+        return rewrite(logs, out, options)
