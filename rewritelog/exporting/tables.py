@@ -12,51 +12,14 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from rewritelog.arrays import Table
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import BRACKET_ROW, Contents
+from rewritelog.logs.columns import Columns, columns_of
 from rewritelog.logs.params import ParamRecords
 from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
-Columns = dict[str, Any]
-"""Arrays or lists of one length by column name."""
-
 _ROW_GROUP = 1 << 16
 """Rows that are gathered before they are written to Parquet."""
-
-_SECONDS = {"start", "end"}
-
-
-def named(name: str, kind: np.dtype[Any]) -> str:
-    """Return a column's name with its unit."""
-    if name.endswith("_time") or name in _SECONDS:
-        return f"{name}_s"
-    if name == "offset" or (name == "size" and kind.kind == "i"):
-        return f"{name}_bytes"
-    return name
-
-
-def columns_of(rows: Table) -> Columns:
-    """Return the columns of structured rows: arrays of arrays apart, bytes as text."""
-    columns: Columns = {}
-    for name in rows.dtype.names or ():
-        kind, values = rows.dtype[name], rows[name]
-        if kind.subdtype is not None:
-            columns |= {f"{name}_{k}": values[:, k] for k in range(kind.shape[0])}
-        elif kind.kind == "S":
-            columns[name] = [_text(value) for value in values.tolist()]
-        elif kind.kind == "O":
-            columns[name] = [_text(value) for value in values]
-        else:
-            columns[named(name, kind)] = values
-    return columns
-
-
-def _text(value: bytes | str | None) -> str | None:
-    """Return a text up to its first NUL."""
-    if isinstance(value, bytes):
-        return value.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
-    return value
 
 
 def tables_of_contents(contents: Contents) -> dict[str, Columns]:

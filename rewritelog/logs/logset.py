@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Table
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
+from rewritelog.logs.columns import Rows
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
@@ -92,21 +92,22 @@ class LogSet:
         """Return everything that the timeline of a PE holds."""
         return join_tables([tables_of(part) for part in self.timeline_parts(pe)])
 
-    def sebs(self, pes: Iterable[int] | None = None) -> Table:
+    def sebs(self, pes: Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""
         return self._table("sebs", pes)
 
-    def messages(self, pes: Iterable[int] | None = None) -> Table:
+    def messages(self, pes: Iterable[int] | None = None) -> Rows:
         """Return the messages of some PEs, or of all of them, a row each (see `MESSAGE_ROW`)."""
         return self._table("messages", pes)
 
-    def events(self, pes: Iterable[int] | None = None) -> Table:
+    def events(self, pes: Iterable[int] | None = None) -> Rows:
         """Return the events of some PEs, or of all of them, a row each (see `EVENT_ROW`)."""
         return self._table("events", pes)
 
-    def _table(self, name: str, pes: Iterable[int] | None) -> Table:
+    def _table(self, name: str, pes: Iterable[int] | None) -> Rows:
         chosen = self.pes if pes is None else pes
-        return np.concatenate([getattr(self.timeline(pe), name) for pe in chosen])
+        rows = np.concatenate([getattr(self.timeline(pe), name) for pe in chosen])
+        return rows.view(Rows)
 
 
 def log_folder(path: str | Path) -> Path:

@@ -146,3 +146,15 @@ def test_a_timeline_in_parts_gives_the_same_tables(
             for folder in (tmp_path / "whole", tmp_path / "parts")
         ]
         assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("name", ["sebs", "messages", "events"])
+def test_data_frames_have_the_columns_of_the_files(
+    name: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    logs = open_logs(sample_logs / "cells-2workers")
+    export(logs, tmp_path / "out", ExportOptions("parquet"))
+    frame = getattr(logs, name)().to_pandas()
+    pandas.testing.assert_frame_equal(frame, pandas.read_parquet(tmp_path / f"out/{name}.parquet"))

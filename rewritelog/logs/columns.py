@@ -1,0 +1,62 @@
+"""The columns of rows, under names that say the unit, as data frames and files have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rewritelog.arrays import Table
+from rewritelog.errors import RewriteLogError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Columns = dict[str, Any]
+"""Arrays or lists of one length by column name."""
+
+_SECONDS = {"start", "end"}
+
+
+class Rows(np.ndarray[Any, np.dtype[Any]]):
+    """Structured rows that become a data frame."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a data frame of pandas, with the columns of `rewritelog export`.
+
+        Raise `RewriteLogError` where pandas is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
+        except ImportError as error:
+            raise RewriteLogError("data frames need pandas: pip install pandas") from error
+        return pd.DataFrame(columns_of(self.view(np.ndarray)))
+
+
+def columns_of(rows: Table) -> Columns:
+    """Return the columns of structured rows: those of arrays one by one, bytes as text."""
+    columns: Columns = {}
+    for name in rows.dtype.names or ():
+        kind, values = rows.dtype[name], rows[name]
+        if kind.subdtype is not None:
+            columns |= {f"{name}_{k}": values[:, k] for k in range(kind.shape[0])}
+        elif kind.kind in "SO":
+            columns[name] = [_text(value) for value in values.tolist()]
+        else:
+            columns[_with_unit(name, kind)] = values
+    return columns
+
+
+def _with_unit(name: str, kind: np.dtype[Any]) -> str:
+    if name.endswith("_time") or name in _SECONDS:
+        return f"{name}_s"
+    if name == "offset" or (name == "size" and kind.kind == "i"):
+        return f"{name}_bytes"
+    return name
+
+
+def _text(value: bytes | str | None) -> str | None:
+    """Return a text up to its first NUL."""
+    if isinstance(value, bytes):
+        return value.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    return value
