@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from rules import violations
 
-from benchmarks.fuzz.seeds import make_logs
+from fuzz.seeds import make_logs
 from rewritelog import RewriteOptions, open_logs, rewrite
 from rewritelog.checking.rules import Severity
 from rewritelog.checking.run import check_logs
@@ -133,6 +134,8 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
             raise AssertionError(f"a rewrite adds to what stops the simulator: {after.shown}")
         if not compare_logs(opened, open_logs(out), jobs=1).times_alone:
             raise AssertionError("a rewrite changes more than times")
+        if not violations(out) <= violations(logs.folder):
+            raise AssertionError("a rewritten log breaks a rule of its readers that it kept")
         convert_logs(opened, out, log_version=3, order="big", lossy=True, force=True)
 
     def check(data: bytes) -> bool:
@@ -141,6 +144,89 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
         if {entry.name for entry in work.iterdir()} - beside - {"out"}:
             raise AssertionError("something was left behind beside the output")
         return taken
+
+    return check, [path.read_bytes()]
+
+
+REFUSED = {
+    "unreadable",
+    "machine-header",
+    "byte-order",
+    "summary",
+    "pe-count",
+    "log-version",
+    "timeline-count",
+    "offset",
+    "count",
+    "cut-off",
+    "left-over",
+    "event-type",
+}
+"""The rules of `check` that a rewrite refuses in any log, as its documentation says."""
+REFUSED_WHERE_CHANGED = {"seqno", "not-finite"}
+"""Those that it refuses in SEBs that it would change."""
+
+
+def check_and_rewrite_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Let `check` and `rewrite` say what they think of a timeline file: they have to agree."""
+    logs = make_logs(work / "logs", 6, "little")
+    path, out = logs.files[0].path, work / "out"
+    halved = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, flush=False, force=True)
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        found = set(check_logs(logs.folder, jobs=1).findings.counts)
+        taken = _refusals(lambda: rewrite(logs.folder, out, halved))
+        if taken and found & REFUSED:
+            raise AssertionError(f"rewritten, though check finds {found & REFUSED}")
+        if not taken and not found & (REFUSED | REFUSED_WHERE_CHANGED):
+            raise AssertionError(f"refused, though check finds nothing but {found}")
+        return taken
+
+    return check, [path.read_bytes()]
+
+
+def convert_back_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Convert a log set to the other byte order and back: the bytes are the same."""
+    logs = make_logs(work / "logs", 6, "little")
+    path = logs.files[0].path
+
+    def there_and_back() -> None:
+        convert_logs(open_logs(logs.folder), work / "there", order="big", force=True)
+        convert_logs(open_logs(work / "there"), work / "back", order="little", force=True)
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        taken = _refusals(there_and_back)
+        if taken and (work / "back" / path.name).read_bytes() != data:
+            raise AssertionError("a conversion there and back changes bytes")
+        return taken
+
+    return check, [path.read_bytes()]
+
+
+def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Compare a log set with itself, and with another one both ways round."""
+    logs = make_logs(work / "logs", 6, "little")
+    other = make_logs(work / "other", 6, "little").folder
+    path = logs.files[0].path
+
+    def compare() -> None:
+        opened = open_logs(logs.folder)
+        itself = compare_logs(opened, opened, jobs=1)
+        if not itself.same or itself.fields:
+            raise AssertionError(f"a log set differs from itself: {itself.fields}")
+        there, back = (
+            compare_logs(open_logs(a), open_logs(b), jobs=1)
+            for a, b in ((logs.folder, other), (other, logs.folder))
+        )
+        fields = [{one.field: one.count for one in found.fields} for found in (there, back)]
+        if there.same != back.same or fields[0] != fields[1]:
+            raise AssertionError(f"a comparison is not symmetric: {fields}")
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(compare)
 
     return check, [path.read_bytes()]
 

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from benchmarks.fuzz import lines, promises
-from benchmarks.fuzz.readers import Check, workplace
-from benchmarks.fuzz.seeds import block_seeds
-from benchmarks.fuzz.targets import LINES, READERS, BrokenError
+from fuzz import lines, promises
+from fuzz.readers import Check, workplace
+from fuzz.seeds import block_seeds
+from fuzz.targets import LINES, READERS, BrokenError
 from rewritelog.rewriting.kernels.interface import RECORD
 from tracebigsim.lines import scan
 

@@ -6,15 +6,17 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fuzz import lines, promises, readers, timelines
-from benchmarks.fuzz.arena import Arena
-from benchmarks.fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
-from benchmarks.fuzz.readers import Check
-from benchmarks.fuzz.seeds import block_seeds
+from fuzz import lines, promises, readers, timelines
+from fuzz.arena import Arena
+from fuzz.corpus import kept
+from fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
+from fuzz.readers import Check
+from fuzz.seeds import block_seeds
 from rewritelog.rewriting.kernels.interface import RECORD
 
 ROOM = 1 << 14
@@ -24,6 +26,9 @@ READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
     "summary": readers.summary_check,
     "heads": readers.head_check,
     "log-set": readers.log_set_check,
+    "check-and-rewrite": readers.check_and_rewrite_check,
+    "convert-back": readers.convert_back_check,
+    "diff-itself": readers.diff_itself_check,
     "params": readers.params_check,
     "timings": readers.timings_check,
     "formulas": readers.formulas_check,
@@ -81,16 +86,17 @@ class TimelineTarget(Target):
         self._low, self._high = Arena(ROOM, 0xAA), Arena(ROOM, 0x55)
         self._scratch = np.zeros(ROOM, dtype=np.uint8)
         self._records = np.zeros(12, dtype=RECORD)
-        self._seeds = itertools.cycle(block_seeds())
+        self._seeds = itertools.cycle(enumerate(block_seeds()))
 
     def run(self, rng: np.random.Generator, runs: int) -> int:
         """Check mutants of one version, order and way of rewriting; the next call takes another."""
-        seed, tools = next(self._seeds)
+        number, (seed, tools) = next(self._seeds)
         broken, _, found = timelines.run_mutants(
             self._low.open, self._high.open, self._scratch, seed, tools, self._records, rng, runs
         )
         if broken:
-            raise BrokenError(promises.BROKEN[broken], self._scratch[:found].tobytes())
+            data = bytes([number]) + self._scratch[:found].tobytes()
+            raise BrokenError(promises.BROKEN[broken], data)
         return int(found)
 
 
@@ -123,11 +129,12 @@ class LineTarget(Target):
 class ReaderTarget(Target):
     """Files through one of the readers of `READERS`."""
 
-    batch = 1000
+    batch = 50
 
-    def __init__(self, make: Callable[[Path], tuple[Check, list[bytes]]]) -> None:
-        self._stack = ExitStack()
-        self.check, self.seeds = make(self._stack.enter_context(readers.workplace()))
+    def __init__(self, name: str) -> None:
+        self._stack, make = ExitStack(), READERS[name]
+        self.check, seeds = make(self._stack.enter_context(readers.workplace()))
+        self.seeds = [*seeds, *(path.read_bytes() for path in kept(name) if path.stat().st_size)]
 
     def run(self, rng: np.random.Generator, runs: int) -> int:
         """Check mutants of all seeds in turn."""
@@ -171,5 +178,5 @@ def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
 TARGETS: dict[str, Callable[[], Target]] = {
     "timelines": TimelineTarget,
     "lines": LineTarget,
-    **{name: (lambda make=make: ReaderTarget(make)) for name, make in READERS.items()},
+    **{name: partial(ReaderTarget, name) for name in READERS},
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from benchmarks.fuzz.mutation import (
+from fuzz.mutation import (
     COUNTS,
     TIMES,
     Bytes,
@@ -16,7 +16,7 @@ from benchmarks.fuzz.mutation import (
     move_bytes,
     put_number,
 )
-from benchmarks.fuzz.promises import Tools, check_block
+from fuzz.promises import Tools, check_block
 from rewritelog.arrays import Table
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import OK

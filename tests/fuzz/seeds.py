@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from benchmarks.fuzz.promises import Tools
-from benchmarks.fuzz.timelines import Seed
+from fuzz.promises import Tools
+from fuzz.timelines import Seed
 from rewritelog.converting.convert import _plan as conversion_plan
 from rewritelog.diffing.rules import rules_of
 from rewritelog.format import ByteOrder, layout
@@ -77,9 +77,9 @@ def _seed_of(logs: LogSet) -> Seed:
     sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
     lay = logs.layout
     counts = [file.borders[:-1] - base, sebs["offset"] - base + lay.kernel.seb_bytes]
-    times = [sebs["offset"] - base + lay.seb.fields[name][1] for name in SEB_TIMES]
+    times = [sebs["offset"] - base + _offset(lay.seb, name) for name in SEB_TIMES]
     at = messages["offset"] - base
-    times += [at + lay.message.fields[name][1] for name in ("send_time", "recv_time")]
+    times += [at + _offset(lay.message, name) for name in ("send_time", "recv_time")]
     times.append(events["offset"] - base + lay.kernel.event_r_time)
     marks = events["index"] < 0
     counts.append(events["offset"][marks] - base + lay.kernel.event_bytes)
@@ -89,3 +89,8 @@ def _seed_of(logs: LogSet) -> Seed:
     counts.append(counts[-1] - 4 * (sebs["backward"] + 1))
     kinds = events["offset"] - base
     return Seed(data, file.borders - base, np.concatenate(counts), np.concatenate(times), kinds)
+
+
+def _offset(record: np.dtype[Any], field: str) -> int:
+    fields: Any = record.fields
+    return int(fields[field][1])

@@ -1,4 +1,4 @@
-"""Fuzzing of every reader: `python -m benchmarks.fuzz --target timelines --runs 1000000`.
+"""Fuzzing of every reader: `python -m fuzz --target timelines --runs 1000000`.
 
 - `arena`: memory between pages that cannot be touched
 - `mutation`: how a good input is damaged

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from benchmarks.fuzz.mutation import Bytes, Ints, flip_bytes, move_bytes, put_word
+from fuzz.mutation import Bytes, Ints, flip_bytes, move_bytes, put_word
 from tracebigsim import _scan
 from tracebigsim._grammar import FINE, MAX_PARAMS
 from tracebigsim._tokens import RECORD_LENGTH, Values

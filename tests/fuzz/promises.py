@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from benchmarks.fuzz.mutation import Bytes, Ints
+from fuzz.mutation import Bytes, Ints
 from rewritelog.arrays import Table
 from rewritelog.converting.kernels.convert import Losses, RecordConversion, convert
 from rewritelog.diffing.kernels import interface as diff
