@@ -10,7 +10,9 @@ import pytest
 
 def mostly_long(values: Iterable[Any], always: Collection[Any]) -> list[Any]:
     """Mark all values as long but those that are to run always."""
-    return [
-        value if value in always else pytest.param(value, marks=pytest.mark.long)
-        for value in values
-    ]
+    return [value if value in always else _long(value) for value in values]
+
+
+def _long(value: Any) -> Any:
+    parts = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*parts, marks=pytest.mark.long)

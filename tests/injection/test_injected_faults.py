@@ -1,0 +1,157 @@
+"""Each call of a run fails in turn: the output is whole or as it was, and the error names a file.
+
+A shim in C, preloaded, makes the nth call of a function fail on files of the test, for every n that
+a run comes to.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from building import tool
+from chosen import mostly_long
+from faulty import content
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+HALF = 0
+"""Not an errno: the call does half of what it was asked for."""
+
+WRITING = ("write", "pwrite", "pwritev")
+READING = ("read", "preadv")
+OTHERS = ("open", "close", "fstat", "fsync", "ftruncate", "rename", "renameat2", "unlink",
+    "mkdir", "mmap")  # fmt: skip
+CASES = [
+    *((call, error) for call in WRITING for error in (errno.ENOSPC, errno.EIO, errno.EINTR, HALF)),
+    *((call, error) for call in READING for error in (errno.EIO, errno.EINTR, HALF)),
+    *((call, errno.EIO) for call in OTHERS),
+    *((call, errno.ENOSPC) for call in ("open", "fsync", "ftruncate", "rename", "mkdir")),
+    *((call, errno.EINTR) for call in ("open", "fsync", "close")),
+]
+
+
+def _name(case: tuple[str, int]) -> str:
+    call, error = case
+    return f"{call}-{errno.errorcode.get(error, 'half')}"
+
+
+ALWAYS = [
+    ("rewrite", ("pwritev", errno.ENOSPC)),
+    ("rewrite", ("preadv", errno.EIO)),
+    ("rewrite --force", ("renameat2", errno.EIO)),
+]
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Runs commands in processes that a fault is armed in."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+
+    def run(
+        self, words: Sequence[str], call: str = "", number: int = 0, error: int = 0
+    ) -> tuple[int, int, str]:
+        """Return the exit code, how often the call came, and what was printed."""
+        printed = self.folder.parent / "printed"
+        case = {"words": words, "call": call, "number": number, "errno": error,
+                "folder": str(self.folder), "printed": str(printed)}  # fmt: skip
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(case) + "\n")
+        self.process.stdin.flush()
+        code, seen = self.process.stdout.readline().split()
+        return int(code), int(seen), printed.read_text()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    folder = tmp_path_factory.mktemp("injection")
+    shim, work = folder / "shim.so", folder / "work"
+    source = Path(__file__).with_name("shim.c")
+    subprocess.run([tool("gcc"), "-shared", "-fPIC", "-O1", source, "-o", shim, "-ldl"], check=True)
+    work.mkdir()
+    timelines = [[seb(k, k + 1, events=bracket(0.2, 0.6)) for k in range(9)] for _ in range(4)]
+    write_logs(work / "in", timelines, files=2)
+    for pe in range(4):
+        write_params(work / "in", pe, *[(k, "k", k) for k in range(9)])
+    write_timings(work / "timings", ("k", 1.0, 1.0), ("k", 2.0, 2.0), ("k", 4.0, 4.0))
+    environment = {**os.environ, "LD_PRELOAD": str(shim)}
+    script: list[str | Path] = [
+        sys.executable,
+        Path(__file__).with_name("driver.py"),
+        work / "in",
+        work / "timings",
+    ]
+    process = subprocess.Popen(
+        script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    yield Driver(process, work)
+    process.communicate()
+
+
+def command(name: str, folder: Path) -> list[str]:
+    logs, out = str(folder / "in"), str(folder / "out")
+    return {
+        "rewrite": ["rewrite", logs, out, "--model=least-squares", "--timings",
+                    str(folder / "timings"), "--quiet", "--jobs=1"],
+        "rewrite --force": ["rewrite", logs, out, "--dilation=2", "--force", "--quiet", "--jobs=1"],
+        "convert": ["convert", logs, out, "--byte-order=big"],
+    }[name]  # fmt: skip
+
+
+def prepare(name: str, folder: Path) -> None:
+    """Put the output into the state before."""
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    if "--force" in name:
+        shutil.copytree(folder / "in", folder / "out")
+
+
+NAMES = ("rewrite", "rewrite --force", "convert")
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    mostly_long([(name, case) for name in NAMES for case in CASES], ALWAYS),
+    ids=lambda part: part if isinstance(part, str) else _name(part),
+)
+def test_a_call_that_fails_leaves_the_output_whole_or_as_it_was(
+    name: str, case: tuple[str, int], driver: Driver
+) -> None:
+    call, error = case
+    folder, words = driver.folder, command(name, driver.folder)
+    prepare(name, folder)
+    old = content(folder / "out")
+    code, _, printed = driver.run(words)
+    assert code == 0, printed
+    new, source = content(folder / "out"), content(folder / "in")
+    beside = {path.name for path in folder.iterdir()}
+    for number in range(1, 10_000):
+        prepare(name, folder)
+        code, seen, printed = driver.run(words, call, number, error)
+        if seen < number:
+            break
+        where = f"{call} {number} of {name} with {errno.errorcode.get(error, 'half')}: {printed}"
+        assert code in (0, 1), where
+        assert content(folder / "out") == (new if code == 0 else old), where
+        if code == 1:
+            assert printed.startswith("rewritelog: error: "), where
+            assert str(folder) in printed, where
+            assert "Traceback" not in printed, where
+            assert error not in (HALF, errno.EINTR) or call not in (*WRITING, *READING), where
+            prepare(name, folder)
+            again, _, printed = driver.run(words)
+            assert (again, content(folder / "out")) == (0, new), f"after {where}: {printed}"
+        left = {path.name for path in folder.iterdir()}
+        assert left == beside, f"{where}: {left - beside} is left"
+        assert content(folder / "in") == source, where
+    if (name, case) in ALWAYS:
+        assert number > 1, f"no {call} was seen, so none failed"
