@@ -92,7 +92,11 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         work / "timings",
     ]
     process = subprocess.Popen(
-        script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        [*script, work / "in", work / "timings"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     yield Driver(process, work)
     process.communicate()
