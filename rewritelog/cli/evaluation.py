@@ -26,6 +26,7 @@ from rewritelog.cli.completion import complete_models
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import add_pairs, with_model_options
 from rewritelog.cli.standard import FailOnWarning, plain, reporting
+from rewritelog.errors import UsageError
 
 ModelPath = Annotated[
     Path,
@@ -69,13 +70,22 @@ def fit_command(
 def predict_command(
     model: ModelPath,
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             help="Files of params (param.P), timing lines or chosen SEBs.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="P=N,NAME=VALUE,...",
+            help="Instead of FILE: add up the lost cycles of a run with that many PEs and those "
+            "variables.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object for each record, one a line.")
     ] = False,
@@ -87,14 +97,34 @@ def predict_command(
     Each prediction says what determined it: fit, exact, out of range, or no model. The exit code is
     1 where the model has nothing for any record.
     """  # fmt: skip
+    if (at is None) == (not files):
+        raise UsageError("missing argument 'FILE...'" if at is None else "--at takes no FILE")
+    if at is not None:
+        _predict_run(model, at, as_json=as_json)
+        console.leave_if_warned(fail_on_warning)
+        return
     from rewritelog.evaluation.predict import predict  # noqa: PLC0415
     from rewritelog.evaluation.predictions import MalformedLines  # noqa: PLC0415
 
     malformed = MalformedLines()
-    for text in predict(model, files, "jsonl" if as_json else "csv", malformed, strict=strict):
+    for text in predict(
+        model, files or [], "jsonl" if as_json else "csv", malformed, strict=strict
+    ):
         typer.echo(text, nl=False)
     console.note_all(malformed.warnings())
     console.leave_if_warned(fail_on_warning)
+
+
+def _predict_run(model: Path, at: str, *, as_json: bool) -> None:
+    from rewritelog.evaluation.totals import parse_point, predict_run  # noqa: PLC0415
+    from rewritelog.text import json_text  # noqa: PLC0415
+
+    found = predict_run(model, parse_point(at))
+    console.note_all(found.warnings)
+    if as_json:
+        typer.echo(json_text(found.to_json(), indent=2))
+    else:
+        console.show(found.text())
 
 
 @reporting(warns=True)

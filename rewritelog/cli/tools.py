@@ -78,6 +78,16 @@ def synth_command(
     ] = 0.6,
     files: Annotated[int, typer.Option(metavar="N", help="Timeline files.")] = 2,
     wth: Annotated[int, typer.Option(metavar="N", help="Worker threads of a node.")] = 1,
+    size: Annotated[
+        int,
+        typer.Option(
+            metavar="D",
+            min=0,
+            help="Cells of the domain that the PEs share; work and messages grow with a PE's part "
+            "[default: 1000 for each PE].",
+            show_default=False,
+        ),
+    ] = 0,
     seed: Seed = 1,
     byte_order: Annotated[Order, typer.Option(help="The byte order to write.")] = "little",
     log_version: Annotated[int, typer.Option(metavar="N", help=f"{_VERSION_HELP}.")] = 6,
@@ -87,7 +97,7 @@ def synth_command(
     from rewritelog.synthesis.synth import SynthOptions, synthesise  # noqa: PLC0415
 
     options = SynthOptions(
-        pes=pes, sebs=sebs, messages=messages, files=files, wth=wth, seed=seed,
+        pes=pes, sebs=sebs, messages=messages, files=files, wth=wth, size=size, seed=seed,
         order=byte_order, log_version=log_version,
     )  # fmt: skip
     return Outcome(synthesise(out, options, force=force))

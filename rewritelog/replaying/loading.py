@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError
 from rewritelog.kernels.names import names_of, names_of_block
 from rewritelog.kernels.walk import FAULT_SIZE, tally
@@ -31,15 +32,18 @@ from rewritelog.logs.work import in_order
 from rewritelog.replaying.kernels import links
 from rewritelog.replaying.kernels.extract import extract
 from rewritelog.replaying.kernels.interface import (
+    MESSAGE_ROW,
     NOT_SENT,
+    SEB_ROW,
     Dependents,
     MessageColumns,
-    Messages,
     Numbers,
     Program,
     RegionColumns,
     SebColumns,
     Sebs,
+    messages_of,
+    sebs_of,
 )
 from rewritelog.replaying.workload import LinkFaults, Workload
 from rewritelog.rewriting.predicting import Predictor
@@ -55,13 +59,12 @@ _SEBS, _MESSAGES, _LINKS, _REGIONS = range(_LEVELS)
 Name = TypeVar("Name", str, bytes)
 
 
-class _Part(NamedTuple):
-    """The columns of a block, or of a part of one."""
+@dataclass(frozen=True)
+class _Part:
+    """The columns of a block, or of a part of one; they are taken out one by one."""
 
-    sebs: SebColumns
-    messages: MessageColumns
-    dependencies: Numbers
-    regions: RegionColumns
+    columns: dict[str, Any]
+    """Those of all levels, by level and name, as in `sebs.name`."""
     pes: Ints
     """The PE of each piece."""
     firsts: Ints
@@ -137,7 +140,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     sebs, messages, links_ = (int(n) for n in sizes.sum(axis=0))
     seb_columns = _seb_columns(sebs, fixed=task.predicts)
     message_columns = _message_columns(messages, fixed=task.predicts)
-    dependencies = np.empty(links_, dtype=np.int32)
+    dependencies = _pages(links_, np.int32)
     regions = _region_columns(len(records.seb))
     found, latest_s = extract(
         loaded.buffer,
@@ -158,46 +161,41 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     bounds = np.zeros((len(pieces.counts) + 1, _LEVELS), dtype=np.int64)
     bounds[1:, :_REGIONS] = np.cumsum(sizes, axis=0)
     bounds[:, _REGIONS] = np.searchsorted(regions.seb, bounds[:, _SEBS])
-    return _Part(
-        seb_columns,
-        message_columns,
-        dependencies,
-        regions,
-        loaded.pes.copy(),
-        pieces.firsts.copy(),
-        bounds,
-        latest_s,
-        tuple(names_of(names)),
-        records.events,
-    )
+    levels = {"sebs": seb_columns, "messages": message_columns, "regions": regions}
+    columns = {
+        f"{level}.{name}": column
+        for level, found_columns in levels.items()
+        for name, column in found_columns._asdict().items()
+    }
+    columns["dependencies"] = dependencies
+    firsts = pieces.firsts.copy()
+    texts = tuple(names_of(names))
+    return _Part(columns, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
+
+
+def _pages(count: int, kind: type[np.generic]) -> Any:
+    """Return an array of zeros in memory of its own, which goes back to the system with it.
+
+    Freed memory of the heap mostly does not, and a log set has as much of it again.
+    """
+    size = count * np.dtype(kind).itemsize
+    if size < mmap.PAGESIZE:
+        return np.zeros(count, dtype=kind)
+    return np.frombuffer(mmap.mmap(-1, size), dtype=kind)
 
 
 def _seb_columns(count: int, *, fixed: bool) -> SebColumns:
-    whole = (np.empty(count, dtype=np.int32) for _ in range(5))
-    name, source, number, messages, dependencies = whole
-    return SebColumns(
-        np.empty(count),
-        np.zeros(count if fixed else 0),
-        name,
-        np.empty(count, dtype=np.uint8),
-        source,
-        number,
-        messages,
-        dependencies,
-    )
+    name, source, number, messages, dependencies = (_pages(count, np.int32) for _ in range(5))
+    scaled_s, fixed_s = _pages(count, np.float64), _pages(count if fixed else 0, np.float64)
+    flags = _pages(count, np.uint8)
+    return SebColumns(scaled_s, fixed_s, name, flags, source, number, messages, dependencies)
 
 
 def _message_columns(count: int, *, fixed: bool) -> MessageColumns:
-    size, number, node = (np.empty(count, dtype=np.int32) for _ in range(3))
-    return MessageColumns(
-        np.empty(count),
-        np.zeros(count if fixed else 0),
-        np.empty(count),
-        size,
-        number,
-        node,
-        np.empty(count, dtype=np.int16),
-    )
+    size, number, node = (_pages(count, np.int32) for _ in range(3))
+    scaled_s, fixed_s = _pages(count, np.float64), _pages(count if fixed else 0, np.float64)
+    transit_s, worker = _pages(count, np.float64), _pages(count, np.int16)
+    return MessageColumns(scaled_s, fixed_s, transit_s, size, number, node, worker)
 
 
 def _cut(regions: RegionColumns, count: int) -> RegionColumns:
@@ -230,30 +228,33 @@ class _Assembly:
         """Return all that the parts hold; they are empty afterwards."""
         names, name_codes = _numbered([part.names for part in self._parts])
         events, event_codes = _numbered([part.events for part in self._parts])
-        sizes = np.sum([part.bounds[-1] for part in self._parts], axis=0)
-        if sizes.max(initial=0) > _MOST:
+        sizes = [int(n) for n in np.sum([part.bounds[-1] for part in self._parts], axis=0)]
+        if max(sizes) >= _MOST:
             raise RewriteLogError(
                 f"{self._logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
-                f"dependencies; the log set has {int(sizes.max()):,}"
+                f"dependencies; the log set has {max(sizes):,}"
             )
         first_of_pe = self._first_of_pe()
-        pe = np.repeat(np.arange(len(first_of_pe) - 1, dtype=np.int32), np.diff(first_of_pe))
         regions = self._regions(event_codes)
-        sebs = self._joined("sebs", _SEBS, {"name": name_codes})
-        messages = self._joined("messages", _MESSAGES, {})
-        dependencies = np.concatenate(
-            [np.empty(0, np.int32), *self._slices(_LINKS, [p.dependencies for p in self._parts])]
+        sebs = np.zeros(sizes[_SEBS] + 1, dtype=SEB_ROW)
+        messages = np.zeros(sizes[_MESSAGES] + 1, dtype=MESSAGE_ROW)
+        self._recode("sebs.name", name_codes)
+        for name in ("scaled_s", "name", "flags"):
+            self._fill(sebs[name], f"sebs.{name}", _SEBS)
+        for name in ("scaled_s", "transit_s", "size_bytes"):
+            self._fill(messages[name], f"messages.{name}", _MESSAGES)
+        for first, counts in (("first_message", "messages"), ("first_dependency", "dependencies")):
+            self._fill(sebs[first][1:], f"sebs.{counts}", _SEBS)
+            np.cumsum(sebs[first], out=sebs[first])
+        sebs["pe"][:-1] = np.repeat(
+            np.arange(len(first_of_pe) - 1, dtype=np.int32), np.diff(first_of_pe)
         )
-        latest_s = max((part.latest_s for part in self._parts), default=0.0)
-        self._parts = []
-        program, faults = _linked(
-            SebColumns(**sebs),
-            MessageColumns(**messages),
-            dependencies,
-            pe,
-            first_of_pe,
-            self._logs.summary.num_wth,
+        program = Program(
+            sebs_of(sebs, self._fixed("sebs"), self._array("dependencies", _LINKS), first_of_pe),
+            messages_of(messages, self._fixed("messages"), np.empty(0, np.int32)),
+            Dependents(sebs["first_dependent"], np.empty(0, np.int32)),
         )
+        program, faults = self._linked(program)
         return Workload(
             program=program,
             names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
@@ -261,9 +262,46 @@ class _Assembly:
             regions=regions,
             pes=self._logs.summary.total_pes,
             workers=self._logs.summary.num_wth,
-            recorded_s=latest_s,
+            recorded_s=max((part.latest_s for part in self._parts), default=0.0),
             faults=faults,
         )
+
+    def _linked(self, program: Program) -> tuple[Program, LinkFaults]:
+        """Return the program with who starts and awaits whom, and what is odd about it."""
+        sebs, messages = program.sebs, program.messages
+        bounds = sebs.first_message[sebs.first_of_pe].astype(np.int64)
+        source, number = (self._array(f"sebs.{name}", _SEBS) for name in ("source", "number"))
+        repeated = _match(sebs, source, number, self._array("messages.number", _MESSAGES), bounds)
+        not_sent = np.flatnonzero(sebs.starter == NOT_SENT).astype(np.int32)
+        not_sent_ids = np.column_stack([source[not_sent], number[not_sent]])
+        del source, number
+        misaddressed, example = links.count_misaddressed(
+            sebs.starter,
+            sebs.pe,
+            self._array("messages.node", _MESSAGES),
+            self._array("messages.worker", _MESSAGES),
+            self._logs.summary.num_wth,
+        )
+        receivers = links.invert(sebs.starter, messages.first_receiver)
+        dependents = links.invert_dependencies(sebs, program.dependents.first)
+        at = None
+        if example >= 0:
+            pe = int(sebs.pe[example])
+            at = pe, int(example - sebs.first_of_pe[pe])
+        faults = LinkFaults(
+            not_sent=not_sent,
+            not_sent_ids=not_sent_ids,
+            misaddressed=misaddressed,
+            misaddressed_example=at,
+            repeated_numbers=repeated,
+            negative_transit=int(np.count_nonzero(~(messages.transit_s >= 0))),
+        )
+        whole = Program(
+            sebs,
+            messages._replace(receivers=receivers),
+            program.dependents._replace(sebs=dependents),
+        )
+        return whole, faults
 
     def _first_of_pe(self) -> Numbers:
         counts = np.zeros(self._logs.summary.total_pes + 1, dtype=np.int64)
@@ -271,37 +309,59 @@ class _Assembly:
             np.add.at(counts, part.pes + 1, np.diff(part.bounds[:, _SEBS]))
         return np.cumsum(counts).astype(np.int32)
 
-    def _slices(self, level: int, columns: list[Any]) -> Iterator[Any]:
+    def _recode(self, column: str, codes: list[Numbers]) -> None:
+        """Replace the parts' own numbers of names by those of all parts."""
+        for part, code in zip(self._parts, codes, strict=True):
+            if len(code):
+                part.columns[column] = code[part.columns[column]]
+
+    def _fill(self, target: Any, column: str, level: int) -> None:
+        """Put a column of all parts into an array, and let those of the parts go."""
+        of_parts = [part.columns.pop(column) for part in self._parts]
+        done = 0
         for part, first, last in self._runs:
             bounds = self._parts[part].bounds
-            yield columns[part][bounds[first, level] : bounds[last, level]]
+            low, high = int(bounds[first, level]), int(bounds[last, level])
+            target[done : done + high - low] = of_parts[part][low:high]
+            done += high - low
 
-    def _joined(self, level_name: str, level: int, codes: dict[str, list[Numbers]]) -> Any:
-        """Return the columns of a level, each in one piece; those of the parts are let go."""
-        columns = {}
-        kinds = [getattr(part, level_name) for part in self._parts]
-        emptied: Any = {level_name: None}
-        self._parts = [part._replace(**emptied) for part in self._parts]
-        for field in kinds[0]._fields:
-            of_parts = [getattr(kind, field) for kind in kinds]
-            if field in codes:
-                of_parts = [code[one] for code, one in zip(codes[field], of_parts, strict=True)]
-            if all(len(one) == 0 for one in of_parts):
-                columns[field] = of_parts[0]
-            else:
-                columns[field] = np.concatenate(list(self._slices(level, of_parts)))
-            kinds = [kind._replace(**{field: None}) for kind in kinds]
-        return columns
+    def _array(self, column: str, level: int) -> Any:
+        """Return a column of all parts as an array, and let those of the parts go."""
+        kind = self._parts[0].columns[column].dtype
+        target = np.empty(sum(int(part.bounds[-1, level]) for part in self._parts), dtype=kind)
+        self._fill(target, column, level)
+        return target
+
+    def _fixed(self, level_name: str) -> Floats:
+        """Return the fixed parts of a level; no entries where no model gives any."""
+        column = f"{level_name}.fixed_s"
+        if all(len(part.columns[column]) == 0 for part in self._parts):
+            return np.empty(0)
+        fixed: Floats = self._array(column, _SEBS if level_name == "sebs" else _MESSAGES)
+        return fixed
 
     def _regions(self, codes: list[Numbers]) -> RegionColumns:
         """Return the middle regions with the numbers of their SEBs in the log set."""
         begins = self._first_of_pe()
-        for number, part in enumerate(self._parts):
+        for part in self._parts:
             shift = begins[part.pes] + part.firsts - part.bounds[:-1, _SEBS]
             by_row = np.repeat(shift, np.diff(part.bounds[:, _REGIONS]))
-            seb = (part.regions.seb + by_row).astype(np.int32)
-            self._parts[number] = part._replace(regions=part.regions._replace(seb=seb))
-        return RegionColumns(**self._joined("regions", _REGIONS, {"event": codes}))
+            part.columns["regions.seb"] = (part.columns["regions.seb"] + by_row).astype(np.int32)
+        self._recode("regions.event", codes)
+        names = RegionColumns._fields
+        return RegionColumns(*(self._array(f"regions.{name}", _REGIONS) for name in names))
+
+
+def _match(sebs: Sebs, source: Numbers, number: Numbers, sent: Numbers, bounds: Ints) -> int:
+    """Find the message that starts each SEB; return how many messages repeat a number."""
+    rising, repeated = links.rises(sent, bounds)
+    order = np.empty(0, dtype=np.int32)
+    if not rising:
+        sender = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
+        order = np.lexsort((sent, sender)).astype(np.int32)
+        _, repeated = links.rises(sent[order], bounds)
+    links.match_messages(source, number, sent, order, bounds, sebs.starter)
+    return int(repeated)
 
 
 def _runs(pieces: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -320,71 +380,3 @@ def _numbered(lists: list[tuple[Name, ...]]) -> tuple[list[Name], list[Numbers]]
     numbers = {name: number for number, name in enumerate(every)}
     codes = [np.array([numbers[name] for name in names], dtype=np.int32) for names in lists]
     return every, codes
-
-
-def _linked(
-    sebs: SebColumns,
-    messages: MessageColumns,
-    dependencies: Numbers,
-    pe: Numbers,
-    first_of_pe: Numbers,
-    workers: int,
-) -> tuple[Program, LinkFaults]:
-    """Return the program with everybody who starts or awaits anybody, and what is odd about it."""
-    first_message, first_dependency = (_begins(n) for n in (sebs.messages, sebs.dependencies))
-    bounds = first_message[first_of_pe].astype(np.int64)
-    rising, repeated = links.rises(messages.number, bounds)
-    order = np.empty(0, dtype=np.int32)
-    if not rising:
-        sender = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-        order = np.lexsort((messages.number, sender)).astype(np.int32)
-        _, repeated = links.rises(messages.number[order], bounds)
-    starter = links.match_messages(sebs.source, sebs.number, messages.number, order, bounds)
-    misaddressed, example = links.count_misaddressed(
-        starter, pe, messages.node, messages.worker, workers
-    )
-    first_receiver, receivers = links.invert(starter, len(messages.number))
-    dependents = Dependents(
-        *links.invert_dependencies(first_dependency, dependencies, pe, first_of_pe)
-    )
-    program = Program(
-        Sebs(
-            sebs.scaled_s,
-            sebs.fixed_s,
-            sebs.name,
-            pe,
-            sebs.flags,
-            starter,
-            first_message,
-            first_dependency,
-            dependencies,
-            first_of_pe,
-        ),
-        Messages(
-            messages.scaled_s,
-            messages.fixed_s,
-            messages.transit_s,
-            messages.size_bytes,
-            first_receiver,
-            receivers,
-        ),
-        dependents,
-    )
-    at = None if example < 0 else (int(pe[example]), int(example - first_of_pe[pe[example]]))
-    not_sent = np.flatnonzero(starter == NOT_SENT).astype(np.int32)
-    faults = LinkFaults(
-        not_sent=not_sent,
-        not_sent_ids=np.column_stack([sebs.source[not_sent], sebs.number[not_sent]]),
-        misaddressed=misaddressed,
-        misaddressed_example=at,
-        repeated_numbers=repeated,
-        negative_transit=int(np.count_nonzero(~(messages.transit_s >= 0))),
-    )
-    return program, faults
-
-
-def _begins(counts: Numbers) -> Numbers:
-    """Return where the items of each begin, given their counts."""
-    begins = np.zeros(len(counts) + 1, dtype=np.int32)
-    np.cumsum(counts, out=begins[1:])
-    return begins

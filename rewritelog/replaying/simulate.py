@@ -14,13 +14,10 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.work import in_order
-from rewritelog.replaying.kernels.interface import Causes, Delays, Scale, Times
+from rewritelog.replaying.kernels.interface import STATE_ROW, Causes, Delays, Scale, State, Times
 from rewritelog.replaying.kernels.replay import find_causes, replay
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Workload
-
-_NO_FLOATS = np.empty(0)
-_NO_NUMBERS = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -101,23 +98,32 @@ class Outcome:
 def simulate(workload: Workload, case: Case) -> Outcome:
     """Replay a workload once; raise `RewriteLogError` where a time is too large for a number."""
     sebs = workload.sebs
-    times = Times(
-        np.empty(sebs), np.full(sebs, np.nan), np.full(sebs, np.nan), np.empty(sebs, np.int32)
-    )
+    start_s, end_s = np.full(sebs, np.nan), np.full(sebs, np.nan)
+    order = np.empty(sebs, dtype=np.int32)
     scale, delays = case.scale(workload), case.delays(workload)
-    predicted_s, run = replay(workload.program, scale, delays, workload.pes, times)
+    state = _state(sebs)
+    predicted_s, run = replay(
+        workload.program, scale, delays, workload.pes, state, start_s, end_s, order
+    )
     _check(predicted_s)
-    times = times._replace(order=times.order[:run])
+    times = Times(state.ready_s.copy(), start_s, end_s, order[:run])
     return Outcome(workload, scale, delays, times, predicted_s)
 
 
 def run_time(workload: Workload, case: Case) -> float:
     """Return how long the program takes, in seconds, in half the memory of `simulate`."""
-    times = Times(np.empty(workload.sebs), _NO_FLOATS, _NO_FLOATS, _NO_NUMBERS)
+    none, no_order = np.empty(0), np.empty(0, dtype=np.int32)
     scale, delays = case.scale(workload), case.delays(workload)
-    predicted_s, _ = replay(workload.program, scale, delays, workload.pes, times)
+    predicted_s, _ = replay(
+        workload.program, scale, delays, workload.pes, _state(workload.sebs), none, none, no_order
+    )
     _check(predicted_s)
     return float(predicted_s)
+
+
+def _state(sebs: int) -> State:
+    table = np.empty(sebs, dtype=STATE_ROW)
+    return State(table["ready_s"], table["missing"], table["pe"])
 
 
 def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:

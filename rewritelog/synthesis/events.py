@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -61,23 +61,42 @@ EVENTS: Final = (
 )
 
 
-def event_table() -> dict[str, Any]:
-    """Return the events as the kernels take them."""
-    width = program.PARAM_LOW + max(len(e.params) for e in EVENTS) * program.EVENT_PARAM_SIZE
-    events = np.zeros((len(EVENTS), width), dtype=np.int64)
-    names = np.zeros((len(EVENTS), _NAME_BYTES), dtype=np.uint8)
-    for k, event in enumerate(EVENTS):
+CELLS_OF_A_PE = 1000
+"""How many cells of the domain a PE has where the events' parameters are those above."""
+
+
+def events_for(cells: int) -> tuple[SynthEvent, ...]:
+    """Return the events of PEs that have so many cells: their parameters grow in proportion."""
+
+    def scaled(number: int) -> int:
+        return max(number * cells // CELLS_OF_A_PE, min(number, 1))
+
+    return tuple(
+        replace(
+            event,
+            params=tuple(replace(p, low=scaled(p.low), span=scaled(p.span)) for p in event.params),
+        )
+        for event in EVENTS
+    )
+
+
+def event_table(made: tuple[SynthEvent, ...] = EVENTS) -> dict[str, Any]:
+    """Return events as the kernels take them."""
+    width = program.PARAM_LOW + max(len(e.params) for e in made) * program.EVENT_PARAM_SIZE
+    events = np.zeros((len(made), width), dtype=np.int64)
+    names = np.zeros((len(made), _NAME_BYTES), dtype=np.uint8)
+    for k, event in enumerate(made):
         costs = [n for p in event.params for n in (p.low, p.span, p.linear, p.square)]
         events[k, : len(costs) + 2] = [event.constant, len(event.params), *costs]
         names[k, : len(event.name)] = np.frombuffer(event.name.encode(), dtype=np.uint8)
     return {"events": events, "names": names}
 
 
-def timing_lines(seed: int, count: int) -> Iterator[str]:
+def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:
     """Yield timing lines of all events, with the noise of a real machine."""
     lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
     for k, start in enumerate(mix(lines).tolist()):
-        event = EVENTS[k % len(EVENTS)]
+        event = made[k % len(made)]
         draws = iter(_draws(start, len(event.params) + _NOISE_DRAWS))
         values = tuple(p.low + next(draws) % p.span for p in event.params)
         noise = sum(draw % _NOISE_STEPS - _NOISE_STEPS // 2 for draw in draws)

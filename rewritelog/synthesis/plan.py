@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from rewritelog.errors import UsageError
 from rewritelog.format import ByteOrder, Layout, layout
 from rewritelog.format.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
-from rewritelog.synthesis.events import EVENTS, event_table
+from rewritelog.synthesis.events import (
+    CELLS_OF_A_PE,
+    EVENTS,
+    SynthEvent,
+    event_table,
+    events_for,
+)
 from rewritelog.synthesis.kernels import program
 from rewritelog.synthesis.kernels import write as kernels
 
@@ -26,6 +32,8 @@ _EVERY_ZERO_LENGTH = 7
 _GAP_NS = 2000
 """Longer than any message is on its way."""
 _INT_LIMIT = 2**31
+_MOST_CELLS = 1_000_000
+"""Cells of a PE."""
 _OFFSET_LIMIT = 2**32
 _MESSAGES_LIMIT = 1000.0
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
@@ -66,6 +74,13 @@ class SynthOptions:
     """The share of SEBs that have a bracket and a param record, from 0 to 1."""
     timings: int = 600
     """Timing lines of the events."""
+    size: int = 0
+    """Cells of the domain that the PEs share; 0 for 1000 a PE, exactly as without a domain."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells of the domain a PE has."""
+        return max(self.size // self.pes, 1) if self.size else CELLS_OF_A_PE
 
     @property
     def nodes(self) -> int:
@@ -82,6 +97,7 @@ def check_options(options: SynthOptions) -> None:
     _check_range("files", options.files, 1, options.nodes + 1, " (the number of nodes)")
     _check_range("sebs", options.sebs, 1, _INT_LIMIT)
     _check_range("seed", options.seed, 0, 2**63)
+    _check_range("size", options.size, 0, _MOST_CELLS * options.pes + 1, f" ({_MOST_CELLS:,} a PE)")
     _check_range("timings", options.timings, 0, _INT_LIMIT)
     _check_range("log_version", options.log_version, LOG_VERSIONS[0], LOG_VERSIONS[-1] + 1)
     if options.order not in get_args(ByteOrder):
@@ -129,12 +145,11 @@ class Slot:
             return 0, 0
         return _LONG_NS if self.name == "user_code" else _SHORT_NS
 
-    @property
-    def most_ns(self) -> int:
-        """The time that is set aside for it."""
+    def most_ns(self, events: tuple[SynthEvent, ...]) -> int:
+        """Return the time that is set aside for it."""
         if self.event < 0:
             return sum(self.duration_ns) + program.JITTER_NS
-        return EVENTS[self.event].most_ns + program.JITTER_NS
+        return events[self.event].most_ns + program.JITTER_NS
 
 
 class Iteration(NamedTuple):
@@ -218,9 +233,11 @@ def program_of(options: SynthOptions) -> program.Program:
     extra = Slot(root=True, name="addMsg", zero_length=True)
     broadcasts = max(len(starters) - 1, 0)
     lay = layout(options.log_version, options.order)
-    records = [_seb_bytes(slot, lay) for slot in (*slots, extra)]
-    records.append(_seb_bytes(first, lay, broadcasts, flag=1))
-    rows, period_ns = _rows([*slots, extra, first], len(slots), lay, broadcasts)
+    events = events_for(options.cells)
+    surface = (options.cells / CELLS_OF_A_PE) ** (2 / 3)
+    records = [_seb_bytes(slot, lay, surface) for slot in (*slots, extra)]
+    records.append(_seb_bytes(first, lay, surface, broadcasts, flag=1))
+    rows, period_ns = _rows([*slots, extra, first], len(slots), lay, broadcasts, events)
     begins = np.concatenate([[0], np.cumsum([len(record) for record in records])])
     count = len(slots)
     length = max(1, round(options.sebs * count / (count + _EXTRAS)))
@@ -244,7 +261,7 @@ def program_of(options: SynthOptions) -> program.Program:
         begins=begins.astype(np.int64),
         bytes=np.frombuffer(b"".join(records), np.uint8).copy(),
         starters=np.array(starters, dtype=np.int64).reshape(-1, 3),
-        **event_table(),
+        **event_table(events),
     )
 
 
@@ -256,7 +273,11 @@ def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -
 
 
 def _rows(
-    slots: list[Slot], count: int, lay: Layout, broadcasts: int
+    slots: list[Slot],
+    count: int,
+    lay: Layout,
+    broadcasts: int,
+    events: tuple[SynthEvent, ...],
 ) -> tuple[NDArray[np.int64], int]:
     """Return the rows of the slots, and how long an iteration takes in ns."""
     rows = np.zeros((len(slots), program.ROW_SIZE), dtype=np.int64)
@@ -279,7 +300,7 @@ def _rows(
                 0,
             )
         number += slot.sends
-        at_ns += slot.most_ns
+        at_ns += slot.most_ns(events)
         messages = slot.sends + (broadcasts if k == count + 1 else 0)
         rows[k, program.ROW_TIME_1 :] = _event_places(slot, lay, messages)
     return rows, int(rows[count, program.ROW_AT_NS]) + program.JITTER_NS + _GAP_NS
@@ -302,8 +323,13 @@ def _event_places(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
     return places[0], places[1]
 
 
-def _seb_bytes(slot: Slot, lay: Layout, broadcasts: int = 0, flag: int = 0) -> bytes:
-    """Return a SEB as the declaration writes it, with what differs from SEB to SEB left open."""
+def _seb_bytes(
+    slot: Slot, lay: Layout, surface: float, broadcasts: int = 0, flag: int = 0
+) -> bytes:
+    """Return a SEB as the declaration writes it, with what differs from SEB to SEB left open.
+
+    Messages to neighbours have the size of a PE's `surface`, in that of 1000 cells.
+    """
     allreduce = slot.name == "AMPI_Allreduce"
     chare = slot.event >= 0
     indices = lay.seb["obj_id"].shape[0] if "obj_id" in (lay.seb.names or ()) else 0
@@ -324,7 +350,7 @@ def _seb_bytes(slot: Slot, lay: Layout, broadcasts: int = 0, flag: int = 0) -> b
         "name": slot.name.encode().ljust(NAME_BYTES, b"\0"),
         "obj_id": [0 if chare else -1] * indices,
         "messages": [_message(k, -1, 112) for k in range(broadcasts)]
-        + [_message(k, 0, 128 + 88 * k) for k in range(slot.sends)],
+        + [_message(k, 0, round((128 + 88 * k) * surface)) for k in range(slot.sends)],
         "events": [{"type": kind, "r_time": 0.0, "data": text} for kind, text in _events(slot)],
         "backward": [0] * slot.backward,
         "forward": [0] * slot.forward,

@@ -22,7 +22,7 @@ from rewritelog.format.declaration import (
 from rewritelog.logs.summary import Summary
 from rewritelog.logs.timelines import pes_of_file
 from rewritelog.output import new_folder
-from rewritelog.synthesis.events import timing_lines
+from rewritelog.synthesis.events import events_for, timing_lines
 from rewritelog.synthesis.kernels import write as kernels
 from rewritelog.synthesis.kernels.program import Program
 from rewritelog.synthesis.plan import SynthOptions, check_options, kernel_fields, program_of
@@ -76,7 +76,7 @@ def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synt
     summary = _summary(options, program)
     with new_folder(out, force=force) as draft:
         (draft / "bgTrace").write_bytes(_summary_bytes(summary))
-        timings = "".join(timing_lines(options.seed, options.timings))
+        timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         writer = _Writer(draft, program, kernel_fields(options), summary)
         with ThreadPoolExecutor(min(options.files, os.cpu_count() or 1)) as pool:

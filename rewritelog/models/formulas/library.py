@@ -74,5 +74,38 @@ KINDS = {
         ("1", "ceil(log2(max(p, 1)))", "bytes*ceil(log2(max(p, 1)))"),
         "the same with messages whose size varies",
     ),
+    "lost-work": Kind(
+        ("P", "D"),
+        ("P", "D"),
+        "PE-seconds of work: a part that every PE repeats, and data that the PEs share",
+    ),
+    "lost-communication": Kind(
+        ("P", "D"),
+        ("P", "P*log2(max(P, 1))", "P^(1/3)*D^(2/3)"),
+        "PE-seconds in transit: neighbours, trees, and the surfaces of blocks",
+    ),
+    "lost-insufficient-parallelism": Kind(
+        ("P", "D"),
+        ("P - 1", "(P - 1)*D"),
+        "PE-seconds while one PE works and the others wait for it",
+    ),
+    "lost-synchronisation": Kind(
+        ("P", "D"),
+        ("P", "P*log2(max(P, 1))", "D"),
+        "PE-seconds while some PEs work and others wait for them",
+    ),
+    "lost-load-imbalance": Kind(
+        ("P", "D"),
+        ("P", "D", "D*sqrt(log(max(P, 1)))"),
+        "PE-seconds by which the slowest of P PEs is behind the others",
+    ),
+    "lost-start": Kind(
+        ("P", "D"), ("P", "P*log2(max(P, 1))"), "PE-seconds until the first SEBs, by a tree"
+    ),
+    "lost-end": Kind(
+        ("P", "D"),
+        ("P", "D*sqrt(log(max(P, 1)))"),
+        "PE-seconds after the last SEBs: the slowest of P PEs ends the run",
+    ),
 }
 """The kinds by name; logarithms are of 1 + n, so that a size of 0 has one."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Bytes, Floats
+from rewritelog.arrays import Bytes, Floats, Table
 
 Numbers = NDArray[np.int32]
 
@@ -69,8 +69,39 @@ class RegionColumns(NamedTuple):
     fixed_s: Floats
 
 
+SEB_ROW = np.dtype(
+    [
+        ("scaled_s", np.float64),
+        ("name", np.int32),
+        ("pe", np.int32),
+        ("starter", np.int32),
+        ("first_message", np.int32),
+        ("first_dependency", np.int32),
+        ("first_dependent", np.int32),
+        ("flags", np.uint8),
+    ],
+    align=True,
+)
+"""What a replay reads of a SEB, side by side: it goes from PE to PE, and each array that it looks
+into there costs it a cache miss."""
+
+MESSAGE_ROW = np.dtype(
+    [
+        ("scaled_s", np.float64),
+        ("transit_s", np.float64),
+        ("size_bytes", np.int32),
+        ("first_receiver", np.int32),
+    ],
+    align=True,
+)
+"""What a replay reads of a message."""
+
+STATE_ROW = np.dtype([("ready_s", np.float64), ("missing", np.int32), ("pe", np.int32)], align=True)
+"""What is known of a SEB that has not run: its latest input so far, and how many it lacks."""
+
+
 class Sebs(NamedTuple):
-    """All SEBs of a log set."""
+    """All SEBs of a log set; columns of a table of `SEB_ROW`, but for those said to be apart."""
 
     scaled_s: Floats
     fixed_s: Floats
@@ -90,7 +121,7 @@ class Sebs(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """All messages of a log set."""
+    """All messages of a log set; columns of a table of `MESSAGE_ROW`, but for two."""
 
     scaled_s: Floats
     fixed_s: Floats
@@ -100,6 +131,34 @@ class Messages(NamedTuple):
     """Where the receivers of each message begin; shape (messages + 1,)."""
     receivers: Numbers
     """The SEBs that a message starts."""
+
+
+def sebs_of(table: Table, fixed_s: Floats, dependencies: Numbers, first_of_pe: Numbers) -> Sebs:
+    """Return the columns of a table of SEBs, which has one more row for where lists end."""
+    return Sebs(
+        table["scaled_s"][:-1],
+        fixed_s,
+        table["name"][:-1],
+        table["pe"][:-1],
+        table["flags"][:-1],
+        table["starter"][:-1],
+        table["first_message"],
+        table["first_dependency"],
+        dependencies,
+        first_of_pe,
+    )
+
+
+def messages_of(table: Table, fixed_s: Floats, receivers: Numbers) -> Messages:
+    """Return the columns of a table of messages, which has one more row as that of SEBs."""
+    return Messages(
+        table["scaled_s"][:-1],
+        fixed_s,
+        table["transit_s"][:-1],
+        table["size_bytes"][:-1],
+        table["first_receiver"],
+        receivers,
+    )
 
 
 class Dependents(NamedTuple):
@@ -138,6 +197,14 @@ class Delays(NamedTuple):
     node_latency_s: float
     workers: int
     """Worker threads of a node."""
+
+
+class State(NamedTuple):
+    """The columns of a table of `STATE_ROW`."""
+
+    ready_s: Floats
+    missing: Numbers
+    pe: Numbers
 
 
 class Times(NamedTuple):

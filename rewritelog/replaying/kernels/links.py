@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Ints
-from rewritelog.replaying.kernels.interface import NO_MESSAGE, NOT_SENT, Numbers
+from rewritelog.replaying.kernels.interface import NO_MESSAGE, NOT_SENT, Numbers, Sebs
 from tracebigsim.compiled import inner, kernel
 
 
@@ -51,14 +51,13 @@ def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
 
 @kernel
 def match_messages(
-    source: Numbers, number: Numbers, sent: Numbers, order: Numbers, bounds: Ints
-) -> Numbers:
-    """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+    source: Numbers, number: Numbers, sent: Numbers, order: Numbers, bounds: Ints, starter: Numbers
+) -> None:
+    """Fill in the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
 
     `sent` are the messages' numbers, and `bounds`, shape (PEs + 1,), where each PE's begin; `order`
     sorts them within each PE, and is empty where they are sorted. Of several the first counts.
     """
-    starter = np.empty(len(source), dtype=np.int32)
     for seb in range(len(source)):
         starter[seb] = NO_MESSAGE
         if number[seb] >= 0:
@@ -68,63 +67,64 @@ def match_messages(
                 found = find_number(sent, order, bounds[pe], bounds[pe + 1], number[seb])
                 if found >= 0:
                     starter[seb] = found
-    return starter
 
 
 @kernel
-def invert(targets: Numbers, count: int) -> tuple[Numbers, Numbers]:
-    """Return for each of `count` targets where its sources begin, and the sources, rising.
+def invert(starter: Numbers, first: Numbers) -> Numbers:
+    """Return the receivers of all messages, rising for each; `first` becomes where each begin.
 
-    A negative target is none.
+    `first` begins as zeros, one more than there are messages.
     """
-    first = np.zeros(count + 1, dtype=np.int32)
-    for k in range(len(targets)):
-        if targets[k] >= 0:
-            first[targets[k] + 1] += 1
+    count = len(first) - 1
+    for seb in range(len(starter)):
+        if starter[seb] >= 0:
+            first[starter[seb] + 1] += 1
     for k in range(count):
         first[k + 1] += first[k]
-    sources = np.empty(first[count], dtype=np.int32)
-    for k in range(len(targets)):
-        if targets[k] >= 0:
-            sources[first[targets[k]]] = k
-            first[targets[k]] += 1
+    receivers = np.empty(first[count], dtype=np.int32)
+    for seb in range(len(starter)):
+        if starter[seb] >= 0:
+            receivers[first[starter[seb]]] = seb
+            first[starter[seb]] += 1
     for k in range(count, 0, -1):
         first[k] = first[k - 1]
     first[0] = 0
-    return first, sources
+    return receivers
+
+
+@inner
+def awaited(sebs: Sebs, seb: int, k: int) -> int:
+    """Return the SEB that a dependency of another one names, or −1 where there is none."""
+    base = sebs.first_of_pe[sebs.pe[seb]]
+    other = sebs.dependencies[k]
+    return base + other if 0 <= other < sebs.first_of_pe[sebs.pe[seb] + 1] - base else -1
 
 
 @kernel
-def invert_dependencies(
-    first_dependency: Numbers, dependencies: Numbers, pe: Numbers, first_of_pe: Numbers
-) -> tuple[Numbers, Numbers]:
-    """Return for each SEB where its dependents begin, and the dependents.
+def invert_dependencies(sebs: Sebs, first: Numbers) -> Numbers:
+    """Return the dependents of all SEBs, rising for each; `first` becomes where each begin.
 
     A dependency on what the timeline does not have has no dependent, and is never met.
     """
-    sebs = len(pe)
-    first = np.zeros(sebs + 1, dtype=np.int32)
-    for seb in range(sebs):
-        base = first_of_pe[pe[seb]]
-        length = first_of_pe[pe[seb] + 1] - base
-        for k in range(first_dependency[seb], first_dependency[seb + 1]):
-            if 0 <= dependencies[k] < length:
-                first[base + dependencies[k] + 1] += 1
-    for k in range(sebs):
+    count = len(sebs.pe)
+    for seb in range(count):
+        for k in range(sebs.first_dependency[seb], sebs.first_dependency[seb + 1]):
+            other = awaited(sebs, seb, k)
+            if other >= 0:
+                first[other + 1] += 1
+    for k in range(count):
         first[k + 1] += first[k]
-    dependents = np.empty(first[sebs], dtype=np.int32)
-    for seb in range(sebs):
-        base = first_of_pe[pe[seb]]
-        length = first_of_pe[pe[seb] + 1] - base
-        for k in range(first_dependency[seb], first_dependency[seb + 1]):
-            if 0 <= dependencies[k] < length:
-                other = base + dependencies[k]
+    dependents = np.empty(first[count], dtype=np.int32)
+    for seb in range(count):
+        for k in range(sebs.first_dependency[seb], sebs.first_dependency[seb + 1]):
+            other = awaited(sebs, seb, k)
+            if other >= 0:
                 dependents[first[other]] = seb
                 first[other] += 1
-    for k in range(sebs, 0, -1):
+    for k in range(count, 0, -1):
         first[k] = first[k - 1]
     first[0] = 0
-    return first, dependents
+    return dependents
 
 
 @kernel

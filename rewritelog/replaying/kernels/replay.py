@@ -8,7 +8,6 @@ does), and a SEB starts when it is ready and all that its PE had before it have 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes, Floats
 from rewritelog.replaying.kernels.interface import (
@@ -24,6 +23,7 @@ from rewritelog.replaying.kernels.interface import (
     Program,
     Scale,
     Sebs,
+    State,
     Times,
 )
 from tracebigsim.compiled import inner, kernel
@@ -111,30 +111,25 @@ def drop_first(times: Floats, ids: Numbers, size: int) -> None:
 
 
 @inner
-def count_inputs(sebs: Sebs, missing: NDArray[np.int32]) -> None:
+def begin(sebs: Sebs, state: State) -> None:
     """Fill in how many inputs each SEB waits for."""
-    for seb in range(len(missing)):
-        missing[seb] = sebs.first_dependency[seb + 1] - sebs.first_dependency[seb]
-        missing[seb] += sebs.starter[seb] != NO_MESSAGE
-        missing[seb] += (sebs.flags[seb] & WAITS_FOR_PREVIOUS) != 0
+    for seb in range(len(state.missing)):
+        wanted = sebs.first_dependency[seb + 1] - sebs.first_dependency[seb]
+        wanted += sebs.starter[seb] != NO_MESSAGE
+        wanted += (sebs.flags[seb] & WAITS_FOR_PREVIOUS) != 0
+        state.missing[seb], state.ready_s[seb], state.pe[seb] = wanted, 0.0, sebs.pe[seb]
 
 
 @inner
-def arrive(
-    seb: int,
-    time: float,
-    ready: Floats,
-    missing: NDArray[np.int32],
-    times: Floats,
-    ids: Numbers,
-    size: int,
-) -> int:
+def arrive(seb: int, time: float, state: State, times: Floats, ids: Numbers, size: int) -> int:
     """Give a SEB one of its inputs, and put it into the queue when it has all; return its size."""
-    ready[seb] = max(ready[seb], time)
-    missing[seb] -= 1
-    if missing[seb] > 0:
+    ready = max(state.ready_s[seb], time)
+    state.ready_s[seb] = ready
+    left = state.missing[seb] - 1
+    state.missing[seb] = left
+    if left > 0:
         return size
-    push(times, ids, size, ready[seb], seb)
+    push(times, ids, size, ready, seb)
     return size + 1
 
 
@@ -146,37 +141,42 @@ def follows(sebs: Sebs, seb: int) -> bool:
 
 @kernel
 def replay(
-    program: Program, scale: Scale, delays: Delays, pes: int, times: Times
+    program: Program,
+    scale: Scale,
+    delays: Delays,
+    pes: int,
+    state: State,
+    start_s: Floats,
+    end_s: Floats,
+    order: Numbers,
 ) -> tuple[float, int]:
     """Run the program; return when the last SEB ends, and how many have run.
 
-    Fill in `times`, which begin as NaN; only `ready_s` where the others have no entries.
+    Fill in when SEBs were ready (NaN for one that never was), started and ended, and their order;
+    the last three only where they have entries.
     """
     sebs, messages, dependents = program.sebs, program.messages, program.dependents
     count = len(sebs.pe)
-    missing = np.empty(count, dtype=np.int32)
-    count_inputs(sebs, missing)
-    queue_times, queue_ids = np.empty(count), np.empty(count, dtype=np.int32)
+    begin(sebs, state)
+    times, ids = np.empty(count), np.empty(count, dtype=np.int32)
     free = np.zeros(pes)
-    ready = times.ready_s
     size = run = 0
     latest = 0.0
     for seb in range(count):
-        ready[seb] = 0.0
-        if missing[seb] == 0:
-            push(queue_times, queue_ids, size, 0.0, seb)
+        if state.missing[seb] == 0:
+            push(times, ids, size, 0.0, seb)
             size += 1
     while size > 0:
-        seb = queue_ids[0]
-        drop_first(queue_times, queue_ids, size)
+        seb, ready = ids[0], times[0]
+        drop_first(times, ids, size)
         size -= 1
         pe, name = sebs.pe[seb], sebs.name[seb]
-        start = max(ready[seb], free[pe])
+        start = max(ready, free[pe])
         end = start + duration_of(program, scale, seb)
         free[pe] = end
         latest = max(latest, end)
-        if len(times.order) > 0:
-            times.start_s[seb], times.end_s[seb], times.order[run] = start, end, seb
+        if len(order) > 0:
+            start_s[seb], end_s[seb], order[run] = start, end, seb
         run += 1
         for message in range(sebs.first_message[seb], sebs.first_message[seb + 1]):
             first, last = messages.first_receiver[message], messages.first_receiver[message + 1]
@@ -185,15 +185,15 @@ def replay(
             sent = sent_at(program, scale, name, start, end, message)
             for k in range(first, last):
                 to = messages.receivers[k]
-                arrived = sent + delay_between(program, delays, message, pe, sebs.pe[to])
-                size = arrive(to, arrived, ready, missing, queue_times, queue_ids, size)
+                arrived = sent + delay_between(program, delays, message, pe, state.pe[to])
+                size = arrive(to, arrived, state, times, ids, size)
         for k in range(dependents.first[seb], dependents.first[seb + 1]):
-            size = arrive(dependents.sebs[k], end, ready, missing, queue_times, queue_ids, size)
+            size = arrive(dependents.sebs[k], end, state, times, ids, size)
         if follows(sebs, seb):
-            size = arrive(seb + 1, end, ready, missing, queue_times, queue_ids, size)
+            size = arrive(seb + 1, end, state, times, ids, size)
     for seb in range(count):
-        if missing[seb] > 0:
-            ready[seb] = np.nan
+        if state.missing[seb] > 0:
+            state.ready_s[seb] = np.nan
     return latest, run
 
 

@@ -1,0 +1,180 @@
+"""The categories of lost cycles added up at sizes that were never run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.base import LOST
+from rewritelog.models.checks import checked_prediction
+from rewritelog.text import Table, json_number, percent_text, printable
+from rewritelog.timings.texts import read_model_file
+
+PES = "P"
+
+
+@dataclass(frozen=True)
+class CategoryTotal:
+    """One category's PE-seconds."""
+
+    category: str
+    seconds: float
+    low_s: float
+    """NaN where the model has no interval, as `high_s` is."""
+    high_s: float
+    extrapolated: bool
+
+
+@dataclass(frozen=True)
+class RunPrediction:
+    """A whole run by its categories."""
+
+    model: Path
+    values: tuple[tuple[str, float], ...]
+    """P and the other variables, in the order of the parameters."""
+    categories: tuple[CategoryTotal, ...]
+
+    @property
+    def pes(self) -> float:
+        """The number of PEs."""
+        return self.values[0][1]
+
+    @property
+    def total_s(self) -> float:
+        """The PE-seconds of all categories."""
+        return math.fsum(one.seconds for one in self.categories)
+
+    @property
+    def predicted_s(self) -> float:
+        """The run time."""
+        return self.total_s / self.pes
+
+    @property
+    def interval_s(self) -> tuple[float, float]:
+        """What nine in ten run times lie between, the categories' errors being independent.
+
+        NaN where a category has no interval.
+        """
+        below = math.fsum((one.seconds - one.low_s) ** 2 for one in self.categories)
+        above = math.fsum((one.high_s - one.seconds) ** 2 for one in self.categories)
+        low = max(self.total_s - math.sqrt(below), 0.0) if math.isfinite(below) else math.nan
+        high = self.total_s + math.sqrt(above) if math.isfinite(above) else math.nan
+        return low / self.pes, high / self.pes
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence where the model is used beyond the runs it was fitted to."""
+        beyond = [one.category for one in self.categories if one.extrapolated]
+        if not beyond:
+            return ()
+        at = ", ".join(f"{name}={value:g}" for name, value in self.values)
+        return (
+            f"{len(beyond)} of {len(self.categories)} categories are extrapolated: no run was as "
+            f"large or as small as {at}",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prediction in types that JSON has."""
+        low, high = self.interval_s
+        return {
+            "model": str(self.model),
+            "at": dict(self.values),
+            "predicted_s": self.predicted_s,
+            "low_s": json_number(low),
+            "high_s": json_number(high),
+            "categories_s": {one.category: one.seconds for one in self.categories},
+            "intervals_s": {
+                one.category: [json_number(one.low_s), json_number(one.high_s)]
+                for one in self.categories
+            },
+            "shares": {one.category: self._share(one) for one in self.categories},
+            "warnings": list(self.warnings),
+        }
+
+    def text(self) -> str:
+        """Return the prediction for a person."""
+        low, high = self.interval_s
+        at = ", ".join(f"{name} = {value:g}" for name, value in self.values)
+        interval = f", 90 %: {low:.5g} to {high:.5g} s" if math.isfinite(low + high) else ""
+        rows = [
+            (
+                one.category,
+                f"{one.seconds:.5g} s",
+                f"{one.low_s:.5g} s" if math.isfinite(one.low_s) else "–",
+                f"{one.high_s:.5g} s" if math.isfinite(one.high_s) else "–",
+                percent_text(self._share(one), 1),
+                "out of range" if one.extrapolated else "fit",
+            )
+            for one in self.categories
+        ]
+        heads = ("PE time", "PE-seconds", "90 % from", "to", "share", "by")
+        return "\n".join(
+            (
+                f"Predicted run time: {self.predicted_s:.5g} s at {printable(at)}{interval}",
+                "",
+                str(Table(heads, rows, left=frozenset({5}))),
+            )
+        )
+
+    def _share(self, one: CategoryTotal) -> float:
+        return one.seconds / self.total_s if self.total_s > 0 else 0.0
+
+
+def parse_point(text: str) -> dict[str, float]:
+    """Return the variables of a text such as `P=4096,D=512`; raise `UsageError` for others."""
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not equals or not math.isfinite(value) or name in values:
+            raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, P among them")
+        values[name] = value
+    if values.get(PES, 0.0) < 1:
+        raise UsageError(f"--at {text}: P, the number of PEs, must be at least 1")
+    return values
+
+
+def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
+    """Add up what a model file predicts for all categories of lost cycles.
+
+    The parameters are P and then the other variables by name, as `lost-cycles` writes them. Raise
+    `ModelError` where the file holds no lost cycles, or lost cycles of other variables.
+    """
+    fitted = read_model_file(model).fitted
+    ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
+    counts = {count for event, count in fitted.fits if event.startswith(LOST)}
+    if not counts:
+        raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}")
+    if counts != {len(ordered)}:
+        needed = " or ".join(str(count - 1) for count in sorted(counts))
+        raise ModelError(
+            f"{model}: the lost cycles were fitted to P and {needed} more variables, and --at has "
+            f"{len(ordered) - 1}"
+        )
+    params = np.array([[value for _, value in ordered]])
+    categories = []
+    for event, _ in fitted.fits:
+        if event.startswith(LOST):
+            categories.append(_category(fitted, str(model), event, params))
+    return RunPrediction(model, ordered, tuple(categories))
+
+
+def _category(fitted: Any, name: str, event: str, params: Any) -> CategoryTotal:
+    found = checked_prediction(fitted, name, event, params)
+    seconds = max(float(found.seconds[0]), 0.0)
+    low, high = (float(bound[0]) for bound in fitted.interval(event, params))
+    if math.isnan(low + high) and seconds == 0:
+        low = high = 0.0  # a category that no run ever had
+    return CategoryTotal(
+        event.removeprefix(LOST), seconds, min(max(low, 0.0), seconds), max(high, seconds),
+        bool(found.outside[0]),
+    )  # fmt: skip
