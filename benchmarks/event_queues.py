@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import time
 
-import numba
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.replaying.kernels.interface import Numbers
 from rewritelog.replaying.kernels.replay import comes_before, drop_first, push
+from tracebigsim.compiled import inner, kernel
 
 HOLDS = 2_000_000
 SIZES = (16, 256, 4096, 65_536, 1_048_576)
 _WAYS = 4
 
 
-@numba.njit
+@kernel
 def binary_heap(times: Floats, steps: Floats, holds: int) -> float:
     """Hold with the replay's own queue."""
     size = len(times) - 1
@@ -35,7 +35,7 @@ def binary_heap(times: Floats, steps: Floats, holds: int) -> float:
     return last
 
 
-@numba.njit
+@inner
 def _push_wide(times: Floats, ids: Numbers, size: int, when: float, seb: int) -> None:
     at = size
     while at > 0:
@@ -47,7 +47,7 @@ def _push_wide(times: Floats, ids: Numbers, size: int, when: float, seb: int) ->
     times[at], ids[at] = when, seb
 
 
-@numba.njit
+@inner
 def _drop_wide(times: Floats, ids: Numbers, size: int) -> None:
     when, seb = times[size - 1], ids[size - 1]
     at, left = 0, size - 1
@@ -66,7 +66,7 @@ def _drop_wide(times: Floats, ids: Numbers, size: int) -> None:
     times[at], ids[at] = when, seb
 
 
-@numba.njit
+@kernel
 def four_way_heap(times: Floats, steps: Floats, holds: int) -> float:
     """Hold with a heap whose nodes have four children."""
     size = len(times) - 1
@@ -81,7 +81,7 @@ def four_way_heap(times: Floats, steps: Floats, holds: int) -> float:
     return last
 
 
-@numba.njit
+@kernel
 def calendar(times: Floats, steps: Floats, holds: int) -> float:
     """Hold with a calendar queue (Brown, 1988) whose day is known to be right: its best case."""
     size = len(times) - 1

@@ -74,10 +74,8 @@ class RunPrediction:
         if not beyond:
             return ()
         at = ", ".join(f"{name}={value:g}" for name, value in self.values)
-        return (
-            f"{len(beyond)} of {len(self.categories)} categories are extrapolated: no run was as "
-            f"large or as small as {at}",
-        )
+        count = f"{len(beyond)} of {len(self.categories)} categories are extrapolated"
+        return (f"{count}: no run was as large or as small as {at}",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction in types that JSON has."""
@@ -109,16 +107,15 @@ class RunPrediction:
                 f"{one.low_s:.5g} s" if math.isfinite(one.low_s) else "–",
                 f"{one.high_s:.5g} s" if math.isfinite(one.high_s) else "–",
                 percent_text(self._share(one), 1),
-                "out of range" if one.extrapolated else "fit",
             )
             for one in self.categories
         ]
-        heads = ("PE time", "PE-seconds", "90 % from", "to", "share", "by")
+        heads = ("PE time", "PE-seconds", "90 % from", "to", "share")
         return "\n".join(
             (
                 f"Predicted run time: {self.predicted_s:.5g} s at {printable(at)}{interval}",
                 "",
-                str(Table(heads, rows, left=frozenset({5}))),
+                str(Table(heads, rows)),
             )
         )
 

@@ -26,7 +26,7 @@ IDLE = (
 )
 """The categories of idle time, in the order of the kernel's columns."""
 
-PE_RANGES = 4
+PE_RANGES = 3
 """How many ranges of PEs a table shows."""
 
 _FORBIDDEN = "{}\n\r\t"

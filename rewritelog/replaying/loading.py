@@ -161,16 +161,16 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     bounds = np.zeros((len(pieces.counts) + 1, _LEVELS), dtype=np.int64)
     bounds[1:, :_REGIONS] = np.cumsum(sizes, axis=0)
     bounds[:, _REGIONS] = np.searchsorted(regions.seb, bounds[:, _SEBS])
-    levels = {"sebs": seb_columns, "messages": message_columns, "regions": regions}
-    columns = {
+    levels: dict[str, Any] = {"sebs": seb_columns, "messages": message_columns, "regions": regions}
+    taken = {
         f"{level}.{name}": column
         for level, found_columns in levels.items()
         for name, column in found_columns._asdict().items()
     }
-    columns["dependencies"] = dependencies
+    taken["dependencies"] = dependencies
     firsts = pieces.firsts.copy()
     texts = tuple(names_of(names))
-    return _Part(columns, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
+    return _Part(taken, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
 
 
 def _pages(count: int, kind: type[np.generic]) -> Any:

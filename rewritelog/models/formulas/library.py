@@ -91,12 +91,12 @@ KINDS = {
     ),
     "lost-synchronisation": Kind(
         ("P", "D"),
-        ("P", "P*log2(max(P, 1))", "D"),
+        ("P", "D", "D^2/max(P, 1)"),
         "PE-seconds while some PEs work and others wait for them",
     ),
     "lost-load-imbalance": Kind(
         ("P", "D"),
-        ("P", "D", "D*sqrt(log(max(P, 1)))"),
+        ("P*sqrt(log(max(P, 1)))", "D*sqrt(log(max(P, 1)))", "D^2/max(P, 1)*sqrt(log(max(P, 1)))"),
         "PE-seconds by which the slowest of P PEs is behind the others",
     ),
     "lost-start": Kind(
@@ -104,7 +104,7 @@ KINDS = {
     ),
     "lost-end": Kind(
         ("P", "D"),
-        ("P", "D*sqrt(log(max(P, 1)))"),
+        ("P*sqrt(log(max(P, 1)))", "D*sqrt(log(max(P, 1)))", "D^2/max(P, 1)*sqrt(log(max(P, 1)))"),
         "PE-seconds after the last SEBs: the slowest of P PEs ends the run",
     ),
 }

@@ -1,0 +1,114 @@
+"""A study: logs of several sizes, their lost cycles fitted, and a larger run predicted."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+
+from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.models.base import EventTimings
+from rewritelog.models.registry import load_model
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.study import Study, StudyRun
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.synthesis.synth import SynthOptions, synthesise
+
+NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
+FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
+
+
+def made(folder: Path, pes: int, size: int, timings_out: Path | None = None) -> StudyRun:
+    logs = folder / f"{pes}-{size}"
+    synthesise(logs, SynthOptions(pes=pes, sebs=1500, size=size, seed=pes + size, timings=0))
+    return Study((("D", float(size)),), timings_out).add(logs, NETWORK, RewriteOptions())
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    for pes in (8, 16, 32, 64):
+        for size in (16_000, 32_000, 64_000, 128_000):
+            made(folder, pes, size, folder / "study.txt")
+    return folder
+
+
+@pytest.mark.parametrize(("pes", "size"), [(128, 256_000), (128, 128_000)])
+def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) -> None:
+    model = study / "model.json"
+    fit(FitRequest((study / "study.txt",), formulas=FORMULAS), model)
+    done = run("predict", model, "--at", f"P={pes},D={size}", "--json")
+    assert done.returncode == 0
+    assert "extrapolated" in done.stderr
+    predicted = json.loads(done.stdout)
+    truth = made(study, pes, size).lost
+    assert math.isclose(predicted["predicted_s"], truth.predicted_s, rel_tol=0.05)
+    assert predicted["low_s"] <= truth.predicted_s <= predicted["high_s"]
+    whole = truth.pes * truth.predicted_s
+    for category, seconds in truth.totals_s.items():
+        if seconds > 0.05 * whole:
+            found = predicted["categories_s"][category]
+            assert math.isclose(found, seconds, rel_tol=0.15), category
+    assert math.isclose(sum(predicted["shares"].values()), 1, rel_tol=1e-9)
+    text = run("predict", model, "--at", f"D={size},P={pes}")
+    assert text.stdout.startswith(f"Predicted run time: {predicted['predicted_s']:.5g} s at P = ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--at", "P=4"], 1, "P and 1 more variables"),
+        (["--at", "D=4"], 2, "P, the number of PEs"),
+        (["--at", "P=4,D=x"], 2, "expected NAME=NUMBER"),
+        (["--at", "P=4,D=1", "file"], 2, "--at takes no FILE"),
+        ([], 2, "missing argument"),
+    ],
+)
+def test_wrong_use_of_at(study: Path, words: list[str], code: int, said: str) -> None:
+    model = study / "plain.json"
+    if not model.exists():
+        fit(FitRequest((study / "study.txt",), "least-squares"), model)
+    done = run("predict", model, *words)
+    assert done.returncode == code
+    assert said in done.stderr
+
+
+def test_a_model_without_lost_cycles_is_refused(sample_logs: Path, tmp_path: Path) -> None:
+    timings = sample_logs / "cells" / "timings.txt"
+    fit(FitRequest((timings,), "least-squares"), tmp_path / "model.json")
+    done = run("predict", tmp_path / "model.json", "--at", "P=4")
+    assert done.returncode == 1
+    assert "no lost cycles" in done.stderr
+
+
+def first_call(event: str) -> Any:
+    """What is said of the first of ten samples, which took ten times as long as its law says."""
+    sizes = np.arange(1.0, 11.0)[:, None]
+    seconds = sizes[:, 0] * np.where(sizes[:, 0] == 1, 10.0, 1.0)
+    fitted = load_model("auto", {}, None).fit([EventTimings(event, sizes, seconds)])
+    return json.dumps(fitted.describe())
+
+
+def test_a_replayed_time_is_no_slow_first_call() -> None:
+    assert first_call("kernel") != first_call("lost::communication").replace("lost::communication",
+                                                                             "kernel")  # fmt: skip
+
+
+def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_path: Path) -> None:
+    for name, size in (("none", 0), ("same", 16_000), ("double", 32_000)):
+        synthesise(tmp_path / name, SynthOptions(pes=16, sebs=200, size=size))
+    plain, same = (tmp_path / name / "bgTrace0" for name in ("none", "same"))
+    assert plain.read_bytes() == same.read_bytes()
+    network = Network(latency_s=0.0)
+    runs = [
+        Study()
+        .add(tmp_path / name, network, RewriteOptions())
+        .lost.totals_s["useful[Cell::bonded]"]
+        for name in ("same", "double")
+    ]
+    assert 1.8 < runs[1] / runs[0] < 2.1
