@@ -161,6 +161,14 @@ def replay_command(
             help="The grid of --sweep as a figure: .png, .svg or .pdf; needs rewritelog[view].",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            help="A page with the timeline and the critical path; needs rewritelog[view].",
+        ),
+    ] = None,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -227,13 +235,13 @@ def replay_command(
         network, machine, latency, bandwidth, cost_per_packet, packet_size, node_latency
     )
     if sweep:
-        excluded = {"--against": against, "--write": write, "--lost-as": lost_as}
+        excluded = {"--against": against, "--write": write, "--html": html, "--lost-as": lost_as}
         _refuse("--sweep", excluded)
         return _sweep(logs, sweep, chosen, options, to_path(output), plot, taken=is_stdout(output))
     _refuse("a replay without --sweep", {"--output": output, "--plot": plot})
     from rewritelog.replaying.options import ReplayOptions  # noqa: PLC0415
 
-    whole = ReplayOptions(options, _lost_as(lost_as), gains, write)
+    whole = ReplayOptions(options, _lost_as(lost_as), gains, write, html)
     return _replay(logs, against, chosen, whole)
 
 
@@ -383,7 +391,7 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
     with console.stages() as progress:
         before = None
         if against is not None:
-            plain = replace(options, gains=0, write=None)
+            plain = replace(options, gains=0, write=None, html=None)
             before = replay(against, network, plain, progress)
         after = replay(logs, network, options, progress)
     return Outcome(after if before is None else Comparison(before, after))

@@ -20,3 +20,5 @@ class ReplayOptions:
     """For how many names the gain is computed were they free, the largest first."""
     write: Path | None = None
     """The folder to write the logs to with their replayed times."""
+    html: Path | None = None
+    """The page to write."""

@@ -13,6 +13,7 @@ from rewritelog.replaying.categories import LostAs, lost_cycles
 from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.page import check_page, write_page
 from rewritelog.replaying.path import find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, Gain, ReplayReport
@@ -36,6 +37,8 @@ def replay(
     options = options or ReplayOptions()
     network = network or Network()
     lost_as = LostAs(options.lost_as)
+    if options.html is not None:
+        check_page(options.html)
     prepared = prepare(logs, options.rewrite, progress)
     case = prepared.case(network)
     outcome = simulate(prepared.workload, case)
@@ -43,7 +46,10 @@ def replay(
     gains = _gains(prepared, case, report.predicted_s, outcome, options, progress)
     if options.write is not None:
         write_replayed(prepared, outcome, options.write, progress)
-    return report.with_gains(gains)
+    report = report.with_gains(gains)
+    if options.html is not None:
+        write_page(report, outcome, options.html)
+    return report
 
 
 def _report(
