@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tracebigsim import TraceBigSimError, cmake_dir, include_dir, pkg_config_dir
+from tracebigsim._streams import CLOSED_PIPE
 
 _FOLDERS = {
     "include": (include_dir, "the folder of tracebigsim.h, for a compiler's -I"),
@@ -80,7 +81,7 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(CLOSED_PIPE)
     except OSError as error:
         sys.stderr.write(f"tracebigsim: error: {error}\n")
         sys.exit(1)
