@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-
-_MOST_BYTES = 64 << 20
-"""Event names are looked for in so much of a timings file, so that completion stays quick."""
 
 
 def completion_command(
@@ -54,16 +50,3 @@ def complete_models(incomplete: str) -> Iterable[tuple[str, str]]:
     return [
         (f"{before}{comma}{name}", said) for name, said in complete_model(last) if name not in taken
     ]
-
-
-def complete_event(ctx: typer.Context, incomplete: str) -> Iterable[str]:
-    """Return the events of the timings files on the command line whose names begin so."""
-    from tracebigsim.files import scan_file  # noqa: PLC0415 - heavy
-
-    found: dict[str, None] = {}
-    given: Any = ctx.params.get("timings") or ()
-    for path in map(Path, given):
-        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-            for table in scan_file(path):
-                found |= dict.fromkeys(table.events)
-    return [name for name in found if name.startswith(incomplete)]

@@ -28,6 +28,9 @@ from rewritelog.cli.model_options import add_pairs, with_model_options
 from rewritelog.cli.standard import FailOnWarning, plain, reporting
 from rewritelog.errors import UsageError
 
+NOTHING_COVERED = 1
+"""The exit code where the model has no prediction for any line."""
+
 ModelPath = Annotated[
     Path,
     typer.Argument(
@@ -94,8 +97,8 @@ def predict_command(
 ) -> None:
     """Print the predictions of a model file as CSV, one line for each record.
 
-    Each prediction says what determined it: fit, exact, out of range, or no model. The exit code is
-    1 where the model has nothing for any record.
+    Each prediction says what determined it: fit, exact, out of range, or no model. The
+    exit code is 1 where the model has no prediction for any record.
     """  # fmt: skip
     if (at is None) == (not files):
         raise UsageError("missing argument 'FILE...'" if at is None else "--at takes no FILE")
@@ -112,6 +115,9 @@ def predict_command(
     ):
         typer.echo(text, nl=False)
     console.note_all(malformed.warnings())
+    if not malformed.predicted:
+        console.note(f"{model}: the model has no prediction for any record")
+        raise typer.Exit(NOTHING_COVERED)
     console.leave_if_warned(fail_on_warning)
 
 
@@ -137,10 +143,14 @@ def verify_command(
     ] = 10,
     strict: Strict = False,
 ) -> Outcome:
-    """Compare the predictions of a model file with measured times."""
+    """Compare the predictions of a model file with measured times.
+
+    The exit code is 1 where the model has no prediction for any line.
+    """
     from rewritelog.evaluation.verify import verify  # noqa: PLC0415
 
-    return Outcome(verify(model, timings, clock_hz, strict=strict, worst=worst))
+    report = verify(model, timings, clock_hz, strict=strict, worst=worst)
+    return Outcome(report, 0 if report.overall.score.predicted else NOTHING_COVERED)
 
 
 @reporting(warns=True)

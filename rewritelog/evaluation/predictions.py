@@ -84,6 +84,8 @@ class MalformedLines:
 
     count: int = 0
     shown: list[str] = field(default_factory=list)
+    predicted: int = 0
+    """Of the other lines, those that the model has a prediction for."""
 
     def note(self, path: Path, table: LineTable, *, strict: bool) -> None:
         """Note the malformed lines of a table; with `strict` raise `TimingError` for the first."""
@@ -126,7 +128,9 @@ class LinePredictor:
             try:
                 for table in scan_file(path):
                     malformed.note(path, table, strict=strict)
-                    yield self._lines(path, table)
+                    lines = self._lines(path, table)
+                    malformed.predicted += int(np.count_nonzero(~np.isnan(lines.predicted_s)))
+                    yield lines
             except TraceFileError as error:
                 raise TimingError(str(error)) from error
 
