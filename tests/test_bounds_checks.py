@@ -24,7 +24,12 @@ def test_a_load_outside_of_the_buffer_is_an_error(at: int, fine: bool, tmp_path:
     """The kernel is told of a timeline where its buffer has no 4 bytes."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(at=at)],
-        env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
+        env=os.environ
+        | {
+            "NUMBA_BOUNDSCHECK": "1",
+            "NUMBA_CACHE_DIR": str(tmp_path),
+            "TRACEBIGSIM_KERNELS": "compiled",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -14,11 +14,13 @@ For tools:
 - `files`: `scan_file`, the same for files, plain or gzip, in bounded memory
 - `stats`, `merge`: what the lines of files hold, and one clean file of them
 - `errors`: what is raised, all of it under `TraceBigSimError`
+- `compiled`: how kernels run, compiled or as they are; for packages with kernels of their own
 - `__main__`: the command `tracebigsim`
 
 Within: `_output` (where lines go), `_grammar` (words, limits, faults), `_numbers` (exact decimal to
 double), `_tokens`, `_fields` and `_bare` (what follows the keyword), `_scan` (the pass over the
-lines), `compiled` (how kernels are compiled). Nothing here imports rewritelog.
+lines), `kernel_cache` and `kernel_digest` (where compiled kernels are kept, and until when).
+Nothing here imports rewritelog.
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def _final_code(
     return code
 
 
-@kernel
+@kernel(ns_per_byte=2100)
 def scan_lines(
     text: NDArray[np.uint8],
     columns: Columns,

@@ -136,7 +136,7 @@ def add_name(buf: Bytes, at: int, table: NameTable) -> int:
     return int(table.slots[slot]) - 1
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def collect_names(
     buf: Bytes, pieces: Pieces, lay: KernelLayout, table: NameTable, fault: Ints
 ) -> bool:
@@ -153,7 +153,7 @@ def collect_names(
     return True
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def _enter_names(table: NameTable) -> None:
     """Fill in the hash table of names that are known."""
     flat = table.names.reshape(-1)

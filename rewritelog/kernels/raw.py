@@ -1,116 +1,45 @@
 """Loads and stores of unaligned numbers in either byte order, at the speed of one instruction.
 
-Each function is plain Python, for reading and for runs without compilation; the compiled form
-beside it does the same on the array's memory and checks nothing: callers check bounds. That they
-do is what `NUMBA_BOUNDSCHECK=1` shows: with it these check too, as numba does for every index.
+Each function is plain Python, for reading and for runs without compilation; the compiled form in
+`raw_compiled` does the same on the array's memory.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import config
-from numba.extending import intrinsic, overload
+import struct
+import sys
 
 from rewritelog.arrays import Bytes
+from tracebigsim.compiled import compiled_form_in
+
+_NATIVE, _FOREIGN = ("<", ">") if sys.byteorder == "little" else (">", "<")
+_I2, _I2_SWAPPED = struct.Struct(f"{_NATIVE}h"), struct.Struct(f"{_FOREIGN}h")
+_I4, _I4_SWAPPED = struct.Struct(f"{_NATIVE}i"), struct.Struct(f"{_FOREIGN}i")
+_F8, _F8_SWAPPED = struct.Struct(f"{_NATIVE}d"), struct.Struct(f"{_FOREIGN}d")
 
 
+@compiled_form_in("rewritelog.kernels.raw_compiled")
 def load_i2(buf: Bytes, at: int, swap: bool) -> int:
     """Return the 16-bit integer at `at`; `swap` where the bytes are in foreign order."""
-    value = buf[at : at + 2].view(np.int16)[0]
-    return int(value.byteswap()) if swap else int(value)
+    value: int = (_I2_SWAPPED if swap else _I2).unpack_from(buf, at)[0]  # type: ignore[arg-type]
+    return value
 
 
+@compiled_form_in("rewritelog.kernels.raw_compiled")
 def load_i4(buf: Bytes, at: int, swap: bool) -> int:
     """Return the 32-bit integer at `at`; `swap` where the bytes are in foreign order."""
-    value = buf[at : at + 4].view(np.int32)[0]
-    return int(value.byteswap()) if swap else int(value)
+    value: int = (_I4_SWAPPED if swap else _I4).unpack_from(buf, at)[0]  # type: ignore[arg-type]
+    return value
 
 
+@compiled_form_in("rewritelog.kernels.raw_compiled")
 def load_f8(buf: Bytes, at: int, swap: bool) -> float:
     """Return the 64-bit float at `at`; `swap` where the bytes are in foreign order."""
-    value = buf[at : at + 8].view(np.float64)[0]
-    return float(value.byteswap()) if swap else float(value)
+    value: float = (_F8_SWAPPED if swap else _F8).unpack_from(buf, at)[0]  # type: ignore[arg-type]
+    return value
 
 
+@compiled_form_in("rewritelog.kernels.raw_compiled")
 def store_f8(buf: Bytes, at: int, value: float, swap: bool) -> None:
     """Write a 64-bit float at `at`; `swap` where the bytes are in foreign order."""
-    number = np.float64(value)
-    buf[at : at + 8].view(np.float64)[0] = number.byteswap() if swap else number
-
-
-def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any, word: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), word.as_pointer())
-
-
-def _loader(word: ir.IntType, result: Any, real: ir.Type | None) -> Any:
-    @intrinsic
-    def load(_typing: Any, buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            address = _address(context, builder, signature.args[0], args[0], args[1], word)
-            raw = builder.load(address)
-            raw.align = 1
-            value = builder.select(args[2], builder.bswap(raw), raw)
-            if real is not None:
-                return builder.bitcast(value, real)
-            return builder.sext(value, ir.IntType(64))
-
-        return result(buf, types.int64, types.boolean), codegen
-
-    return load
-
-
-def _store_f8_code(_typing: Any, buf: Any, at: Any, value: Any, swap: Any) -> Any:  # noqa: ARG001
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        address = _address(context, builder, signature.args[0], args[0], args[1], word)
-        raw = builder.bitcast(args[2], word)
-        builder.store(builder.select(args[3], builder.bswap(raw), raw), address).align = 1
-        return context.get_dummy_value()
-
-    return types.void(buf, types.int64, types.float64, types.boolean), codegen
-
-
-_store_f8: Any = intrinsic(_store_f8_code)
-_load_i2 = _loader(ir.IntType(16), types.int64, None)
-_load_i4 = _loader(ir.IntType(32), types.int64, None)
-_load_f8 = _loader(ir.IntType(64), types.float64, ir.DoubleType())
-
-
-_CHECKED = bool(vars(config)["BOUNDSCHECK"])
-
-
-# numba wants a compiled form's arguments annotated just as those of the function that gives it.
-
-
-def _compile_load(function: Any, load: Any, length: int) -> None:
-    """Return the compiled form of a load of this many bytes."""
-    problem = f"a load of {length} bytes outside of the buffer"
-
-    def compiled(buf: Any, at: Any, swap: Any) -> Any:
-        if _CHECKED and (at < 0 or at + length > len(buf)):
-            raise IndexError(problem)
-        return load(buf, at, swap)
-
-    @overload(function)
-    def form(buf: Any, at: Any, swap: Any) -> Any:  # noqa: ARG001
-        return compiled
-
-
-_compile_load(load_i2, _load_i2, 2)
-_compile_load(load_i4, _load_i4, 4)
-_compile_load(load_f8, _load_f8, 8)
-
-
-@overload(store_f8)
-def _compile_store_f8(buf: Any, at: Any, value: Any, swap: Any) -> Any:  # noqa: ARG001
-    def compiled(buf: Any, at: Any, value: Any, swap: Any) -> Any:
-        if _CHECKED and (at < 0 or at + 8 > len(buf)):
-            raise IndexError("a store of 8 bytes outside of the buffer")
-        _store_f8(buf, at, value, swap)
-
-    return compiled
+    (_F8_SWAPPED if swap else _F8).pack_into(buf, at, value)  # type: ignore[arg-type]

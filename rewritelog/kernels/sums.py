@@ -22,7 +22,7 @@ def add_to(sums: Floats, row: int, column: int, value: float) -> None:
     sums[row, column, 1] += (high - (total - part)) + (value - part)
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def group_by_piece(pieces: Ints, events: Ints, count: int) -> tuple[Ints, Ints]:
     """Return the number of each row's pair of piece and event, and the event of each number.
 
@@ -42,7 +42,7 @@ def group_by_piece(pieces: Ints, events: Ints, count: int) -> tuple[Ints, Ints]:
     return groups, group_event[:known]
 
 
-@kernel
+@kernel(ns_per_byte=350)
 def add_by_group(groups: Ints, values: Floats, sums: Floats, column: int) -> None:
     """Add each value to its group's sum in a column of `sums`, shape (groups, columns, 2)."""
     for k in range(len(groups)):

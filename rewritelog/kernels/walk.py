@@ -186,7 +186,7 @@ def seb_parts(
     )
 
 
-@kernel
+@kernel(ns_per_byte=150)
 def advance(
     buf: Bytes, at: int, end: int, most: int, lay: KernelLayout, fault: Ints
 ) -> tuple[int, int]:
@@ -203,7 +203,7 @@ def advance(
     return most, at
 
 
-@kernel
+@kernel(ns_per_byte=2)
 def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple[Ints, Flags]:
     """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
 
@@ -220,7 +220,7 @@ def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple
     return counts, valid
 
 
-@kernel
+@kernel(ns_per_byte=150)
 def tally(
     buf: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: KernelLayout, fault: Ints
 ) -> Ints:
@@ -253,7 +253,7 @@ def tally(
     return totals
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def locate(
     buf: Bytes,
     at: int,

@@ -6,11 +6,9 @@ import dataclasses
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numba
-import numpy as np
 
 import rewritelog
 from rewritelog.logs.logset import LogSet
@@ -160,8 +158,8 @@ def _versions() -> dict[str, str]:
     return {
         "rewritelog": rewritelog.__version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
+        "numpy": version("numpy"),
+        "numba": version("numba"),
     }
 
 

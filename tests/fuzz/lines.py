@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fuzz.mutation import Bytes, Ints, flip_bytes, move_bytes, put_word
 from tracebigsim import _scan
 from tracebigsim._grammar import FINE, MAX_PARAMS
 from tracebigsim._tokens import RECORD_LENGTH, Values
+from tracebigsim.compiled import kernel
 
 BROKEN = {
     1: "the scan did not come to the text's end",
@@ -60,7 +60,7 @@ def outputs_for(size_bytes: int) -> Outputs:
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _scan_anew(text: Bytes, out: Outputs) -> int:
     """Scan a text from its beginning."""
     out.names.slots[:] = -1
@@ -72,7 +72,7 @@ def _scan_anew(text: Bytes, out: Outputs) -> int:
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _slow_places(out: Outputs, size: int) -> bool:
     """Mark the numbers that `float` reads by a value that is fine; False where one is nowhere."""
     for k in range(out.state[_scan.SLOW_USED]):
@@ -88,7 +88,7 @@ def _slow_places(out: Outputs, size: int) -> bool:
     return True
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_row(out: Outputs, row: int, size: int) -> int:
     columns, values = out.columns, out.values
     if not 0 <= columns.offset[row] < size or columns.seb[row] < -1 or columns.seqno[row] < -1:
@@ -113,7 +113,7 @@ def _check_row(out: Outputs, row: int, size: int) -> int:
     return 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def check_text(text: Bytes, out: Outputs) -> int:
     """Scan a text and return the number of what does not hold, 0 where all does."""
     size = len(text)
@@ -147,7 +147,7 @@ def check_text(text: Bytes, out: Outputs) -> int:
     return 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _same(first: Outputs, second: Outputs) -> bool:
     rows, params = first.state[_scan.ROWS], first.state[_scan.PARAMS_USED]
     return (
@@ -160,7 +160,7 @@ def _same(first: Outputs, second: Outputs) -> bool:
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _mutant(scratch: Bytes, seed: Bytes, rng: np.random.Generator) -> int:
     size = len(seed)
     scratch[:size] = seed
@@ -175,7 +175,7 @@ def _mutant(scratch: Bytes, seed: Bytes, rng: np.random.Generator) -> int:
     return size
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def run_mutants(
     low: Bytes,
     high: Bytes,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fuzz.mutation import Bytes, Ints
 from rewritelog.arrays import Table
@@ -45,6 +44,7 @@ from rewritelog.rewriting.kernels.interface import (
     DurationSum,
 )
 from rewritelog.rewriting.kernels.patch import patch
+from tracebigsim.compiled import kernel
 
 BROKEN = {
     1: "a fault lies outside of the block",
@@ -94,14 +94,14 @@ class Tools(NamedTuple):
     keep_recv: bool
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _odd_fault(fault: Ints, size: int, pieces: int) -> bool:
     return not (
         0 <= fault[FAULT_AT] <= size and 0 <= fault[FAULT_PIECE] < pieces and fault[FAULT_SEB] >= 0
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _hide_times(buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints) -> None:
     """Put 0 for all times that a rewrite may change."""
     for piece in range(len(pieces.starts)):
@@ -123,7 +123,7 @@ def _hide_times(buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints) -> N
             at = following
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_messages(
     old: Bytes,
     new: Bytes,
@@ -153,7 +153,7 @@ def _check_messages(
     return 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_events(
     old: Bytes, new: Bytes, events: int, lay: KernelLayout, duration: float, limit: float
 ) -> int:
@@ -174,7 +174,7 @@ def _check_events(
     return 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_seb(
     old: Bytes, new: Bytes, at: int, events: int, following: int, lay: KernelLayout, keep_recv: bool
 ) -> int:
@@ -200,12 +200,12 @@ def _check_seb(
     return _check_events(old, new, events, lay, end - start, new_end - start)
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _copied(names: NameTable) -> NameTable:
     return NameTable(names.names.copy(), names.slots.copy(), names.known.copy())
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _durations(rows: int, pairs: int) -> diff.Durations:
     extremes = np.zeros((rows, 2))
     return diff.Durations(
@@ -213,7 +213,7 @@ def _durations(rows: int, pairs: int) -> diff.Durations:
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _compare(
     a: diff.Side, b: diff.Side, rules: diff.Rules, records: Table, begins: Ints, tools: Tools
 ) -> tuple[int, int, int, int]:
@@ -250,7 +250,7 @@ def _compare(
     return outcome, found.changed.sum(), times, found.counts[0, 0]
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_rewrite(
     buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:
@@ -295,7 +295,7 @@ def _check_rewrite(
     return 0 if np.array_equal(hidden, old) else 7
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_conversion(
     buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints
 ) -> int:
@@ -325,7 +325,7 @@ def _check_conversion(
     return 20 if outcome == diff.DONE and sebs != pieces.counts.sum() else 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
     lay = tools.lay
     found = Survey(
@@ -347,7 +347,7 @@ def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault:
     return 0 if agree else 5
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, fault: Ints) -> int:
     for piece in range(len(pieces.starts)):
         count = pieces.counts[piece]
@@ -384,7 +384,7 @@ def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, f
     return 0
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def check_block(
     buf: Bytes, borders: Ints, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:

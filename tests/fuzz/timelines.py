@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fuzz.mutation import (
     COUNTS,
@@ -20,6 +19,7 @@ from fuzz.promises import Tools, check_block
 from rewritelog.arrays import Table
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import OK
+from tracebigsim.compiled import kernel
 
 
 class Seed(NamedTuple):
@@ -35,7 +35,7 @@ class Seed(NamedTuple):
     """Offsets of the events' types."""
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _damage(
     buf: Bytes, size: int, seed: Seed, borders: Ints, swap: bool, rng: np.random.Generator
 ) -> int:
@@ -72,7 +72,7 @@ def _damage(
     return size
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _mutant(scratch: Bytes, seed: Seed, borders: Ints, swap: bool, rng: np.random.Generator) -> int:
     """Make a mutant in `scratch`, with borders that a file's head could have; return its size."""
     size = len(seed.data)
@@ -93,7 +93,7 @@ def _mutant(scratch: Bytes, seed: Seed, borders: Ints, swap: bool, rng: np.rando
     return borders[-1]
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def _fill_records(records: Table, pieces: int, rng: np.random.Generator) -> Ints:
     """Make param records of SEBs that may be there; return where each piece's begin."""
     begins = np.zeros(pieces + 1, dtype=np.int64)
@@ -115,7 +115,7 @@ def _fill_records(records: Table, pieces: int, rng: np.random.Generator) -> Ints
     return begins
 
 
-@njit(nogil=True, error_model="numpy")
+@kernel
 def run_mutants(
     low: Bytes,
     high: Bytes,

@@ -296,7 +296,7 @@ def check_piece(
     return True
 
 
-@kernel
+@kernel(ns_per_byte=600)
 def check(
     buf: Bytes,
     lines: Timelines,
@@ -325,7 +325,7 @@ def check(
             compare_links(carried, total, piece, found)
 
 
-@kernel
+@kernel(ns_per_byte=150)
 def find_not_sent(
     buf: Bytes,
     lines: Timelines,
@@ -360,7 +360,7 @@ def find_not_sent(
             at = following
 
 
-@kernel
+@kernel(ns_per_byte=200)
 def find_waits(
     buf: Bytes,
     pieces: Pieces,
@@ -391,7 +391,7 @@ def find_waits(
     return rows
 
 
-@kernel
+@kernel(ns_per_byte=150)
 def sound_sebs(
     buf: Bytes, at: int, end: int, most: int, lay: KernelLayout, fault: Ints
 ) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def move_seb(
     return move(source, offset, target, end, following - offset, width4)
 
 
-@kernel
+@kernel(ns_per_byte=1000)
 def convert(
     source: Bytes,
     pieces: Pieces,

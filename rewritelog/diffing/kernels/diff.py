@@ -292,7 +292,7 @@ def compare_pieces(
     return DONE
 
 
-@kernel
+@kernel(ns_per_byte=1700)
 def compare(
     a: Side,
     b: Side,

@@ -177,7 +177,7 @@ def survey_pieces(
     return DONE
 
 
-@kernel
+@kernel(ns_per_byte=550)
 def survey(
     buf: Bytes, pieces: Pieces, lay: KernelLayout, found: Survey, state: Ints, fault: Ints
 ) -> int:

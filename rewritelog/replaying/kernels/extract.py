@@ -64,10 +64,10 @@ def set_regions(
         for k in range(2 * brackets + 1):
             table[GIVEN, k] = np.nan
         for k in range(many):
-            table[GIVEN, 2 * k + 1] = records[first + k].seconds
+            table[GIVEN, 2 * k + 1] = records["seconds"][first + k]
         return 2 * brackets + 1
     table[OLD, 0], table[OLD, 1] = 0.0, duration
-    table[GIVEN, 0] = records[first].seconds if brackets == 0 and many == 1 else np.nan
+    table[GIVEN, 0] = records["seconds"][first] if brackets == 0 and many == 1 else np.nan
     return 1
 
 
@@ -216,7 +216,7 @@ def extract_dependencies(
     return row + count
 
 
-@kernel
+@kernel(ns_per_byte=1000)
 def extract(
     buf: Bytes,
     pieces: Pieces,
@@ -249,10 +249,10 @@ def extract(
             columns = load_i4(buf, events_at, lay.swap) + 3
             if columns > table.shape[1]:
                 table = np.empty((TABLE_ROWS, columns))
-            while last < begins[piece + 1] and records[last].seb < seb:
+            while last < begins[piece + 1] and records["seb"][last] < seb:
                 last += 1
             first = last
-            while last < begins[piece + 1] and records[last].seb == seb:
+            while last < begins[piece + 1] and records["seb"][last] == seb:
                 last += 1
             start = load_f8(buf, at + lay.seb_start_time, lay.swap)
             end = load_f8(buf, at + lay.seb_end_time, lay.swap)

@@ -112,10 +112,10 @@ def choose_regions(
         for k in range(2 * brackets + 1):
             table[GIVEN, k] = np.nan
         for k in range(count):
-            table[GIVEN, 2 * k + 1] = records[first + k].seconds
+            table[GIVEN, 2 * k + 1] = records["seconds"][first + k]
         return Regions(table, 2 * brackets + 1, factor)
     table[OLD, 0], table[OLD, 1] = 0.0, seb.end - seb.start
-    table[GIVEN, 0] = records[first].seconds if brackets == 0 and count == 1 else np.nan
+    table[GIVEN, 0] = records["seconds"][first] if brackets == 0 and count == 1 else np.nan
     return Regions(table, 1, factor)
 
 
@@ -131,17 +131,17 @@ def fill_in_records(records: Table, seb: Seb, regions: Regions) -> int:
     paired = count == 2 * (last - first) + 1 or (count == 1 and last - first == 1)
     for k in range(first, last):
         if not paired:
-            records[k].state = RecordState.NOT_PAIRED
+            records["state"][k] = RecordState.NOT_PAIRED
             continue
         region = 2 * (k - first) + 1 if count > 1 else 0
-        records[k].old = regions.table[OLD, region + 1] - regions.table[OLD, region]
-        if np.isnan(records[k].seconds):
-            records[k].state = RecordState.NOT_COVERED
-            records[k].new = regions.table[NEW, region + 1] - regions.table[NEW, region]
+        records["old"][k] = regions.table[OLD, region + 1] - regions.table[OLD, region]
+        if np.isnan(records["seconds"][k]):
+            records["state"][k] = RecordState.NOT_COVERED
+            records["new"][k] = regions.table[NEW, region + 1] - regions.table[NEW, region]
         else:
-            records[k].state = RecordState.PREDICTED
-            records[k].new = records[k].seconds
-            used = max(used, _EXACT if records[k].exact else _MODEL)
+            records["state"][k] = RecordState.PREDICTED
+            records["new"][k] = records["seconds"][k]
+            used = max(used, _EXACT if records["exact"][k] else _MODEL)
     return used
 
 
@@ -272,7 +272,7 @@ def leave_alone(seb: Seb, records: Table, counts: Ints) -> bool:
         return False
     counts[BlockCount.ZERO_LENGTH if seb.end == seb.start else BlockCount.UNCLOSED] += 1
     for k in range(seb.first_record, seb.last_record):
-        records[k].state = RecordState.SEB_LEFT_ALONE
+        records["state"][k] = RecordState.SEB_LEFT_ALONE
     return True
 
 
@@ -342,10 +342,10 @@ def patch_piece(
         columns = load_i4(buf, events, lay.swap) + 3
         if columns > table.shape[1]:
             return Position(piece, seb, at, last), columns
-        while last < no_more and rows[last].seb < seb:
+        while last < no_more and rows["seb"][last] < seb:
             last += 1
         first = last
-        while last < no_more and rows[last].seb == seb:
+        while last < no_more and rows["seb"][last] == seb:
             last += 1
         totals.counts[BlockCount.SEBS] += 1
         totals.counts[BlockCount.MESSAGES] += load_i4(buf, at + lay.seb_bytes, lay.swap)
@@ -368,7 +368,7 @@ def patch_piece(
     return Position(piece, seb, at, last), lacking
 
 
-@kernel
+@kernel(ns_per_byte=750)
 def patch(
     buf: Bytes,
     pieces: Pieces,

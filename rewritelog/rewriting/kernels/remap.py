@@ -107,7 +107,7 @@ def map_moment(moment: float, start: float, end: float, new_end: float, regions:
     return start + map_within(since, k, regions)
 
 
-@kernel
+@kernel(ns_per_byte=500)
 def remap(times: Floats, bounds: Floats, given: Floats, factor: float) -> Floats:
     """Return the new times of one SEB's times, all in seconds since its start.
 

@@ -1,0 +1,89 @@
+"""Kernels give the same answers compiled and as they are, and small inputs compile nothing."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
+from rewritelog.checking.run import check_logs
+from rewritelog.converting.convert import convert_logs
+from rewritelog.diffing.run import compare_logs
+from rewritelog.inspection.info import survey
+from tracebigsim import compiled
+from tracebigsim.files import scan_file
+
+
+def _rewritten(logs: LogSet, out: Path) -> object:
+    timings = (logs.folder / "timings.txt",)
+    options = RewriteOptions(dilation=0.7, model="least-squares", timings=timings)
+    report = rewrite(logs.folder, out, options)
+    named = rewrite(logs.folder, None, RewriteOptions(dilation_for=(("AMPI*", 3.0),), recv="keep"))
+    return report.to_json()["events"], report.statistics, named.statistics
+
+
+def _converted(logs: LogSet, out: Path) -> object:
+    return convert_logs(logs, out, log_version=2, order="big", lossy=True).text()
+
+
+def _compared(logs: LogSet, out: Path) -> object:
+    rewrite(logs.folder, out, RewriteOptions(dilation=0.5))
+    return compare_logs(logs, open_logs(out)).to_json()
+
+
+def _scanned(path: Path) -> object:
+    return [(one.events, one.params.tolist(), one.time.tolist()) for one in scan_file(path)]
+
+
+JOBS: dict[str, Callable[[LogSet, Path], object]] = {
+    "rewrite": _rewritten,
+    "convert": _converted,
+    "diff": _compared,
+    "check": lambda logs, _: check_logs(logs.folder).to_json(),
+    "info": lambda logs, _: survey(logs).to_json(),
+    "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
+    "timings": lambda logs, _: _scanned(logs.folder / "timings.txt"),
+}
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_both_ways_give_the_same(
+    job: Callable[[LogSet, Path], object],
+    sample_logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = []
+    for way in ("compiled", "plain"):
+        monkeypatch.setenv("TRACEBIGSIM_KERNELS", way)
+        answer = repr(job(open_logs(sample_logs / "cells"), tmp_path / way)).replace(way, "")
+        written = [path.read_bytes() for path in sorted((tmp_path / way).glob("bgTrace*"))]
+        answers.append((answer, written))
+    assert answers[0] == answers[1]
+
+
+def test_a_small_input_imports_no_compiler(sample_logs: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from rewritelog import RewriteOptions, rewrite\n"
+        f"rewrite({str(sample_logs / 'cells')!r}, None, RewriteOptions(dilation=0.5))\n"
+        "print('numba' in sys.modules)"
+    )
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "TRACEBIGSIM_KERNELS": "auto"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_way_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBIGSIM_KERNELS", "fast")
+    with pytest.raises(ValueError, match="'fast' is invalid; valid: auto, compiled, plain"):
+        compiled.way()
