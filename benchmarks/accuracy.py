@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 HEAD = ("what", "original", "auto", "known good", "aim", "met")
-MEASUREMENTS = ("namd-kf", "namd-rs", "namd-sample", "namd-xt", "cells", "exact-match", "time")
+MEASUREMENTS = (
+    "namd-kf",
+    "namd-rs",
+    "namd-sample",
+    "namd-xt",
+    "cells",
+    "exact-match",
+    "kernels",
+    "time",
+)
 
 
 def main() -> None:

@@ -9,6 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from benchmarks.accuracy_kernels import (
+    Results,
+    before,
+    coverage,
+    geometric_mean,
+    got_worse,
+    measure_kernels,
+    sums_off,
+    worst,
+)
 from benchmarks.process import ROOT, Ran, module, run
 from benchmarks.trials import (
     AUTO,
@@ -26,6 +36,7 @@ from rewritelog.timings.read import read_timings
 
 REFERENCE = Path(os.environ.get("REWRITELOG_REFERENCE", ROOT.parent / "shared" / "reference"))
 NAMD = REFERENCE / "namd" / "timings.txt"
+KERNELS = REFERENCE / "kernels"
 CELLS = ROOT / "sample_logs" / "cells" / "timings.txt"
 
 KF_SEEDS, RS_SEEDS, SAMPLE_SEEDS = 5, 30, 10
@@ -156,6 +167,43 @@ def fit_times(effort: Effort) -> list[Line]:
     return lines
 
 
+KERNEL_AIMS = {"3 folds": 0.063, "5 %": 0.15, "2 %": 0.36, "extrapolation": 0.16}
+MOST_SUMS_OFF, WORST_EXTRAPOLATION = 4, 3.0
+
+
+def kernels(_effort: Effort) -> list[Line]:
+    """Measure the events of many kinds; `original` is what `auto` gave before this table."""
+    if not KERNELS.is_dir():
+        why = "skipped: no reference data (REWRITELOG_REFERENCE names the folder)"
+        return [Line("kernels", "–", why, "–", "–", None)]
+    results, kept = measure_kernels(KERNELS), before()
+    old: Results = {
+        event: {protocol: {"error": error} for protocol, error in errors.items()}
+        for event, errors in kept.items()
+    }
+    lines = []
+    for protocol, aim in KERNEL_AIMS.items():
+        what = f"{len(results)} kernels, {protocol}"
+        new = geometric_mean(results, protocol)
+        cells = _percent(geometric_mean(old, protocol)), _percent(new)
+        lines.append(Line(what, *cells, "–", f"≤ {aim:.3g}", new <= aim))
+        covered = coverage(results, protocol)
+        lines.append(Line(f"{what}, in the 90 % intervals", "–", _percent(covered), "–", "–", None))
+        worse = "; ".join(got_worse(results, protocol)) or "none"
+        lines.append(Line(f"{what}, worse than before by over 5 %", "–", worse, "–", "–", None))
+    sums = sums_off(results, "3 folds"), sums_off(results, "3 folds", "sum_error")
+    text = f"{sums[0]} with `--total measured`, {sums[1]} of single calls"
+    met = sums[0] <= MOST_SUMS_OFF
+    lines.append(
+        Line("kernels, sums off by over 10 %, 3 folds", "10", text, "–", f"≤ {MOST_SUMS_OFF}", met)
+    )
+    worst_new = worst(results, "extrapolation")
+    cells = _percent(worst(old, "extrapolation")), _percent(worst_new)
+    met = worst_new <= WORST_EXTRAPOLATION
+    lines.append(Line("kernels, worst extrapolation", *cells, "–", "≤ 300 %", met))
+    return lines
+
+
 _MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
     "namd-kf": namd_k_folds,
     "namd-rs": namd_draws,
@@ -163,6 +211,7 @@ _MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
     "namd-xt": namd_large,
     "cells": cells,
     "exact-match": exact_match,
+    "kernels": kernels,
     "time": fit_times,
 }
 

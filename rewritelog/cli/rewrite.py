@@ -30,7 +30,13 @@ from rewritelog.cli.job import this_job
 from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
-from rewritelog.rewriting.options import EngineName, RecvPolicy, RewriteOptions, SpreadName
+from rewritelog.rewriting.options import (
+    EngineName,
+    RecvPolicy,
+    RewriteOptions,
+    SpreadName,
+    TotalName,
+)
 
 
 @reporting(warns=True)
@@ -121,6 +127,14 @@ def rewrite_command(
             "passes it.",
         ),
     ] = "shift",
+    total: Annotated[
+        TotalName,
+        typer.Option(
+            rich_help_panel=ADVANCED,
+            help="measured: predicted durations add up to the measured machine's sum, rare long "
+            "calls included; quiet: each is the usual duration of one call.",
+        ),
+    ] = "measured",
     spread: Annotated[
         SpreadName,
         typer.Option(
@@ -163,6 +177,7 @@ def rewrite_command(
         strict=strict,
         dilation=dilation_of(dilation, speedup),
         dilation_for=dilations_for(dilation_for or []),
+        total=total,
         spread=spread,
         spread_seed=1 if seed is None else seed,
         recv=recv,

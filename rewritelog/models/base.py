@@ -108,6 +108,14 @@ class FittedModel(ABC):
         """
         return None
 
+    def total_factors(self, event: str, params: Floats) -> Floats | None:  # noqa: ARG002
+        """Return what each row's duration is multiplied by so that sums come out as measured.
+
+        `predict` gives the usual duration of one call; rare long calls add to a sum beyond it.
+        None where the model does not tell the two apart.
+        """
+        return None
+
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:  # noqa: ARG002
         """Return what the error of a sum of predictions is made of; None where it is not known."""
         return None

@@ -76,6 +76,24 @@ def checked_factors(
     return factors
 
 
+def checked_total_factors(
+    fitted: FittedModel, model_name: str, event: str, params: Floats
+) -> Floats:
+    """Return the factors with which sums come out as measured, 1 where the model knows none.
+
+    Raise `ModelError` as `checked_factors` does.
+    """
+    where = f"model {model_name!r}, event {event!r}: total_factors()"
+    with named(where):
+        answer: Any = fitted.total_factors(event, params)
+    if answer is None:
+        return np.ones(len(params))
+    factors = checked_seconds(answer, len(params), where)
+    if not (factors >= 0).all():
+        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
+    return factors
+
+
 def checked_spread(
     fitted: FittedModel, model_name: str, event: str, parameters: int
 ) -> TotalSpread | None:

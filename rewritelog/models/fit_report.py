@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture
+from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import event_label
 
 POOR_R2 = 0.5
@@ -26,6 +29,15 @@ ENOUGH = 8
 FIRST_CALL = 1.5
 """A first call that is longer or shorter than the others by this factor gets a warning."""
 
+LARGE_SUM_ERROR = 0.1
+"""An error of the sum on unseen samples beyond this is warned of."""
+
+FEW_INTERRUPTED = 0.2
+"""A larger share of calls far too long is no interruption."""
+
+MOST_SPELLED_OUT = 1e4
+"""Larger shares are written as powers of ten."""
+
 ILL_CONDITIONED = 1e6
 
 LINE_WIDTH = 100
@@ -38,6 +50,7 @@ def summarise(fit: EventFit) -> list[str]:
     unseen = _unseen(whole)
     lines += [unseen] if unseen else []
     lines += _formula("  seconds = ", whole)
+    lines += _beyond(whole)
     for one in fit.classes[1:]:
         lines.append(f"  class {one.value:g}: {_quality(one, one.samples)}")
         lines += _formula("    seconds = ", one)
@@ -65,17 +78,46 @@ def _unseen(fit: ClassFit) -> str:
     quality = fit.quality
     if quality.held_out_error is None:
         return ""
-    said = [f"mean error {quality.held_out_error:.2%}"]
+    said = [f"mean error {share_text(quality.held_out_error, '.2%')}"]
     if quality.held_out_sum_error is not None:
-        said.append(f"error of the sum {quality.held_out_sum_error:+.2%}")
+        said.append(f"error of the sum {share_text(quality.held_out_sum_error, '+.2%')}")
     if quality.held_out_r2 is not None:
         said.append(f"R² {quality.held_out_r2:.4f}")
     return f"  on unseen samples: {', '.join(said)}"
 
 
 def _formula(head: str, fit: ClassFit) -> list[str]:
+    if isinstance(fit.function, FittedMixture):
+        return _mixture(head, fit.function)
     terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
     return _wrap(head, (_spell(one) for one in terms), " + ")
+
+
+def _mixture(head: str, mixture: FittedMixture) -> list[str]:
+    """Return the members of a mixture, each with its share and its formula."""
+    lines = [f"{head}the geometric mean, by shares, of"]
+    for share, member in zip(mixture.shares, mixture.members, strict=True):
+        lines += _wrap(f"    {share:.0%}: ", _sum_of(member), " + ")
+    return lines
+
+
+def _sum_of(function: FittedFunction) -> list[str]:
+    values = (function.coefficients * function.calibration).tolist()
+    return [
+        _spell(Coefficient(str(term), value, None))
+        for term, value in zip(function.terms, values, strict=True)
+        if value or len(values) == 1
+    ]
+
+
+def _beyond(fit: ClassFit) -> list[str]:
+    """Return how the function is continued beyond the samples' range, where not by itself."""
+    if fit.growth is None or fit.growth.function is None:
+        return []
+    head = "  beyond the range it grows as "
+    if isinstance(fit.growth.function, FittedMixture):
+        return _mixture(head, fit.growth.function)
+    return _wrap(head, _sum_of(fit.growth.function), " + ")
 
 
 def warn(fit: EventFit) -> list[str]:
@@ -136,9 +178,9 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
         )
     if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
         yield (
-            f"predictions are off by {quality.held_out_error:.0%} on average on samples that the "
-            "fit had not seen; bracket with parameters that determine the time, split the event "
-            "by a category, or add timing lines"
+            f"predictions are off by {share_text(quality.held_out_error)} on average on samples "
+            "that the fit had not seen; bracket with parameters that determine the time, split the "
+            "event by a category, or add timing lines"
         )
     if quality.far_off > MANY_FAR_OFF * fit.samples and fit.samples >= ENOUGH:
         yield (
@@ -151,6 +193,8 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
             f"the first call took {first:.1f} times what the fit says: caches were cold, or "
             "something was set up; leave a warm-up call out of the timings"
         )
+    if fit.samples >= ENOUGH:
+        yield from _of_sum(fit.whole)
     if quality.negative:
         yield (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
@@ -163,11 +207,52 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
         )
 
 
+def _of_sum(fit: ClassFit) -> Iterable[str]:
+    """Say where the sum of the predictions is not that of the times, and why; and of two modes."""
+    modes, interrupted = modes_of(fit.ratios), interrupted_share(fit.ratios)
+    if modes is not None:
+        low, high = modes.centres
+        yield (
+            f"calls come in two kinds that no parameter tells apart: {modes.shares[0]:.0%} take "
+            f"{low:.2f} times the prediction and {modes.shares[1]:.0%} {high:.2f} times; bracket "
+            "with a parameter that tells them apart, or draw both with --spread residual"
+        )
+    error = fit.quality.held_out_sum_error
+    if error is None or abs(error) <= LARGE_SUM_ERROR:
+        return
+    if modes is not None:
+        cause = "the second kind of calls"
+    elif 0 < interrupted <= FEW_INTERRUPTED:
+        cause = f"a few calls ({interrupted:.1%}) that took more than twice as long as predicted"
+    else:
+        cause = "what the parameters do not explain"
+    yield (
+        f"the sum of the predictions is off by {share_text(error, '+.0%')} on samples that the fit "
+        f"had not seen, by {cause}; a rewrite sets sums right with --total measured"
+    )
+
+
+def share_text(value: float, form: str = ".0%") -> str:
+    """Return a share in per cent, one beyond all measure in powers of ten."""
+    return format(value, form) if abs(value) < MOST_SPELLED_OUT else f"{100 * value:.1e}%"
+
+
 def _spell(coefficient: Coefficient) -> str:
     """Return one term of the formula, as in `(1.2e-06 ± 3e-08) p1^2`."""
     error = coefficient.standard_error
     value = f"{coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}")
-    return f"({value})" if coefficient.term == "1" else f"({value}) {coefficient.term}"
+    if coefficient.term == "1":
+        return f"({value})"
+    term = f"({coefficient.term})" if _is_sum(coefficient.term) else coefficient.term
+    return f"({value}) {term}"
+
+
+def _is_sum(term: str) -> bool:
+    """Return whether a term needs parentheses as a factor; a file may name it as it likes."""
+    try:
+        return parse(term).is_sum
+    except FormulaError:
+        return False
 
 
 def _dropped(fit: ClassFit) -> list[str]:

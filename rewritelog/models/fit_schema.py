@@ -18,7 +18,13 @@ from rewritelog.models.exact_times import ExactTimes, hash_rows
 from rewritelog.models.expressions import MAX_PARAMETERS, Expression, Origin, parse
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
+from rewritelog.models.fitting.extrapolation import Growth
+from rewritelog.models.fitting.function import (
+    AnyFunction,
+    FittedFunction,
+    FittedMixture,
+    PredictionBounds,
+)
 from rewritelog.models.json_document import Node
 from rewritelog.text import exact_number, json_number
 
@@ -75,6 +81,8 @@ def _class_json(fit: ClassFit, number: _Number, *, complete: bool) -> dict[str, 
         "samples": fit.samples,
         "family": fit.family,
         "function": _function_json(fit.function, complete=complete),
+        "growth": None if fit.growth is None else _growth_json(fit.growth, complete=complete),
+        "total_ratio": number(fit.total_ratio),
         "coefficients": [
             {
                 "term": one.term,
@@ -96,8 +104,15 @@ def _class_json(fit: ClassFit, number: _Number, *, complete: bool) -> dict[str, 
     return written
 
 
-def _function_json(function: FittedFunction, *, complete: bool) -> dict[str, Any]:
+def _function_json(function: AnyFunction, *, complete: bool) -> dict[str, Any]:
     """Return what predicts: a model file cannot hold a function that is not finite."""
+    if isinstance(function, FittedMixture):
+        return {
+            "members": [
+                {"share": share, "function": _function_json(member, complete=complete)}
+                for member, share in zip(function.members, function.shares, strict=True)
+            ]
+        }
     number = float if complete else json_number
     return {
         "bounds": None if function.bounds is None else _bounds_json(function.bounds),
@@ -106,6 +121,15 @@ def _function_json(function: FittedFunction, *, complete: bool) -> dict[str, Any
             for term, coefficient in zip(function.terms, function.coefficients, strict=True)
         ],
         "calibration": number(function.calibration),
+    }
+
+
+def _growth_json(growth: Growth, *, complete: bool) -> dict[str, Any]:
+    function = growth.function
+    return {
+        "function": None if function is None else _function_json(function, complete=complete),
+        "error": growth.error,
+        "least_s": growth.least_s,
     }
 
 
@@ -187,6 +211,7 @@ def _read_class(node: Node, many: int) -> ClassFit:
         "quality",
         "leverage_root",
         "ratios",
+        optional=("growth", "total_ratio"),
     )
     function = _read_function(parts["function"], many)
     ratios = parts["ratios"].numbers()
@@ -200,6 +225,8 @@ def _read_class(node: Node, many: int) -> ClassFit:
         samples=parts["samples"].count(),
         family=parts["family"].text(),
         function=function,
+        growth=parts["growth"].maybe(lambda one: _read_growth(one, many)),
+        total_ratio=_read_total_ratio(parts["total_ratio"]),
         coefficients=tuple(_read_coefficient(one) for one in parts["coefficients"].items()),
         dropped=tuple(_read_dropped(one) for one in parts["dropped"].items()),
         quality=_read_quality(parts["quality"]),
@@ -208,7 +235,43 @@ def _read_class(node: Node, many: int) -> ClassFit:
     )
 
 
-def _read_function(node: Node, many: int) -> FittedFunction:
+def _read_total_ratio(node: Node) -> float:
+    """Return the ratio, 1 where a file of version 1 has none."""
+    ratio = node.maybe(Node.number)
+    if ratio is None:
+        return 1.0
+    if ratio < 0:
+        raise node.error("must not be negative")
+    return ratio
+
+
+def _read_growth(node: Node, many: int) -> Growth:
+    parts = node.fields("function", "error", "least_s")
+    return Growth(
+        parts["function"].maybe(lambda one: _read_function(one, many)),
+        parts["error"].maybe(Node.number),
+        parts["least_s"].number(),
+    )
+
+
+def _read_function(node: Node, many: int) -> AnyFunction:
+    """Return a sum of terms, or a mixture of such."""
+    if not (isinstance(node.value, dict) and "members" in node.value):
+        return _read_sum(node, many)
+    members: list[FittedFunction] = []
+    shares: list[float] = []
+    for one in node.fields("members")["members"].items():
+        parts = one.fields("share", "function")
+        shares.append(parts["share"].number())
+        if not 0 < shares[-1] <= 1:
+            raise parts["share"].error("must lie between 0 and 1")
+        members.append(_read_sum(parts["function"], many))
+    if not members:
+        raise node.error("has no members")
+    return FittedMixture(tuple(members), tuple(shares))
+
+
+def _read_sum(node: Node, many: int) -> FittedFunction:
     parts = node.fields("bounds", "terms", "calibration")
     terms: list[Expression] = []
     coefficients: list[float] = []

@@ -13,13 +13,19 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
+from rewritelog.models.checks import named
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
+from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 from rewritelog.text import event_label, shorten
 
 Key = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
+
+
+UPPER, NORMAL_UPPER = 0.95, 1.6448536269514722
+"""The end of a 90 % interval: its level, and the quantile of the normal distribution there."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class FittedEvents(FittedModel):
             return None
         return fit.drawn_factors(params, numbers)
 
+    def total_factors(self, event: str, params: Floats) -> Floats | None:
+        """Return the ratio of measured to predicted sums for each row; None without a fit."""
+        fit = self.fits.get((event, params.shape[1]))
+        return None if fit is None else fit.total_factors(params)
+
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
         """Return the spread of single durations and of their mean, from held-out samples.
 
@@ -77,8 +88,12 @@ class FittedEvents(FittedModel):
         ratios = None if fit is None else fit.whole.ratios
         if fit is None or ratios is None or len(ratios) < 2:
             return None
-        single = float(ratios.std(ddof=1))
-        quality = fit.whole.quality
+        from scipy.special import stdtrit  # noqa: PLC0415 - heavy, and needed by fits only
+
+        quality, count = fit.whole.quality, len(ratios)
+        terms = min(len(fit.whole.function.terms), count - 2)
+        single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
+        single *= float(stdtrit(count - 1, UPPER)) / NORMAL_UPPER  # of few samples, wider
         return TotalSpread(single, single / math.sqrt(quality.even_samples), quality.coverage)
 
     def describe(self) -> dict[str, Any]:
@@ -104,16 +119,28 @@ class FittedEvents(FittedModel):
 def fit_events(
     model: str, options: Any, timings: Timings, fit: Callable[[EventTimings], EventFit]
 ) -> FittedEvents:
-    """Fit each event; raise `ModelError` where an event and parameter count is duplicated."""
-    fits: dict[Key, EventFit] = {}
+    """Fit each event, on all cores where there are many.
+
+    Raise `ModelError` where one event and parameter count is duplicated, or a fit fails.
+    """
+    usable: dict[Key, EventTimings] = {}
     unfitted: list[Key] = []
-    for number, samples in enumerate(timings, 1):
-        report_progress(f"fitting {shorten(samples.event, 40)}, event", number, len(timings))
+    for samples in timings:
         key = (samples.event, samples.params.shape[1])
-        if key in fits or key in unfitted:
+        if key in usable or key in unfitted:
             raise ModelError(f"samples of {key[0]} with {key[1]} parameters stand apart")
         if len(usable_part(samples).seconds):
-            fits[key] = fit(samples)
+            usable[key] = samples
         else:
             unfitted.append(key)
+
+    def fit_one(samples: EventTimings) -> EventFit:
+        with named(f"model {model!r}, event {samples.event!r}"):
+            return fit(samples)
+
+    fits: dict[Key, EventFit] = {}
+    report_progress("fitting events", 0, len(usable))
+    for key, found in zip(usable, map_in_processes(fit_one, list(usable.values())), strict=True):
+        fits[key] = found
+        report_progress(f"fitted {shorten(key[0], 40)}, event", len(fits), len(usable))
     return FittedEvents(model, asdict(options), fits, tuple(unfitted))

@@ -56,18 +56,22 @@ class Node:
         """The file and the path."""
         return f"{printable(self.name)}: {printable(self.path)}"
 
-    def fields(self, *keys: str) -> dict[str, Node]:
-        """Return the values of an object that has these keys, all of them and no others."""
+    def fields(self, *keys: str, optional: Sequence[str] = ()) -> dict[str, Node]:
+        """Return the values of an object that has these keys and no others.
+
+        A missing `optional` key reads as null.
+        """
         if not isinstance(self.value, dict):
             raise self.error(f"must be an object, not {self._found}")
         names = {key: self.aliases.get(key, key) for key in keys}
         for name in names.values():
             if name not in self.value:
                 raise self.error(f"has no {name!r}")
-        unknown = self.value.keys() - names.values()
+        unknown = self.value.keys() - names.values() - set(optional)
         if unknown:
             raise self.error(f"has an unknown key, {printable(min(unknown)[:80])!r}")
-        return {key: self._child(f".{name}", self.value[name]) for key, name in names.items()}
+        names |= {key: key for key in optional}
+        return {key: self._child(f".{name}", self.value.get(name)) for key, name in names.items()}
 
     def entries(self) -> dict[str, Node]:
         """Return the values of an object with any keys."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 EngineName: TypeAlias = Literal["threads", "mpi"]
 SpreadName: TypeAlias = Literal["none", "residual"]
+TotalName: TypeAlias = Literal["measured", "quiet"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class RewriteOptions:
     """The factor for what no model covers; None for 1, which then is worth a warning."""
     dilation_for: tuple[tuple[str, float], ...] = ()
     """Pattern of SEB names and factor; the last that matches wins."""
+    total: TotalName = "measured"
+    """Whether sums of predicted durations are as measured, rare long calls included, or those of a
+    machine on which every call takes its usual time."""
     spread: SpreadName = "none"
     """Whether predicted durations are means, or lie around them as measured ones did."""
     spread_seed: int = 1
@@ -83,6 +87,8 @@ class RewriteOptions:
             check_factor("the clock", self.clock_hz)
         if self.recv not in ("shift", "keep"):
             raise UsageError(f"the policy for recvTime is 'shift' or 'keep', not {self.recv!r}")
+        if self.total not in ("measured", "quiet"):
+            raise UsageError(f"the total is 'measured' or 'quiet', not {self.total!r}")
         if self.spread not in ("none", "residual"):
             raise UsageError(f"the spread is 'none' or 'residual', not {self.spread!r}")
         if not 0 <= self.spread_seed < 1 << 64:

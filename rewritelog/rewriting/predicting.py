@@ -11,7 +11,7 @@ from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
-from rewritelog.models.checks import checked_factors, checked_prediction
+from rewritelog.models.checks import checked_factors, checked_prediction, checked_total_factors
 from rewritelog.rewriting.kernels.interface import EXAMPLES, RECORD, RecordState
 from rewritelog.rewriting.running_sums import EventValues, Kind
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
@@ -29,6 +29,11 @@ class Predictor:
     """Which numbers of the records it predicts from."""
     spread_seed: int | None = None
     """Decides how far durations lie from their means; None where all have the mean."""
+    measured_totals: bool = False
+    """Whether durations are those with which sums come out as measured, not those of usual calls.
+
+    Spread durations are so already: the residuals that are drawn hold the rare long calls.
+    """
 
     def predict(self, params: ParamRecords, pes: Ints) -> Predicted:
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
@@ -37,10 +42,12 @@ class Predictor:
         flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
         for number, (event, count) in enumerate(kinds):
             rows = np.flatnonzero(kind == number)
-            prediction = checked_prediction(
-                self.fitted, self.name, event, params.table(rows, count)
-            )
+            table = params.table(rows, count)
+            prediction = checked_prediction(self.fitted, self.name, event, table)
             seconds[rows] = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
+            if self.measured_totals:
+                factors = checked_total_factors(self.fitted, self.name, event, table)
+                seconds[rows] *= np.where(prediction.exact, 1.0, factors)
             flags[RecordFlag.EXACT, rows] = prediction.exact
             flags[RecordFlag.NEGATIVE, rows] = prediction.negative
             flags[RecordFlag.OUTSIDE, rows] = prediction.outside

@@ -160,7 +160,8 @@ def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None
 def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
     """Return what predicts; raise `UsageError` where it is to spread what has no residuals."""
     if options.spread == "none":
-        return Predictor(options.model_name, fitted, model.columns)
+        measured = options.total == "measured"
+        return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
     if not knows_residuals(fitted):
         raise UsageError(
             f"the model {options.model_name!r} knows of no residuals, so --spread residual cannot "

@@ -103,6 +103,12 @@ class Expression:
             steps.extend(values[step.number].steps if isinstance(step, Parameter) else (step,))
         return Expression(tuple(steps))
 
+    @property
+    def is_sum(self) -> bool:
+        """Return whether its last operation binds looser than a product: it needs parentheses."""
+        last = self.steps[-1]
+        return isinstance(last, Apply) and BINDING.get(last.name, _TIGHTEST) < BINDING["*"]
+
     def spelled(self, names: Mapping[int, str]) -> str:
         """Return the canonical text, with names for the parameters that have one."""
         texts: list[tuple[str, int]] = []

@@ -12,6 +12,9 @@ from rewritelog.models.fitting.samples import Samples
 OUTLIER = 6.0
 """Samples beyond this many robust standard deviations are outliers to a robust calibration."""
 
+FEWEST = 30
+"""With fewer samples the sum is no better known than the function."""
+
 
 def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
     """Return the function with the one factor that gives its predictions the sum of the times.
@@ -20,7 +23,7 @@ def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf
     do samples off by more than two times, or by more than `OUTLIER` times the spread of a robust
     fit: one of them can shift the sum by per cents.
     """
-    if not samples.relative:
+    if not samples.relative or len(samples) < FEWEST:
         return function
     measured = predicted = 0.0
     for block in samples.blocks():

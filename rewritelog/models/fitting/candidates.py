@@ -80,6 +80,9 @@ class Parameters:
         low = float(self.lowest[parameter - 1])
         name = f"p{parameter}"
         texts = [name, f"{name}^2"]
+        if low < 0:
+            size = f"abs({name})"
+            texts += [size, f"sqrt({size})", f"log1p({size})", f"{size}*log1p({size})"]
         if low >= 0:
             log = logarithm(name, low)
             texts += [f"sqrt({name})", log, f"{name}*{log}"]
@@ -174,14 +177,20 @@ class CandidateTerms:
         return tuple(products)
 
     def products_of(self, some: Iterable[Product], others: Iterable[Product]) -> list[Product]:
-        """Return the product of each of some terms with each of others, each product once."""
+        """Return the products of functions of different parameters, each product once."""
         found = {
             tuple(sorted((*left, *right))): None
             for right in others
             for left in some
-            if left != (0,) and right != (0,)
+            if self._parameter(left) != self._parameter(right) and (0,) not in (left, right)
         }
         return list(found)
+
+    def _parameter(self, product: Product) -> int:
+        """Return which parameter a function is of."""
+        return next(
+            (number for number, places in enumerate(self._places) if product[0] in places), -1
+        )
 
     def term(self, product: Product) -> Expression:
         """Return a candidate as an expression."""

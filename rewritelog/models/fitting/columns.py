@@ -16,6 +16,9 @@ It bounds the coefficients: none is larger than the length of the times divided 
 that follow from one another, printed with six decimals, differ by less.
 """
 
+_SMALL, _LARGE = 1e-140, 1e140
+"""Lengths between these have squares that neither overflow nor vanish."""
+
 
 def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
     """Return the values of the terms, shape (rows, terms), column by column in memory."""
@@ -27,15 +30,20 @@ def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
 
 def lengths_of(columns: Floats) -> Floats:
     """Return the length of each column, also where the squares of its values overflow or vanish."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    if ((lengths > _SMALL) & (lengths < _LARGE)).all():
+        return np.asarray(lengths)
     largest = np.abs(columns).max(axis=0, initial=0.0)
     units = columns / np.where(largest > 0, largest, 1.0)
-    return np.asarray(largest * np.linalg.norm(units, axis=0))
+    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->j", units, units)))
 
 
 def unit_columns(columns: Floats) -> Floats:
     """Return the columns at length 1; those that have none, or hold no number, become zeros."""
     lengths = lengths_of(columns)
     usable = np.isfinite(lengths) & (lengths > 0)
+    if usable.all():
+        return np.asarray(columns / lengths)
     return np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
 
 

@@ -12,7 +12,13 @@ from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.calibration import calibrate
 from rewritelog.models.fitting.families import Family, SelectionSamples
-from rewritelog.models.fitting.function import FittedFunction, prediction_bounds
+from rewritelog.models.fitting.function import (
+    LEAST_S,
+    AnyFunction,
+    FittedFunction,
+    mixture_of,
+    prediction_bounds,
+)
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, solve
 
@@ -21,6 +27,15 @@ LARGEST_ERROR = 2.0
 
 CLEARLY = 1.0
 """A less simple family must be better by this many standard errors of the difference."""
+
+LEAST_GAIN = 0.02
+"""It must also lower the error by this share: among many samples any gain is clear."""
+
+ENOUGH_FOR_ONE = 60
+"""Among this many samples one family is selected, among fewer several are mixed."""
+
+NEARLY_AS_GOOD = 2.0
+"""Families with errors up to this multiple of the least have shares in a mixture."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +61,27 @@ class CrossValidation:
     predictions: Mapping[str, HeldOutPredictions]
     """By family, in the order of the families; empty where there were too few samples."""
 
+    def error_of(self, shares: Mapping[str, float]) -> float:
+        """Return the mean error of the family with the largest share, infinite where unknown."""
+        tried = self.predictions.get(next(iter(shares)))
+        return np.inf if tried is None else tried.mean_error
+
+    def predicted_by(self, shares: Mapping[str, float]) -> Floats | None:
+        """Return the held-out predictions of a mixture; None where there are none."""
+        if not self.predictions:
+            return None
+        if len(shares) == 1:
+            return self.predictions[next(iter(shares))].predicted_s
+        logs = [
+            share * np.log(np.maximum(self.predictions[name].predicted_s, LEAST_S))
+            for name, share in shares.items()
+        ]
+        return np.asarray(np.exp(np.sum(logs, axis=0)))
+
 
 def folds_of(count: int) -> Ints:
-    """Return the fold of each sample: as many folds as samples up to 20, then 10, then 5."""
-    parts = count if count <= 20 else 10 if count < 200 else 5
+    """Return the fold of each sample: as many folds as samples up to 10, then 10, then 5."""
+    parts = min(count, 10) if count < 100 else 5
     folds = np.empty(count, dtype=np.int64)
     folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
     return folds
@@ -82,15 +114,62 @@ def fit_terms(
     return calibrate(function, samples, solution.spread if loss == "huber" else np.inf)
 
 
+def solve_families(
+    shares: Mapping[str, float],
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+    samples: Samples | None = None,
+) -> AnyFunction:
+    """Return the function of the selected family, or the mixture of several, fitted to samples.
+
+    Terms are chosen with the samples `given`; coefficients are fitted to these or to more.
+    """
+    every = given.samples if samples is None else samples
+    by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
+    for name, share in shares.items():
+        terms = families[name].choose_terms(given)
+        by_terms.setdefault(terms, (name, share))
+    total = sum(share for _, share in by_terms.values())
+    functions = [
+        fit_terms(families[name], terms, every, given.loss) for terms, (name, _) in by_terms.items()
+    ]
+    return mixture_of(functions, [share / total for _, share in by_terms.values()])
+
+
+def select_families(
+    families: Mapping[str, Family], validation: CrossValidation
+) -> dict[str, float]:
+    """Return the family that predicts held-out samples best, or several with their shares.
+
+    Among few samples the best one is best by chance as often as not. Families within
+    `NEARLY_AS_GOOD` times the least error then have shares by its inverse fourth power.
+    """
+    if not validation.predictions:
+        return {next(iter(families)): 1.0}
+    if len(validation.samples) >= ENOUGH_FOR_ONE:
+        return {select_family(families, validation): 1.0}
+    errors = {name: max(one.mean_error, 1e-9) for name, one in validation.predictions.items()}
+    best = min(errors.values())
+    weights = {
+        name: (best / error) ** 4
+        for name, error in errors.items()
+        if error <= NEARLY_AS_GOOD * best
+    }
+    total = sum(weights.values())
+    rising = sorted(weights, key=lambda name: -weights[name])
+    return {name: weights[name] / total for name in rising}
+
+
 def select_family(families: Mapping[str, Family], validation: CrossValidation) -> str:
-    """Return the family that predicts held-out samples best, the first where none was tried.
+    """Return the family that predicts held-out samples best.
 
     Families stand in order of simplicity: a later one is taken only where it is clearly better.
     """
     best = next(iter(families))
     for name, tried in validation.predictions.items():
         gain = validation.predictions[best].errors - tried.errors
-        if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)) + 1e-12:
+        least = LEAST_GAIN * validation.predictions[best].mean_error
+        if gain.mean() > max(CLEARLY * gain.std() / np.sqrt(len(gain)), least) + 1e-12:
             best = name
     return best
 

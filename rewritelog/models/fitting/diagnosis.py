@@ -9,12 +9,15 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import columns_of, unit_columns
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
 
 FAR_OFF = 2.0
 """A sample is far off where measured and predicted time differ by more than this factor."""
+
+FEWEST_FOR_TOTAL = 8
+"""The sum of fewer samples says nothing of others."""
 
 MOST_RATIOS = 999
 """So many quantiles of the held-out ratios are kept at the most."""
@@ -51,7 +54,7 @@ class Quality:
     held_out_rms: float | None
     """Root of the mean square of the same, samples that are far off left out."""
     held_out_sum_error: float | None
-    """Σ predicted / Σ measured − 1 over the same samples."""
+    """Σ predicted / Σ measured − 1 over all of them but the event's first call."""
     coverage: float | None
     """Share of them in an interval that was made without them, nominally nine in ten."""
     chi2: float
@@ -82,16 +85,18 @@ class Diagnosis:
     leverage_root: Floats
     ratios: Floats
     """Measured over predicted seconds of held-out samples, rising."""
+    total_ratio: float
+    """Σ measured / Σ predicted of held-out samples, where it differs from 1 beyond its error."""
 
 
 def diagnose(
-    function: FittedFunction, samples: Samples, validated: Samples, held_out_s: Floats | None
+    function: AnyFunction, samples: Samples, validated: Samples, held_out_s: Floats | None
 ) -> Diagnosis:
     """Return what the samples, and those held out, say of the fit.
 
     `held_out_s` are predictions of the samples `validated`, each by a fit without it.
     """
-    sums = _Sums(len(function.terms))
+    sums = _Sums(len(function.terms), float(np.abs(samples.seconds).max(initial=0.0)) or 1.0)
     for block in samples.blocks():
         sums.add(function, block)
     sizes = np.linalg.svd(unit_columns(sums.triangle), compute_uv=False)
@@ -99,7 +104,7 @@ def diagnose(
     some = samples.drawn(1 << 16)
     unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
     quality = Quality(
-        r2=_share(sums.chi2_s2, sums.variation),
+        r2=_share(sums.chi2_u2, sums.variation),
         held_out_r2=unseen.r2,
         held_out_error=unseen.error,
         held_out_rms=unseen.rms,
@@ -111,31 +116,34 @@ def diagnose(
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.nanmax(leverages(function, root, some.params), initial=0.0)),
-        even_samples=sums.total_s**2 / sums.squares_s2 if sums.squares_s2 > 0 else 1.0,
+        even_samples=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
         far_off=sums.far_off,
         first_call=sums.first_call,
         negative=sums.negative,
     )
-    return Diagnosis(quality, root, unseen.ratios)
+    total_ratio = unseen.total_ratio if samples.relative else 1.0
+    return Diagnosis(quality, root, unseen.ratios, total_ratio)
 
 
 class _Sums:
     """What one pass over the samples adds up."""
 
-    def __init__(self, terms: int) -> None:
+    def __init__(self, terms: int, unit_s: float) -> None:
+        self._unit_s = unit_s
+        """The largest time, in which squares cannot overflow."""
         self.triangle = np.zeros((0, terms))
-        self.chi2 = self.chi2_s2 = self.total_s = self.squares_s2 = 0.0
+        self.chi2 = self.chi2_u2 = self.total_u = self.squares_u2 = 0.0
         self.far_off = self.negative = 0
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
-    def add(self, function: FittedFunction, block: Samples) -> None:
+    def add(self, function: AnyFunction, block: Samples) -> None:
         """Add some samples."""
         predicted, raw = function.predict(block.params), function.raw(block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
             self.chi2 += float(np.nansum((residual / block.scale_s) ** 2))
-            self.chi2_s2 += float(np.nansum(residual**2))
+            self.chi2_u2 += float(np.nansum((residual / self._unit_s) ** 2))
             ratio = block.seconds / predicted
         far = ~((ratio <= FAR_OFF) & (ratio >= 1 / FAR_OFF)) & (block.seconds != predicted)
         self.far_off += int(far.sum())
@@ -146,15 +154,21 @@ class _Sums:
         rows = columns_of(function.terms, block.params) / block.scale_s[:, None]
         rows[~np.isfinite(rows).all(axis=1)] = 0.0
         self.triangle = np.asarray(np.linalg.qr(np.vstack((self.triangle, rows)), mode="r"))
-        self.total_s += float(block.seconds.sum())
-        self.squares_s2 += float((block.seconds**2).sum())
-        self._add_variation(block.seconds)
+        units = block.seconds / self._unit_s
+        self.total_u += float(units.sum())
+        self.squares_u2 += float((units**2).sum())
+        self._add_variation(units)
 
-    def _add_variation(self, seconds: Floats) -> None:
+    @property
+    def chi2_s2(self) -> float:
+        """Return the squared residuals in s², infinite where these overflow."""
+        return float(np.float64(self.chi2_u2) * self._unit_s * self._unit_s)
+
+    def _add_variation(self, units: Floats) -> None:
         """Add to the sum of squared distances from the mean (Chan, Golub and LeVeque 1983)."""
-        count, mean = len(seconds), float(seconds.mean())
+        count, mean = len(units), float(units.mean())
         both = self._count + count
-        self.variation += float(((seconds - mean) ** 2).sum())
+        self.variation += float(((units - mean) ** 2).sum())
         self.variation += (mean - self._mean) ** 2 * self._count * count / both
         self._mean += (mean - self._mean) * count / both
         self._count = both
@@ -169,6 +183,7 @@ class HeldOut:
     rms: float | None
     sum_error: float | None
     coverage: float | None
+    total_ratio: float
     ratios: Floats
 
     @classmethod
@@ -180,25 +195,43 @@ class HeldOut:
             errors = np.abs(predicted - measured)[positive] / measured[positive]
             ratios = measured / predicted
         near = errors[errors <= 1]
-        fair = ~samples.first & (ratios > 1 / FAR_OFF) & (ratios < FAR_OFF)
-        total = float(measured[fair].sum())
-        unexplained = float(((predicted - measured) ** 2).sum())
+        later = ~samples.first & np.isfinite(predicted)
+        total = float(measured[later].sum())
+        unit = float(np.abs(measured).max(initial=0.0)) or 1.0
+        unexplained = float((((predicted - measured) / unit) ** 2).sum())
+        variation = float(((measured / unit - (measured / unit).mean()) ** 2).sum())
         return cls(
-            r2=_share(unexplained, float(((measured - measured.mean()) ** 2).sum())),
+            r2=_share(unexplained, variation),
             error=float(errors.mean()) if len(errors) else None,
             rms=float(np.sqrt((near**2).mean())) if len(near) else None,
-            sum_error=float(predicted[fair].sum()) / total - 1 if total > 0 else None,
+            sum_error=float(predicted[later].sum()) / total - 1 if total > 0 else None,
             coverage=_coverage(ratios),
+            total_ratio=_total_ratio(measured[later], predicted[later]),
             ratios=_kept(np.sort(ratios[np.isfinite(ratios)])),
         )
 
 
-UNSEEN = HeldOut(None, None, None, None, None, np.zeros(0))
+UNSEEN = HeldOut(None, None, None, None, None, 1.0, np.zeros(0))
 """Where there were too few samples to leave any out."""
 
 
 def _share(unexplained: float, variation: float) -> float | None:
     return 1 - unexplained / variation if variation > 0 else None
+
+
+def _total_ratio(measured: Floats, predicted: Floats) -> float:
+    """Return Σ measured / Σ predicted, or 1 where it differs from 1 by less than its error.
+
+    The error is that of a ratio estimator (W. Cochran, Sampling Techniques, 1977, 2.11).
+    """
+    count, total = len(measured), float(predicted.sum())
+    if count < FEWEST_FOR_TOTAL or not total > 0:
+        return 1.0
+    ratio = float(measured.sum()) / total
+    error = (
+        float(np.sqrt(((measured - ratio * predicted) ** 2).sum() * count / (count - 1))) / total
+    )
+    return ratio if abs(ratio - 1) > error and ratio > 0 else 1.0
 
 
 def _kept(rising: Floats) -> Floats:

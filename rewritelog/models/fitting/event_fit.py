@@ -12,11 +12,15 @@ from rewritelog.models.base import EventTimings, Prediction
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.extrapolation import Growth, distance
+from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.leverage import leverages
 
 LEVEL = 0.9
 """The share of measurements that a prediction interval is to hold."""
+
+UNKNOWN_RATE = 1.0
+"""How fast intervals widen beyond the range where no trial has measured it: as the distance."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,14 @@ class ClassFit:
     """The value of the category expression; None for the function of all samples."""
     samples: int
     family: str
-    function: FittedFunction
+    function: AnyFunction
+    growth: Growth | None
+    """How it is continued beyond the range of the samples; None where it goes on by itself."""
+    total_ratio: float
+    """What predictions are multiplied by for their sum to be the measured one's, rare long calls
+    included; 1 where nothing says otherwise."""
     coefficients: tuple[Coefficient, ...]
+    """Empty for a mixture."""
     dropped: tuple[Dropped, ...]
     quality: Quality
     leverage_root: Floats
@@ -70,8 +80,14 @@ class EventFit:
     def predict(self, params: Floats) -> Floats:
         """Return the fit's seconds for each row, maybe below zero; NaN where not finite."""
         seconds = np.empty(len(params))
+        outside = self.outside(params)
         for which, rows in self._by_class(params):
             seconds[rows] = which.function.predict(params[rows])
+            beyond = rows & outside
+            if which.growth is not None and beyond.any():
+                seconds[beyond] = which.growth.predict(
+                    which.function, params[beyond], self.lowest, self.highest
+                )
         return seconds
 
     def predict_detailed(self, params: Floats) -> Prediction:
@@ -106,7 +122,18 @@ class EventFit:
         """
         seconds = self.predict(params)
         factors = self.factors(params, np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-        return seconds * factors[:, 0], seconds * factors[:, 1]
+        wider = self._widening(params)
+        return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
+
+    def _widening(self, params: Floats) -> Floats:
+        """Return the factor by which each row's interval is wider than within the range."""
+        wider = np.ones(len(params))
+        far = distance(params, self.lowest, self.highest)
+        for which, rows in self._by_class(params):
+            if which.growth is not None:
+                rate = UNKNOWN_RATE if which.growth.error is None else which.growth.error
+                wider[rows] = np.exp(np.minimum(rate * far[rows], 50.0))
+        return wider
 
     def factors(self, params: Floats, levels: Floats) -> Floats:
         """Return quantiles of measured over predicted time for each row, shape (rows, levels)."""
@@ -114,6 +141,13 @@ class EventFit:
         for which, rows in self._by_class(params):
             if len(which.ratios):
                 factors[rows] = quantiles(which.ratios, levels)
+        return factors
+
+    def total_factors(self, params: Floats) -> Floats:
+        """Return what each row's prediction is multiplied by so that sums come out as measured."""
+        factors = np.ones(len(params))
+        for which, rows in self._by_class(params):
+            factors[rows] = which.total_ratio
         return factors
 
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
@@ -129,7 +163,9 @@ class EventFit:
         """Return which rows their function gives less than zero, but for its bounds."""
         flags = np.zeros(len(params), dtype=np.bool_)
         for which, rows in self._by_class(params):
-            doubtful = rows & ((seconds <= 0) | (which.function.bounds is not None))
+            doubtful = rows & (
+                (seconds <= 0) | (getattr(which.function, "bounds", None) is not None)
+            )
             flags[doubtful] = which.function.raw(params[doubtful]) < 0
         return flags
 

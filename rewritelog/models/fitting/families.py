@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -35,27 +36,55 @@ EXPONENTS = (-3.0, 4.0)
 """A power law's exponents are kept within these."""
 
 
+class TermTable:
+    """The values of candidate terms over all samples, computed once for all folds."""
+
+    def __init__(self, params: Floats) -> None:
+        self.params = params
+        self._terms: dict[str, Sequence[Any]] = {}
+        self._columns: dict[str, Floats] = {}
+
+    def terms(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Sequence[Any]:
+        """Return the candidates of that name, made from all samples' parameters when first used."""
+        if name not in self._terms:
+            self._terms[name] = make(self.params)
+        return self._terms[name]
+
+    def columns(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Floats:
+        """Return their values, shape (all samples, candidates)."""
+        if name not in self._columns:
+            columns = [getattr(term, "column", term) for term in self.terms(name, make)]
+            self._columns[name] = columns_of(columns, self.params)
+        return self._columns[name]
+
+
 @dataclass(frozen=True)
 class SelectionSamples:
     """Samples to select terms with, and the values of the base terms for them."""
 
     samples: Samples
     candidates: CandidateTerms
-    base_columns: Floats
-    """Shape (samples, base terms)."""
+    table: TermTable
+    rows: Ints
+    """Which rows of the table the samples are."""
     loss: Loss
 
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
         """Prepare the candidates that the samples' parameters suggest."""
         candidates = CandidateTerms(Parameters.of_samples(samples.params))
-        return cls(samples, candidates, columns_of(candidates.base, samples.params), loss)
+        return cls(samples, candidates, TermTable(samples.params), np.arange(len(samples)), loss)
 
     def part(self, rows: Ints) -> SelectionSamples:
         """Return some of the samples, with the same candidates."""
         return SelectionSamples(
-            self.samples.part(rows), self.candidates, self.base_columns[rows], self.loss
+            self.samples.part(rows), self.candidates, self.table, self.rows[rows], self.loss
         )
+
+    @property
+    def base_columns(self) -> Floats:
+        """Return the values of the base terms, shape (samples, base terms)."""
+        return self.table.columns("base", lambda _: self.candidates.base)[self.rows]
 
     @property
     def parameters(self) -> Parameters:

@@ -1,15 +1,19 @@
-"""A function: seconds as a sum of terms over an event's parameters."""
+"""Functions: seconds as a sum of terms over an event's parameters, and mixtures of such sums."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.samples import Samples
+
+LEAST_S = 1e-300
+"""What a member of a mixture counts as where it predicts no time at all."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,43 @@ class FittedFunction:
                 "highest": self.bounds.highest.tolist(),
             }
         return function
+
+
+@dataclass(frozen=True)
+class FittedMixture:
+    """The geometric mean of functions: seconds = Π function^share."""
+
+    members: tuple[FittedFunction, ...]
+    """The one with the largest share first."""
+    shares: tuple[float, ...]
+    """Adding up to 1."""
+
+    @property
+    def terms(self) -> tuple[Expression, ...]:
+        """Return the terms of the member with the largest share."""
+        return self.members[0].terms
+
+    def raw(self, params: Floats) -> Floats:
+        """Return each row's seconds, which are never below zero."""
+        logs = np.zeros(len(params))
+        with np.errstate(all="ignore"):
+            for member, share in zip(self.members, self.shares, strict=True):
+                logs += share * np.log(np.maximum(member.predict(params), LEAST_S))
+            seconds = np.exp(logs)
+        seconds[~np.isfinite(seconds)] = np.nan
+        return seconds
+
+    def predict(self, params: Floats) -> Floats:
+        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
+        return self.raw(params)
+
+
+AnyFunction: TypeAlias = FittedFunction | FittedMixture
+
+
+def mixture_of(functions: Sequence[FittedFunction], shares: Sequence[float]) -> AnyFunction:
+    """Return the geometric mean of functions, or the only one."""
+    return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(shares))
 
 
 def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import columns_of, lengths_of
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.function import AnyFunction
 
 
 def leverage_root(triangle: Floats) -> Floats:
@@ -17,7 +17,7 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(function: FittedFunction, root: Floats, params: Floats) -> Floats:
+def leverages(function: AnyFunction, root: Floats, params: Floats) -> Floats:
     """Return each row's leverage, its weight being that of the time that the function predicts."""
     with np.errstate(all="ignore"):
         columns = columns_of(function.terms, params) / np.abs(function.predict(params))[:, None]

@@ -12,24 +12,24 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.automatic import automatic_families, few_families
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.cross_validation import (
     CrossValidation,
     cross_validate,
-    fit_terms,
-    select_family,
+    select_families,
+    solve_families,
 )
 from rewritelog.models.fitting.diagnosis import Coefficient, Diagnosis, Dropped, diagnose
 from rewritelog.models.fitting.dropped import dropped_terms
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
+from rewritelog.models.fitting.extrapolation import growth_of
 from rewritelog.models.fitting.families import (
-    FAMILIES,
-    PROPORTIONAL,
     Family,
     SelectionSamples,
     fixed_terms,
 )
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.function import AnyFunction, FittedMixture
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
 from rewritelog.models.fitting.solving import Loss
@@ -75,14 +75,13 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; at least one sample must be finite in all its numbers."""
     with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
         usable = usable_part(timings)
-        whole, validation = _fit_class(usable, config, None)
-        fits, validations = [whole], [validation]
+        whole, validation, held_out_s = _fit_class(usable, config, None)
+        fits, held_out = [whole], [(validation, held_out_s)]
         for value, rows in _classes(usable, config.category):
             part = EventTimings(timings.event, usable.params[rows], usable.seconds[rows])
-            class_fit, validation = _fit_class(part, config, value)
+            class_fit, of_class, held_out_s = _fit_class(part, config, value)
             fits.append(class_fit)
-            validations.append(validation)
-        held_out = _held_out_times(fits[1:] or fits, validations[1:] or validations)
+            held_out.append((of_class, held_out_s))
         return EventFit(
             event=timings.event,
             samples=len(usable.seconds),
@@ -92,15 +91,17 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
             classes=tuple(fits),
             category=config.category,
             family_errors={
-                name: tried.mean_error for name, tried in validations[0].predictions.items()
+                name: tried.mean_error for name, tried in validation.predictions.items()
             },
-            exact_matches=exact_matches_of(usable, config.exact_match, held_out),
+            exact_matches=exact_matches_of(
+                usable, config.exact_match, _held_out_times(held_out[1:] or held_out)
+            ),
         )
 
 
 def _fit_class(
     usable: EventTimings, config: FitConfig, value: float | None
-) -> tuple[ClassFit, CrossValidation]:
+) -> tuple[ClassFit, CrossValidation, Floats | None]:
     """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose."""
     samples = _cleaned(usable, config)
     given = SelectionSamples.of(samples.drawn(MOST_SELECTED_WITH), config.loss)
@@ -108,25 +109,27 @@ def _fit_class(
     validation = CrossValidation(given.samples, {})
     if len(samples) >= FEWEST_TO_VALIDATE:
         validation = cross_validate(families, given)
-    name = select_family(families, validation)
-    terms = families[name].choose_terms(given)
-    function = fit_terms(families[name], terms, samples, config.loss)
-    tried = validation.predictions.get(name)
-    held_out = None if tried is None else tried.predicted_s
-    diagnosis = diagnose(function, samples, validation.samples, held_out)
+    shares = select_families(families, validation)
+    function = solve_families(shares, families, given, samples)
+    growth = None
+    if config.families is None:
+        growth = growth_of(shares, validation.error_of(shares), families, given)
+    diagnosis = diagnose(function, samples, validation.samples, validation.predicted_by(shares))
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family=name,
+        family="mixture" if isinstance(function, FittedMixture) else next(iter(shares)),
         function=function,
+        growth=growth,
+        total_ratio=diagnosis.total_ratio,
         coefficients=coefficients,
         dropped=_dropped(names, given, config),
         quality=diagnosis.quality,
         leverage_root=diagnosis.leverage_root,
         ratios=diagnosis.ratios,
     )
-    return fit, validation
+    return fit, validation, validation.predicted_by(shares)
 
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
@@ -141,7 +144,9 @@ def _families(samples: Samples, config: FitConfig) -> Mapping[str, Family]:
     """Return the families to choose from, the simplest alone where nothing can be held out."""
     if config.families is not None:
         return config.families
-    return FAMILIES if len(samples) >= FEWEST_TO_VALIDATE else {"proportional": PROPORTIONAL}
+    if len(samples) < FEWEST_TO_VALIDATE:
+        return few_families(samples, config.loss)
+    return automatic_families(len(samples))
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
@@ -156,25 +161,21 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
 
 
 def _held_out_times(
-    fits: Sequence[ClassFit], validations: Sequence[CrossValidation]
+    validated: Sequence[tuple[CrossValidation, Floats | None]],
 ) -> HeldOutTimes:
     """Return the held-out samples of several classes as one table."""
-    known = [
-        (validation.samples, validation.predictions[fit.family])
-        for fit, validation in zip(fits, validations, strict=True)
-        if fit.family in validation.predictions
-    ]
+    known = [(one.samples, held_out) for one, held_out in validated if held_out is not None]
     if not known:
         return HeldOutTimes(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
     return HeldOutTimes(
         np.concatenate([samples.params for samples, _ in known]),
         np.concatenate([samples.seconds for samples, _ in known]),
-        np.concatenate([held_out.predicted_s for _, held_out in known]),
+        np.concatenate([held_out for _, held_out in known]),
     )
 
 
 def _coefficients(
-    function: FittedFunction,
+    function: AnyFunction,
     parameters: Parameters,
     samples: Samples,
     config: FitConfig,
@@ -185,6 +186,8 @@ def _coefficients(
     Standard errors are the roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² by degree of freedom;
     they do not include the uncertainty of the selection of the terms.
     """
+    if isinstance(function, FittedMixture):
+        return (), ()
     names, matrix = tuple(map(str, function.terms)), np.eye(len(function.terms))
     if config.as_given is not None:
         names, matrix = config.as_given(function.terms, parameters)

@@ -143,7 +143,7 @@ def _errors(logs: Floats, samples: Samples) -> Floats:
     unit = float(np.median(samples.scale_s))
     weights = unit / samples.scale_s
     with np.errstate(all="ignore"):
-        shape = np.exp(logs - np.median(logs, axis=0)) * weights[:, None]
+        shape = np.exp(logs - logs.mean(axis=0)) * weights[:, None]
         target = samples.seconds / unit * weights
         cross, square = weights @ shape, np.einsum("ij,ij->j", shape, shape)
         ones, level, along = weights @ weights, weights @ target, target @ shape

@@ -1,0 +1,42 @@
+"""The families that the automatic choice is among."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.models.fitting.cross_validation import solve_families
+from rewritelog.models.fitting.families import FAMILIES, PROPORTIONAL, Family, SelectionSamples
+from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
+from rewritelog.models.fitting.program_terms import program_terms
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.solving import Loss
+
+ENOUGH_FOR_BREAKS = 20
+"""With fewer samples a change of slope cannot be told from noise."""
+
+EXACT = 0.01
+"""Three samples that a power meets within this relative error are no coincidence."""
+
+
+def automatic_families(samples: int) -> dict[str, Family]:
+    """Return the families for a number of samples, simple ones first."""
+    families = dict(FAMILIES)
+    families["ridge power law"] = Family(ridge_power_law)
+    if samples >= ENOUGH_FOR_BREAKS:
+        families["program terms"] = Family(program_terms)
+        families["power law with breaks"] = Family(power_law_with_breaks)
+    return families
+
+
+def few_families(samples: Samples, loss: Loss) -> dict[str, Family]:
+    """Return the one family for samples too few to hold any out.
+
+    A multiple of a parameter, or a constant; for three samples that a power meets, that power.
+    """
+    if len(samples) == 3:
+        power = {"product": FAMILIES["product"]}
+        function = solve_families({"product": 1.0}, power, SelectionSamples.of(samples, loss))
+        errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s
+        if errors.max() < EXACT:
+            return power
+    return {"proportional": PROPORTIONAL}

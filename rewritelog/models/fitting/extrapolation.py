@@ -1,0 +1,163 @@
+"""Beyond the samples' range: the growth that the upper part of the samples supports.
+
+A function that is best among the samples may explode beyond them: a high power of a parameter that
+hardly matters explains noise, and nothing there contradicts it. Families are therefore also fitted
+to the samples with small values of a parameter and tried on those with large ones, and predictions
+beyond the range continue from its edge as the families grow that did well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.models.fitting.cross_validation import fit_terms, solve_families
+from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.function import LEAST_S, AnyFunction
+
+FEWEST = 12
+"""With fewer samples nothing can be tried on large ones."""
+
+CAUTIOUS = "ridge power law"
+"""The family that has half of the growth then."""
+
+EXACT = 0.02
+"""A function with a smaller error on held-out samples goes on by itself."""
+
+LOWER, UPPER = 0.5, 0.75
+"""Families are fitted to samples below the first quantile, and tried on those above the second."""
+
+MOST_PARAMETERS = 2
+"""Samples are divided by this many parameters at most, those that determine the time most."""
+
+LEAST_CORRELATION = 0.3
+"""A parameter whose ranks correlate less with those of the times divides nothing."""
+
+NEARLY_AS_GOOD = 1.5
+"""Families with errors up to this multiple of the least have shares in the growth."""
+
+LARGEST_ERROR = 5.0
+"""In logarithms; a larger error counts as this."""
+
+LEAST_SHARE = 0.01
+"""No time beyond the range is below this share of the shortest measured one."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a function is continued beyond the samples' range."""
+
+    function: AnyFunction | None
+    """What it grows with; None where the function goes on by itself."""
+    error: float | None
+    """Nine in ten errors, as logarithms for each unit of `distance`, were smaller in the trial."""
+    least_s: float
+    """No prediction beyond the range is shorter."""
+
+    def predict(
+        self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
+    ) -> Floats:
+        """Return the seconds of rows beyond the range."""
+        edge = np.clip(params, lowest, highest)
+        at_edge = inner.predict(edge)
+        with np.errstate(all="ignore"):
+            if self.function is None:
+                seconds = inner.predict(params)
+            else:
+                seconds = at_edge * (self.function.predict(params) / self.function.predict(edge))
+        usable = np.isfinite(seconds) & (seconds > 0)
+        known = np.where(usable, seconds, at_edge)
+        return np.where(np.isnan(params).any(axis=1), np.nan, np.maximum(known, self.least_s))
+
+
+def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
+    """Return how far rows lie beyond the range: Σ log(p/bound), at twice the bound log 2."""
+    edge = np.clip(params, lowest, highest)
+    unit = np.where(edge != 0, np.abs(edge), np.maximum(highest - lowest, LEAST_S))
+    return np.asarray(np.log1p(np.abs(params - edge) / unit).sum(axis=1))
+
+
+def growth_of(
+    own: Mapping[str, float],
+    own_error: float,
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+) -> Growth:
+    """Return the growth that the samples support.
+
+    `own` are the shares of the families selected among the samples, `own_error` their mean error
+    on those held out.
+    """
+    samples = given.samples
+    positive = samples.seconds[samples.seconds > 0]
+    least_s = LEAST_SHARE * float(positive.min()) if len(positive) else 0.0
+    logs: dict[str, list[Floats]] = {name: [] for name in families}
+    distances: list[Floats] = []
+    for below, above in _divisions(given):
+        training = given.part(below)
+        rows = samples.params[above]
+        low, high = training.samples.params.min(axis=0), training.samples.params.max(axis=0)
+        distances.append(distance(rows, low, high))
+        for name, family in families.items():
+            fitted = fit_terms(
+                family, family.choose_terms(training), training.samples, training.loss
+            )
+            grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
+            logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
+    if not distances and (own_error < EXACT or CAUTIOUS not in families):
+        return Growth(None, None, least_s)
+    if not distances:
+        half = {name: share / 2 for name, share in own.items()}
+        half[CAUTIOUS] = half.get(CAUTIOUS, 0.0) + 0.5
+        return Growth(solve_families(half, families, given), None, least_s)
+    errors = {
+        name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
+        for name, parts in logs.items()
+    }
+    shares = _shares(errors)
+    residual = sum(share * np.concatenate(logs[name]) for name, share in shares.items())
+    far = np.concatenate(distances) > 1e-9
+    rate = np.abs(np.asarray(residual)[far]) / np.maximum(np.concatenate(distances)[far], 0.1)
+    error = float(np.quantile(rate, 0.9)) if far.any() else None
+    function = None if shares == own else solve_families(shares, families, given)
+    return Growth(function, error, least_s)
+
+
+def _shares(errors: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the shares of the families in the growth."""
+    best = max(min(errors.values()), 1e-6)
+    near = {
+        name: max(error, 1e-6) for name, error in errors.items() if error <= NEARLY_AS_GOOD * best
+    }
+    weights = {name: (best / error) ** 4 for name, error in near.items()}
+    total = sum(weights.values())
+    rising = sorted(weights, key=lambda name: -weights[name])
+    return {name: weights[name] / total for name in rising}
+
+
+def _divisions(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
+    """Yield samples with small and with large values of each parameter that divides them."""
+    samples = given.samples
+    count = len(samples)
+    if count < FEWEST:
+        return
+    times = _ranks(samples.seconds)
+    correlations = {
+        number: abs(float(np.corrcoef(_ranks(samples.params[:, number - 1]), times)[0, 1]))
+        for number in given.parameters.used
+    }
+    strongest = sorted(correlations, key=lambda number: -correlations[number])
+    for number in strongest[:MOST_PARAMETERS]:
+        if correlations[number] >= LEAST_CORRELATION:
+            order = np.argsort(samples.params[:, number - 1], kind="stable")
+            yield np.sort(order[: int(LOWER * count)]), np.sort(order[int(UPPER * count) :])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the ranks, those of equal values averaged."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts + 1) / 2)[place])

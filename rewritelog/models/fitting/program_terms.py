@@ -1,0 +1,173 @@
+"""The family of terms that programs have: branches, caches, loops over a difference, recursion.
+
+- a branch or a class: `(p == v)·T` for a parameter with few values
+- a threshold (a cache, a protocol): `(p > k)·T` and `(p <= k)·T`, and the same of products
+- a part of the work up to or beyond a size: `min(p, k)`, `max(p - k, 0)`
+- two sizes: the larger, the smaller, their difference and their sum, alone or times a third
+- a tree: `2^p`, bounded beyond the samples
+
+T are the terms that the other families choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.fitting.candidates import ONE, Parameters
+from rewritelog.models.fitting.columns import columns_of
+from rewritelog.models.fitting.families import (
+    FAMILIES,
+    SelectionSamples,
+)
+from rewritelog.models.fitting.selection import select_terms
+
+MOST_VALUES = 8
+"""A parameter with at most this many values has a branch for each."""
+
+THRESHOLDS = (0.15, 0.3, 0.5, 0.7, 0.85)
+HINGES = (0.25, 0.5, 0.75)
+"""Quantiles of a parameter at which there may be a threshold, or a part of the work begins."""
+
+MOST_PARAMETERS = 5
+"""Only this many parameters, those that correlate most with the times, make such terms."""
+
+MOST_TERMS = 6
+"""At most this many of the terms of other families are multiplied."""
+
+DEEPEST = 64
+"""A parameter beyond this is no depth of a tree."""
+
+
+def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose among the terms of other families and those that programs add to them."""
+    samples, parameters = given.samples, given.parameters
+    numbers = _strongest(given)
+
+    def make_switches(params: Floats) -> list[Expression]:
+        return list(dict.fromkeys(_switches(params, parameters, numbers)))
+
+    def make_parts(params: Floats) -> list[Expression]:
+        return list(dict.fromkeys(_parts(params, parameters, numbers)))
+
+    plain = _terms_of_others(given)
+    switches = given.table.terms("switches", make_switches)
+    parts = given.table.terms("parts", make_parts)
+    plain_columns = columns_of(plain, samples.params)
+    switch_columns = given.table.columns("switches", make_switches)[given.rows]
+    largest = plain[:MOST_TERMS]
+    products = plain_columns[:, : len(largest), None] * switch_columns[:, None, :]
+    columns = np.hstack(
+        [
+            plain_columns,
+            given.table.columns("parts", make_parts)[given.rows],
+            products.reshape(len(samples), -1),
+        ]
+    )
+    taken = select_terms(columns, samples, given.loss, non_negative=True, constant=plain.index(ONE))
+    return tuple(_term(place, plain, parts, switches) for place in taken) or (ONE,)
+
+
+def _term(
+    place: int,
+    plain: Sequence[Expression],
+    parts: Sequence[Expression],
+    switches: Sequence[Expression],
+) -> Expression:
+    """Return the candidate of a column."""
+    if place < len(plain):
+        return plain[place]
+    place -= len(plain)
+    if place < len(parts):
+        return parts[place]
+    term, switch = divmod(place - len(parts), len(switches))
+    return switches[switch] if plain[term] == ONE else plain[term].times(switches[switch])
+
+
+def _terms_of_others(given: SelectionSamples) -> list[Expression]:
+    """Return the terms that other families choose, the constant and the parameters."""
+    chosen = [
+        term
+        for name in ("product", "crossed terms", "single terms")
+        for term in FAMILIES[name].choose_terms(given)
+    ]
+    linear = given.terms_of(given.candidates.linear)
+    return list(dict.fromkeys([*chosen[:MOST_TERMS], ONE, *chosen, *linear]))
+
+
+def _strongest(given: SelectionSamples) -> list[int]:
+    """Return the parameters whose ranks correlate most with the times', at most a few."""
+    used = given.parameters.used
+    if len(used) <= MOST_PARAMETERS:
+        return list(used)
+    times = _ranks(given.samples.seconds)
+    correlation = {
+        number: abs(float(np.corrcoef(_ranks(given.samples.params[:, number - 1]), times)[0, 1]))
+        for number in used
+    }
+    return sorted(sorted(used, key=lambda number: -correlation[number])[:MOST_PARAMETERS])
+
+
+def _ranks(values: Floats) -> Floats:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+
+
+def _switches(
+    params: Floats, parameters: Parameters, numbers: Sequence[int]
+) -> Iterator[Expression]:
+    """Yield terms that are 0 or 1."""
+    for number in numbers:
+        column = params[:, number - 1]
+        values = np.unique(column).tolist()
+        if len(values) <= MOST_VALUES:
+            yield from (parse(f"(p{number} == {value!r})") for value in values)
+        else:
+            yield from _thresholds(f"p{number}", column)
+    for one, other in _positive_pairs(parameters, numbers):
+        yield from _thresholds(f"p{one}*p{other}", params[:, one - 1] * params[:, other - 1])
+
+
+def _thresholds(name: str, column: Floats) -> Iterator[Expression]:
+    for knot in np.unique(np.quantile(column, THRESHOLDS)).tolist():
+        yield parse(f"({name} > {knot:.6g})")
+        yield parse(f"({name} <= {knot:.6g})")
+
+
+def _parts(params: Floats, parameters: Parameters, numbers: Sequence[int]) -> Iterator[Expression]:
+    """Yield parts of one parameter, and functions of two, alone and times a third."""
+    for number in numbers:
+        column, name = params[:, number - 1], f"p{number}"
+        others = [f"*p{other}" for other in numbers if other != number]
+        low, high = float(column.min()), float(column.max())
+        if low >= 0 and high <= DEEPEST and (column == np.floor(column)).all():
+            yield from (parse(f"2^min({name}, {high + 2:.6g}){by}") for by in ("", *others))
+        if low >= 0 and len(np.unique(column)) > MOST_VALUES:
+            for knot in np.unique(np.quantile(column, HINGES)).tolist():
+                for by in ("", *others):
+                    yield parse(f"min({name}, {knot:.6g}){by}")
+                    yield parse(f"max({name} - {knot:.6g}, 0){by}")
+    for one, other in combinations(numbers, 2):
+        thirds = [f"*p{third}" for third in numbers if third not in (one, other)]
+        for text in _of_two(f"p{one}", f"p{other}", parameters, one, other):
+            yield from (parse(f"{text}{by}") for by in ("", *thirds))
+    for one, other in _positive_pairs(parameters, numbers):
+        for knot in np.unique(np.quantile(params[:, one - 1] * params[:, other - 1], HINGES)):
+            yield parse(f"max(p{one}*p{other} - {knot:.6g}, 0)")
+
+
+def _of_two(a: str, b: str, parameters: Parameters, one: int, other: int) -> Iterator[str]:
+    yield f"abs({a} - {b})"
+    yield f"max({a}, {b})"
+    if parameters.lowest[one - 1] >= 0 and parameters.lowest[other - 1] >= 0:
+        yield f"min({a}, {b})"
+        yield f"({a} + {b})"
+        yield f"({a} + {b})*log1p({a} + {b})"
+
+
+def _positive_pairs(parameters: Parameters, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    positive = parameters.positive()
+    yield from combinations([number for number in numbers if number in positive], 2)
