@@ -46,6 +46,7 @@ PARTS = {
         "info",
         "rewrite",
         "RewriteOptions",
+        "replay",
         "choose",
         "SampleOptions",
         "check",

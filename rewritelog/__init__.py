@@ -10,8 +10,8 @@
 
 Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
 `compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`, `to_pandas`, `info`,
-`rewrite`, `check`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time. `docs/api.md`
-describes each; every error is a `RewriteLogError`.
+`rewrite`, `replay`, `check`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time.
+`docs/api.md` describes each; every error is a `RewriteLogError`.
 
 Within, a map of the package, lowest layer first:
 
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         info,
         open_logs,
         predict,
+        replay,
         rewrite,
         synth,
         verify,
@@ -109,6 +110,7 @@ __all__ = [
     "predict",
     "read_params",
     "read_timings",
+    "replay",
     "rewrite",
     "synth",
     "to_pandas",
@@ -145,6 +147,7 @@ _HOMES = {
     "predict": "rewritelog.api.jobs",
     "read_params": "rewritelog.api.params",
     "read_timings": "rewritelog.api.timings",
+    "replay": "rewritelog.api.jobs",
     "rewrite": "rewritelog.api.jobs",
     "synth": "rewritelog.api.jobs",
     "to_pandas": "rewritelog.api.frames",

@@ -32,6 +32,10 @@ from rewritelog.inspection.info import LogInfo, survey
 from rewritelog.logs import logset
 from rewritelog.logs.logset import LogSet
 from rewritelog.progress import Listener, listening
+from rewritelog.replaying.network import Network, read_machine
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.run import replay as replay_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite as rewrite_logs
@@ -121,6 +125,43 @@ def _are_paths(given: object) -> bool:
     if isinstance(given, str | Path):
         return True
     return isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
+
+
+def replay(
+    logs: LogsLike,
+    network: Network | Mapping[str, Any] | PathLike | None = None,
+    *,
+    gains: int = 10,
+    write: PathLike | None = None,
+    lost_as: Mapping[str, str] | None = None,
+    **given: Any,
+) -> ReplayReport:
+    """Predict how long the whole program takes, from its logs alone.
+
+    `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
+    keeps the recorded transit times. `lost_as` maps patterns of SEB names or events to categories
+    of lost time; the logs with their replayed times go to `write`. Further options are those of
+    `rewrite`.
+
+    >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
+    >>> report.pes
+    16
+    """
+    options = ReplayOptions(
+        rewrite=_rewrite_options(given),
+        lost_as=tuple((lost_as or {}).items()),
+        gains=gains,
+        write=None if write is None else to_path(write, "the output folder"),
+    )
+    return replay_logs(open_logs(logs), _network(network), options)
+
+
+def _network(given: Network | Mapping[str, Any] | PathLike | None) -> Network | None:
+    if given is None or isinstance(given, Network):
+        return given
+    if isinstance(given, Mapping):
+        return make_options(Network, given)
+    return read_machine(to_input(given, "the machine file"))
 
 
 def verify(

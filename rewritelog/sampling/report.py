@@ -187,23 +187,19 @@ class SampleReport(Readable):
         return "\n".join(lines)
 
     def _table(self) -> list[str]:
+        split = any(one.of_run.category is not None for one in self.strata)
         rows = []
         for one in self.strata:
             of_run, choice, records = one.of_run, one.choice, one.records
             category = "" if of_run.category is None else f"{of_run.category:g}"
             counts = (records, choice.points, one.timed, len(choice.rows))
             shares = (choice.outside / records, choice.beyond / records)
-            rows.append(
-                (
-                    of_run.event,
-                    str(of_run.parameters),
-                    category,
-                    *(f"{n:,}" for n in counts),
-                    *(percent_text(share, 1) for share in shares),
-                )
-            )
-        heads = ("params", "category", "records", "points", "timed", "chosen", "outside", "beyond")
-        return Table(("event", *heads), rows, most_rows=SHOWN).lines()
+            cells = [of_run.event, str(of_run.parameters), *([category] if split else [])]
+            cells += [f"{n:,}" for n in counts]
+            rows.append((*cells, *(percent_text(share, 1) for share in shares)))
+        heads = ["event", "params", *(["category"] if split else [])]
+        heads += ["records", "points", "timed", "chosen", "outside", "beyond"]
+        return Table(tuple(heads), rows, most_rows=SHOWN).lines()
 
     @property
     def warnings(self) -> tuple[str, ...]:

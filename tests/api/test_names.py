@@ -31,7 +31,7 @@ MODULES = ["arguments", "fitted", "frames", "jobs", "params", "regressor", "timi
 def test_completion_shows_the_public_names_alone() -> None:
     shown = {name for name in dir(rewritelog) if not name.startswith("__")}
     assert shown == set(rewritelog.__all__)
-    assert {"fit", "read_timings", "load_model", "verify", "compare", "choose"} <= shown
+    assert {"fit", "read_timings", "load_model", "verify", "compare", "choose", "replay"} <= shown
     for name in shown:
         assert getattr(rewritelog, name).__doc__, name
 
