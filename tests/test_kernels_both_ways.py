@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,26 @@ def test_a_small_input_imports_no_compiler(sample_logs: Path, tmp_path: Path) ->
     )
     assert done.stdout.split() == ["False"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_module_in_the_working_directory_is_not_imported(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    for name in ("numpy", "typer", "numba", "yaml"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    command = [sys.executable, "-m", "rewritelog", "info", str(sample_logs / "cells")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "planted" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_large_log_is_expected_to_pay_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_state", compiled._State())
+    function: Any = lambda array: array  # noqa: E731
+    small = compiled.Kernel(function, ns_per_byte=1.0)
+    assert compiled._state.takes_plain(small, 1e-3)
+    compiled.expect(100 << 20)
+    assert not compiled._state.takes_plain(small, 1e-3)
 
 
 def test_a_way_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

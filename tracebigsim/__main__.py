@@ -90,4 +90,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` looks for modules in the working directory first, which may be a folder of logs.
+    if not (sys.flags.safe_path or __file__.startswith(sys.path[0] + os.sep)):
+        del sys.path[0]
     main()

@@ -27,11 +27,14 @@ from typing import Any, TypeVar, cast, overload
 from tracebigsim.kernel_cache import KernelCache, NoKernelCacheWarning
 from tracebigsim.kernel_digest import kernel_digest
 
-__all__ = ["Kernel", "NoKernelCacheWarning", "compiled_form_in", "inner", "kernel"]
+__all__ = ["Kernel", "NoKernelCacheWarning", "compiled_form_in", "expect", "inner", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WAYS = ("auto", "compiled", "plain")
+_LOG_NS_PER_BYTE = 600
+"""What the quickest of the passes over a log takes uncompiled."""
+
 WARM_S, COLD_S = 0.5, 8.0
 """How long kernels may run uncompiled where compiled ones are on disk, and where they are not.
 
@@ -55,19 +58,26 @@ class _State:
         """The modules that say what numba compiles in place of functions, by the functions' id."""
         self.plain_s = 0.0
         """How long uncompiled kernels have taken, by their rates."""
+        self.expected_s = 0.0
+        """How long all are to take, as far as that is known before."""
 
     def takes_plain(self, called: Kernel, seconds: float) -> bool:
         """Return whether a kernel that takes so long uncompiled runs so; count the time if so."""
         with self.lock:
-            total_s = self.plain_s + seconds
+            total_s = max(self.plain_s + seconds, self.expected_s)
             if total_s > COLD_S or (total_s > WARM_S and called.on_disk):
                 self.plain_s = math.inf  # from now on, all are compiled
                 return False
-            self.plain_s = total_s
+            self.plain_s += seconds
             return True
 
 
 _state = _State()
+
+
+def expect(size_bytes: int) -> None:
+    """Say that a log of this size is to be read, so that kernels that pay off compile at once."""
+    _state.expected_s = max(_state.expected_s, 1e-9 * _LOG_NS_PER_BYTE * size_bytes)
 
 
 def way() -> str:

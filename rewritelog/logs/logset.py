@@ -18,6 +18,7 @@ from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
 from rewritelog.text import count_text, shorten
+from tracebigsim.compiled import expect
 
 SUMMARY_NAME = "bgTrace"
 
@@ -135,4 +136,6 @@ def open_logs(path: str | Path) -> LogSet:
         read_timeline_file(folder / f"{SUMMARY_NAME}{index}", index, summary)
         for index in range(summary.files)
     )
-    return LogSet(folder, summary, files)
+    logs = LogSet(folder, summary, files)
+    expect(logs.size_bytes)
+    return logs
