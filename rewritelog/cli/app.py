@@ -29,7 +29,7 @@ from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.replaying import lost_cycles_command, replay_command
 from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
-from rewritelog.cli.standard import Debug, Version
+from rewritelog.cli.standard import Debug, Version, plain
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
 from rewritelog.cli.viewing import timeline_command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
@@ -72,11 +72,11 @@ _add("check", check_command, "Inspect logs")
 _add("info", info_command, "Inspect logs")
 _add("diff", diff_command, "Inspect logs")
 _add("dump", dump_command, "Inspect logs")
-_add("timeline", timeline_command, "Inspect logs")
+_add("timeline", plain(timeline_command), "Inspect logs")
 _add("convert", convert_command, "Make logs")
 _add("export", export_command, "Make logs")
 _add("synth", synth_command, "Make logs")
-_add("completion", completion_command, "Set up")
+_add("completion", plain(completion_command), "Set up")
 
 
 @app.callback()

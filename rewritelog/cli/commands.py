@@ -42,7 +42,7 @@ class Command(TyperCommand):
             elif record := param.get_help_record(ctx):
                 is_help = param.name == "help"
                 group = "Other options" if is_help else param.rich_help_panel or "Options"
-                said = record[1].replace("[x>=0]", "")
+                said = record[1].replace("; x>=0]", "]").replace("[x>=0]", "")
                 groups.setdefault(group, []).append((record[0], " ".join(said.split())))
         for group in sorted(groups, key=_rank):
             with formatter.section(group):

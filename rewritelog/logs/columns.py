@@ -19,7 +19,14 @@ _SECONDS = {"start", "end"}
 
 
 class Rows(np.ndarray[Any, np.dtype[Any]]):
-    """Structured rows that become a data frame."""
+    """Structured rows that become a data frame; a field of them is a plain array."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return rows, or a field of all rows as a plain array."""
+        found = super().__getitem__(key)
+        if isinstance(found, Rows) and found.dtype.names is None:
+            return found.view(np.ndarray)
+        return found
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame of pandas, with the columns of `rewritelog export`.

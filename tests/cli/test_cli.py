@@ -151,6 +151,8 @@ def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
         "0.5",
         "--seed",
         "7",
+        "--dilation",
+        "1",
         "--quiet",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

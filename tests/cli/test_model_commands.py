@@ -43,7 +43,7 @@ def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: P
 
     done = run("rewrite", cells, "--dry-run", "--fitted", model)
     assert done.returncode == 0
-    assert "(made-by auto" in done.stdout
+    assert "made-by auto" in done.stdout
     done = run("rewrite", cells, "--dry-run", "--timings", timings)
     assert "weights relative, loss huber, exact-match auto" in done.stdout
 

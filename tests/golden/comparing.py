@@ -18,7 +18,7 @@ _CLOSE = 2e-3
 """Libraries of linear algebra differ in last digits, and a printed number may round either way."""
 
 _OF_THE_RUN = (
-    (re.compile(r"done in .* on \d+ threads? \(.*/s\)"), "done in TIME"),
+    (re.compile(r"done in .* on \d+ threads?( \(.*/s\))?"), "done in TIME"),
     (re.compile(r"timelines in \S+ s"), "timelines in TIME"),
     (re.compile(r"^(  .*% +\d+) +\d+\.\d\d$", re.MULTILINE), r"\1 SECONDS"),
     (re.compile(r"rewritelog \d+\.\d+\S*"), "rewritelog VERSION"),

@@ -92,7 +92,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         work / "timings",
     ]
     process = subprocess.Popen(
-        [*script, work / "in", work / "timings"],
+        script,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

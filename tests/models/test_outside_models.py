@@ -63,9 +63,9 @@ def test_a_regressor_is_fitted_to_each_event_and_number_of_parameters(
     assert np.isnan(seconds(fitted, [[10]], "other")).all()
     assert seconds(fitted, np.empty((0, 2))).shape == (0,)
     assert fitted.summary() == (
-        "kernel (2 parameters): fitted to 30 samples",
-        "line (1 parameter): fitted to 3 samples",
-        "kernel (1 parameter): fitted to 3 samples",
+        "kernel(p1, p2): fitted to 30 samples",
+        "line(p1): fitted to 3 samples",
+        "kernel(p1): fitted to 3 samples",
     )
 
 
@@ -112,7 +112,7 @@ def test_odd_samples_and_rows_never_reach_the_regressor(
     rows = np.array([[2], [np.nan], [np.inf]])
     assert seconds(fitted, rows, "odd") == pytest.approx([7, np.nan, np.nan], nan_ok=True)
     assert fitted.warnings() == (
-        "lost (1 parameter): no usable timing sample, so it is not covered; add timing lines",
+        "lost(p1): no usable timing sample, so it is not covered; add timing lines",
     )
 
 
