@@ -146,6 +146,7 @@ def test_an_unknown_kind_of_picture_is_refused(two_pes: Path, tmp_path: Path) ->
 
 
 def test_sets_of_other_machines_are_not_drawn_together(two_pes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     other = write_logs(tmp_path / "other", [[seb(0, 1)]])
     done = run("timeline", two_pes, "--against", other, "-o", tmp_path / "out.png")
     assert (done.returncode, "same rows" in done.stderr) == (2, True)
