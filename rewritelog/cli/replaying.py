@@ -10,11 +10,13 @@ import typer
 from rewritelog.cli import console
 from rewritelog.cli.arguments import (
     ADVANCED,
-    DILATION,
-    MODEL,
     OUTPUT,
     ClockHz,
     Coefficients,
+    CopyParams,
+    Dilation,
+    DilationFor,
+    Fitted,
     Force,
     Formulas,
     Jobs,
@@ -22,6 +24,7 @@ from rewritelog.cli.arguments import (
     ModelName,
     ModelOption,
     Params,
+    Speedup,
     Strict,
     TimingsOption,
     is_stdout,
@@ -81,39 +84,6 @@ NodeLatency = Annotated[
         metavar="TIME",
         rich_help_panel=NETWORK,
         help="Latency from one worker thread of a node to another [default: 0].",
-    ),
-]
-Fitted = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=MODEL,
-        help="A model file of `rewritelog fit -o`, instead of a model and timings.",
-    ),
-]
-Dilation = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FACTOR",
-        rich_help_panel=DILATION,
-        help="Factor on durations that no model covers [default: 1].",
-    ),
-]
-Speedup = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FACTOR",
-        rich_help_panel=DILATION,
-        help="The inverse of --dilation: 2 is --dilation 0.5.",
-    ),
-]
-DilationFor = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=FACTOR",
-        rich_help_panel=DILATION,
-        help="The dilation of SEBs of that name (* matches anything); repeatable, the last match "
-        "wins.",
     ),
 ]
 LostAs = Annotated[
@@ -177,12 +147,7 @@ def replay_command(
             help="Write the logs with their replayed times to this folder.",
         ),
     ] = None,
-    copy_params: Annotated[
-        bool,
-        typer.Option(
-            "--copy-params", help="Copy the param.P files to OUT too.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
+    copy_params: CopyParams = False,
     force: Force = False,
     timings: TimingsOption = None,
     model: ModelName = None,

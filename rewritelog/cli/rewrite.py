@@ -9,12 +9,14 @@ import typer
 
 from rewritelog.cli.arguments import (
     ADVANCED,
-    DILATION,
-    MODEL,
     OUTPUT,
     RUNNING,
     ClockHz,
     Coefficients,
+    CopyParams,
+    Dilation,
+    DilationFor,
+    Fitted,
     Force,
     Formulas,
     Jobs,
@@ -22,6 +24,7 @@ from rewritelog.cli.arguments import (
     ModelName,
     ModelOption,
     Params,
+    Speedup,
     Strict,
     TimingsOption,
 )
@@ -53,50 +56,16 @@ def rewrite_command(
     ] = None,
     timings: TimingsOption = None,
     model: ModelName = None,
-    fitted: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=MODEL,
-            help="A model file of `rewritelog fit -o`, instead of a model and timings.",
-        ),
-    ] = None,
+    fitted: Fitted = None,
     formulas: Formulas = None,
     coefficients: Coefficients = None,
     params: Params = None,
     clock_hz: ClockHz = None,
-    dilation: Annotated[
-        float | None,
-        typer.Option(
-            metavar="FACTOR",
-            rich_help_panel=DILATION,
-            help="Factor on durations that no model covers [default: 1].",
-        ),
-    ] = None,
-    speedup: Annotated[
-        float | None,
-        typer.Option(
-            metavar="FACTOR",
-            rich_help_panel=DILATION,
-            help="The inverse of --dilation: 2 is --dilation 0.5.",
-        ),
-    ] = None,
-    dilation_for: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FACTOR",
-            rich_help_panel=DILATION,
-            help="The dilation of SEBs of that name (* matches anything); repeatable, the last "
-            "match wins.",
-        ),
-    ] = None,
+    dilation: Dilation = None,
+    speedup: Speedup = None,
+    dilation_for: DilationFor = None,
     force: Force = False,
-    copy_params: Annotated[
-        bool,
-        typer.Option(
-            "--copy-params", help="Copy the param.P files to OUT too.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
+    copy_params: CopyParams = False,
     dry_run: Annotated[
         bool,
         typer.Option(

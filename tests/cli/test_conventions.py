@@ -13,7 +13,8 @@ from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
-            "dump", "convert", "synth", "completion", "replay", "lost-cycles")  # fmt: skip
+            "dump", "convert", "synth", "completion", "replay", "lost-cycles",
+            "timeline", "export")  # fmt: skip
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_help_fits_80_columns_and_shows_words(command: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "..." not in done.stdout.replace("TIMINGS...", "").replace("FILE...", "").replace(
         "[ARGS]...", ""
-    ).replace("NAME,NAME,...", "").replace("VALUE,...", "").replace("FILE...", "")
+    ).replace("NAME,NAME,...", "").replace("VALUE,...", "")
     for kind in ("FLOAT", "INTEGER", "<path>", "<float>", "<int>", "x>=0"):
         assert kind not in done.stdout
 
