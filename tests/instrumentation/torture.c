@@ -62,8 +62,10 @@ static void leave(int number) {
 }
 
 static void use(int number) {
+  const int before = errno;
   (void)number;
   bracket(-3);
+  if (errno != before) _exit(3);
 }
 
 /* A signal handler calls exit() in the midst of a bracket. */

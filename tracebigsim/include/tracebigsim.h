@@ -191,10 +191,11 @@ TRACEBIGSIM_SHARED_ tracebigsim_process_type_ tracebigsim_process_;
  * interrupts a bracket finds, or where others keep it for `patience_ms` (-1: without an end). A thread
  * is not cancelled while it has the lock. */
 TRACEBIGSIM_APART_ int tracebigsim_try_lock_(int patience_ms) {
+  const int errno_before = errno;
   int state = PTHREAD_CANCEL_ENABLE;
   long long waited_us = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-  for (;;) {
+  for (;; errno = errno_before) {
     void *holder = NULL;
     const struct timespec moment = {0, 1000};
     if (__atomic_compare_exchange_n(&tracebigsim_process_.holder, &holder,
@@ -280,6 +281,7 @@ TRACEBIGSIM_APART_ size_t tracebigsim_write_(int descriptor, const char *bytes, 
 TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *about,
                                                size_t length) {
   char text[600];
+  const int errno_before = errno;
   const int before = __atomic_fetch_add(&tracebigsim_process_.reports, 1, __ATOMIC_RELAXED);
   const char *last =
       before == TRACEBIGSIM_MAX_REPORTS_ - 1 ? " (further reports are left out)" : "";
@@ -294,6 +296,7 @@ TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *
     if ((unsigned char)text[index] < 32 || text[index] == 127) text[index] = '?';
   }
   if (written > 0) (void)tracebigsim_write_(2, text, (size_t)written);
+  errno = errno_before;
 }
 
 /* Say what is wrong, and with what. */
@@ -359,6 +362,7 @@ TRACEBIGSIM_APART_ void tracebigsim_lose_(const char *bytes, size_t count, int r
 /* Write whole lines; those that cannot be written are counted. */
 TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
+  const int errno_before = errno;
   size_t rest;
   if (process->to_stdout) fflush(stdout);
   if (__atomic_load_n(&process->torn, __ATOMIC_RELAXED) &&
@@ -366,11 +370,11 @@ TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) 
     __atomic_store_n(&process->torn, 0, __ATOMIC_RELAXED);
   }
   rest = tracebigsim_write_(process->output, bytes, count);
-  if (rest == 0) return;
-  tracebigsim_lose_(bytes + (count - rest), rest, errno);
-  if (rest < count && bytes[count - rest - 1] != '\n') {
+  if (rest > 0) tracebigsim_lose_(bytes + (count - rest), rest, errno);
+  if (rest > 0 && rest < count && bytes[count - rest - 1] != '\n') {
     __atomic_store_n(&process->torn, 1, __ATOMIC_RELAXED);
   }
+  errno = errno_before;
 }
 
 /* Write what has been gathered; the lock is held. */
@@ -437,6 +441,14 @@ static inline int tracebigsim_open_ends_(void) {
   }
   return process->at_exit;
 }
+
+#ifdef __GNUC__
+/* Before there are threads: a child that is made while another thread prepares this would find the
+ * lock held by nobody. */
+__attribute__((constructor)) static void tracebigsim_at_load_(void) {
+  (void)tracebigsim_open_ends_();
+}
+#endif
 
 /* Make lines gather, if the environment says so; a pipe takes no more than a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
@@ -648,19 +660,28 @@ TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
         sizeof *tracebigsim_process_.chosen, TRACEBIGSIM_ORDER_);
 }
 
-/* Read the environment, once in the process; 0 in a signal handler that interrupts just that. */
+/* Read the environment, once in the process; 0 in a signal handler that interrupts just that. Signals
+ * wait meanwhile: atexit() holds a lock of the C library's, for which a handler's exit() would wait
+ * without end. */
 TRACEBIGSIM_APART_ int tracebigsim_prepare_(void) {
+  const int errno_before = errno;
+  sigset_t all, before;
+  int locked;
   if (__atomic_load_n(&tracebigsim_process_.ready, __ATOMIC_ACQUIRE)) return 1;
-  if (!tracebigsim_lock_()) return 0;
-  if (!tracebigsim_process_.ready) {
+  sigfillset(&all);
+  if (pthread_sigmask(SIG_BLOCK, &all, &before) != 0) return 0;
+  locked = tracebigsim_lock_();
+  if (locked && !tracebigsim_process_.ready) {
     tracebigsim_process_.chosen_count = 0;
     tracebigsim_open_output_();
     if (tracebigsim_open_ends_()) tracebigsim_open_buffer_();
     tracebigsim_open_list_();
     __atomic_store_n(&tracebigsim_process_.ready, 1, __ATOMIC_RELEASE);
   }
-  tracebigsim_unlock_();
-  return 1;
+  if (locked) tracebigsim_unlock_();
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = errno_before;
+  return locked;
 }
 
 /* Whether a bracket is on the list, or there is no list. */
@@ -1127,12 +1148,14 @@ inline long long runningSeb() { return static_cast<long long>(tTIMELINEREC.lengt
 
 /* Append a line to the running PE's param file; it is on disk as far as this process goes. */
 inline void append(int number, const char *line, size_t length) {
+  const int errnoBefore = errno;
   if (!tracebigsim_lock_()) return;
   Pe &pe = peNumber(number);
   if (openFile(number, pe) && tracebigsim_write_(pe.descriptor, line, length) > 0) {
     tracebigsim_report_(strerror(errno), "lines of a param file are lost");
   }
   tracebigsim_unlock_();
+  errno = errnoBefore;
 }
 
 /* A copy of what is kept of a PE, whose bracket is thereby closed or opened. */
