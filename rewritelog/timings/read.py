@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,19 @@ from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, TimeUnit
+
+
+@dataclass(frozen=True)
+class SamplePlaces:
+    """Where the samples of one event stand in the files, an array entry each."""
+
+    file: Ints
+    """Index into the files."""
+    line: Ints
+
+    def part(self, rows: Any) -> SamplePlaces:
+        """Return the places that a mask or indices select."""
+        return SamplePlaces(self.file[rows], self.line[rows])
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,16 @@ class TimingsRead:
     """What the columns of the samples are."""
     uncounted: int = 0
     """Lines with a time but without counters, where these are the columns."""
+    files: tuple[Path, ...] = ()
+    places: tuple[SamplePlaces, ...] = ()
+    """Where the samples of each entry of `timings` stand; empty where they are of no file."""
+
+    def where(self, entry: int, row: int) -> str:
+        """Return the place of a sample of an entry of `timings`, as `file:line`."""
+        if not self.places:
+            return f"sample {row + 1}"
+        places = self.places[entry]
+        return f"{self.files[int(places.file[row])]}:{places.line[row]}"
 
     def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each thing that a user should know of."""
@@ -112,11 +136,15 @@ class _Gathered:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._parts: dict[tuple[str, int], list[tuple[Floats, Floats]]] = {}
+        self._places: dict[tuple[str, int], list[SamplePlaces]] = {}
+        self._files: list[Path] = []
         self._untimed = self._uncounted = 0
         self._faulty = 0
         self._faults: list[str] = []
 
     def add(self, path: Path, table: LineTable, clock_hz: float | None) -> None:
+        if self._files[-1:] != [path]:
+            self._files.append(path)
         self._faulty += table.fault_count
         for fault in table.faults[: FAULTS_SHOWN - len(self._faults)]:
             self._faults.append(fault_text(path, fault.line, fault.problem, fault.text))
@@ -128,7 +156,10 @@ class _Gathered:
             self._uncounted += int(np.count_nonzero(timed & ~counted))
             timed &= counted
         for event, rows, params in line_groups(table, self._columns, timed):
-            self._parts.setdefault((event, params.shape[1]), []).append((params, seconds[rows]))
+            key = event, params.shape[1]
+            self._parts.setdefault(key, []).append((params, seconds[rows]))
+            file = np.full(len(rows), len(self._files) - 1, dtype=np.int32)
+            self._places.setdefault(key, []).append(SamplePlaces(file, table.line[rows]))
 
     def finished(self) -> TimingsRead:
         timings = tuple(
@@ -148,6 +179,14 @@ class _Gathered:
             tuple(self._faults),
             self._columns,
             self._uncounted,
+            tuple(self._files),
+            tuple(
+                SamplePlaces(
+                    np.concatenate([part.file for part in parts]),
+                    np.concatenate([part.line for part in parts]),
+                )
+                for parts in self._places.values()
+            ),
         )
 
 

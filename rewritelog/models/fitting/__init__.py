@@ -14,5 +14,6 @@
 - `cross_validation`: the best family by its predictions of samples that it was not fitted to
 - `diagnosis`, `leverage`, `dropped`: how far a fit is to be trusted, and what it left out
 - `event_fit`: an event's fit with all of that, by classes where its formula has them
+- `single_terms`: laws of one term in one parameter, for a person to look at
 - `pipeline`: all steps of a fit, top down
 """

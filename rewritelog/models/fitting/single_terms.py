@@ -1,0 +1,140 @@
+"""The laws of one term, tried for each parameter alone: what a person looks at beside a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.base import EventTimings
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.candidates import Ignored, Parameters
+from rewritelog.models.fitting.cross_validation import folds_of
+from rewritelog.models.fitting.event_fit import usable_part
+from rewritelog.models.fitting.samples import Samples, Weighting
+from rewritelog.models.fitting.short_outliers import without_short_scales
+from rewritelog.models.fitting.solving import HUBER, Loss, robust_spread
+from rewritelog.models.metrics import mean_relative_error, r_squared
+
+MOST_SAMPLES = 4096
+"""Laws are fitted to at most this many samples of an event, always the same ones."""
+
+FEWEST_SAMPLES = 4
+"""With fewer samples there is nothing to hold out."""
+
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class SingleTermLaw:
+    """seconds = constant + slope · term, the term being a function of one parameter."""
+
+    parameter: int
+    """Counted from 1."""
+    term: Expression
+    constant_s: float
+    slope_s: float
+    """Seconds for each unit of the term."""
+    held_out_r2: float | None
+    """R² over samples that the law was not fitted to."""
+    held_out_error: float | None
+    """Mean relative error over the same."""
+
+    def predict(self, params: Floats) -> Floats:
+        """Return the seconds of each row, shape (rows, parameters)."""
+        return self.constant_s + self.slope_s * self.term.evaluate(params)
+
+
+@dataclass(frozen=True)
+class SingleTermLaws:
+    """All laws of one term that were tried for an event."""
+
+    laws: tuple[SingleTermLaw, ...]
+    ignored: tuple[Ignored, ...]
+    """Parameters that no term is made of, and why."""
+
+    def of(self, parameter: int) -> tuple[SingleTermLaw, ...]:
+        """Return the laws in a parameter, the one with the largest held-out R² first."""
+        mine = [law for law in self.laws if law.parameter == parameter]
+        return tuple(sorted(mine, key=_by_r2))
+
+
+def _by_r2(law: SingleTermLaw) -> float:
+    return np.inf if law.held_out_r2 is None else -law.held_out_r2
+
+
+def single_term_laws(
+    timings: EventTimings, weights: Weighting = "relative", loss: Loss = "huber"
+) -> SingleTermLaws:
+    """Fit each function of each parameter alone, with a constant beside it, and cross-validate it.
+
+    The folds are those that a fit's families are chosen by.
+    """
+    usable = usable_part(timings)
+    samples = Samples.weighted(
+        usable.params, usable.seconds, weights, slow_first=usable.first_call_is_slow
+    ).drawn(MOST_SAMPLES)
+    if not len(samples) or not samples.params.shape[1]:
+        return SingleTermLaws((), ())
+    with np.errstate(all="ignore"):
+        robust = loss == "huber"
+        samples = without_short_scales(samples) if robust else samples
+        parameters = Parameters.of_samples(samples.params)
+        laws = [
+            _law(number, term, samples, robust=robust)
+            for number in parameters.used
+            for term in parameters.functions(number)
+        ]
+    return SingleTermLaws(tuple(law for law in laws if law is not None), parameters.ignored)
+
+
+def _law(
+    parameter: int, term: Expression, samples: Samples, *, robust: bool
+) -> SingleTermLaw | None:
+    """Return the law of a term; None where the term is constant or not finite."""
+    values = term.evaluate(samples.params)
+    middle, width = float(values.mean()), float(values.std())
+    if not (np.isfinite(width) and width > 0):
+        return None
+    folds = folds_of(len(samples)) if len(samples) >= FEWEST_SAMPLES else None
+    level, slope = _lines((values - middle) / width, samples, folds, robust=robust)
+    r2 = error = None
+    if folds is not None:
+        predicted = level[folds] + slope[folds] * (values - middle) / width
+        r2 = r_squared(predicted, samples.seconds)
+        error = mean_relative_error(predicted, samples.seconds)
+    slope_s = float(slope[-1]) / width
+    constant_s = float(level[-1]) - slope_s * middle
+    if not (np.isfinite(slope_s) and np.isfinite(constant_s)):
+        return None
+    return SingleTermLaw(parameter, term, constant_s, slope_s, r2, error)
+
+
+def _lines(
+    values: Floats, samples: Samples, folds: Ints | None, *, robust: bool
+) -> tuple[Floats, Floats]:
+    """Return the weighted least-squares line without each fold, and last that of all samples."""
+    used: Flags = np.ones((1, len(samples)), dtype=np.bool_)
+    if folds is not None:
+        used = np.vstack((np.arange(folds.max() + 1)[:, None] != folds, used))
+    weights = np.where(used, samples.weights**2, 0.0)
+    factors = np.ones(used.shape)
+    for _ in range(ROUNDS if robust else 1):
+        level, slope = _solved(values, samples.seconds, weights * factors)
+        errors = np.abs(level[:, None] + slope[:, None] * values - samples.seconds)
+        errors /= samples.scale_s
+        corner = HUBER * np.array([robust_spread(e[u]) for e, u in zip(errors, used, strict=True)])
+        factors = np.minimum(1.0, corner[:, None] / np.maximum(errors, 1e-300))
+    return level, slope
+
+
+def _solved(values: Floats, seconds: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return level and slope of a line for each row of weights, shape (lines, samples)."""
+    total = weights.sum(axis=1)
+    middle, mean_s = weights @ values / total, weights @ seconds / total
+    distance = values - middle[:, None]
+    squares = (weights * distance**2).sum(axis=1)
+    products = (weights * distance * (seconds - mean_s[:, None])).sum(axis=1)
+    slope = np.where(squares > 0, products / np.where(squares > 0, squares, 1.0), 0.0)
+    return mean_s - slope * middle, slope
