@@ -27,7 +27,15 @@ from typing import Any, TypeVar, cast, overload
 from tracebigsim.kernel_cache import KernelCache, NoKernelCacheWarning
 from tracebigsim.kernel_digest import kernel_digest
 
-__all__ = ["Kernel", "NoKernelCacheWarning", "compiled_form_in", "expect", "inner", "kernel"]
+__all__ = [
+    "Kernel",
+    "NoKernelCacheWarning",
+    "compiled_form_in",
+    "expect",
+    "expect_s",
+    "inner",
+    "kernel",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -77,7 +85,12 @@ _state = _State()
 
 def expect(size_bytes: int) -> None:
     """Say that a log of this size is to be read, so that kernels that pay off compile at once."""
-    _state.expected_s = max(_state.expected_s, 1e-9 * _LOG_NS_PER_BYTE * size_bytes)
+    expect_s(1e-9 * _LOG_NS_PER_BYTE * size_bytes)
+
+
+def expect_s(seconds: float) -> None:
+    """Say how long kernels that are about to be called would take uncompiled, together."""
+    _state.expected_s = max(_state.expected_s, seconds)
 
 
 def way() -> str:

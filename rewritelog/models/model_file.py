@@ -7,14 +7,11 @@ predicts to the bit what the fit in memory does. A file holds no code, and every
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
-import numpy as np
-
 from rewritelog.errors import ModelError
-from rewritelog.models.base import FittedModel, Timings
+from rewritelog.models.base import FittedModel
 from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.fitting.event_fit import EventFit
@@ -52,18 +49,6 @@ class ModelFile:
     fitted: FittedEvents
     columns: Columns
     source: Source
-
-
-def digest_of(timings: Timings) -> str:
-    """Return the SHA-256 of samples: their events, shapes and numbers in little-endian order."""
-    digest = hashlib.sha256()
-    for samples in timings:
-        name = samples.event.encode(errors="surrogatepass")
-        shape = np.array([len(name), *samples.params.shape], dtype="<i8")
-        digest.update(shape.tobytes() + name)
-        digest.update(samples.params.astype("<f8").tobytes())
-        digest.update(samples.seconds.astype("<f8").tobytes())
-    return digest.hexdigest()
 
 
 def writable(fitted: FittedModel, model_name: str) -> FittedEvents:

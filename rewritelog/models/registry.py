@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import named
-from rewritelog.models.outside import Outside, import_named, make_outside
 
 GROUP = "rewritelog.models"
 """The entry-point group in which a distribution names its models."""
@@ -86,14 +85,28 @@ def load_model(
     for an unknown model, an unknown option, an invalid value, or a text that the model
     does not take or lacks, and `ModelError` for a plug-in that does not keep the contract.
     """
-    found = import_named(name) if ":" in name else model_class(name)
+    found = _outside_class(name) if ":" in name else model_class(name)
     if not (isinstance(found, type) and issubclass(found, Model)):
-        _choose_text(name, Outside, texts or {})
-        return make_outside(name, found, options)
+        return _made_outside(name, found, options, texts or {})
     made = make_options(name, found, options)
     text = _choose_text(name, found, texts or {})
     with named(f"model {name!r} cannot be made"):
         return found(made) if text is None else found(made, text)
+
+
+def _outside_class(name: str) -> Any:
+    from rewritelog.models.outside import import_named  # noqa: PLC0415 - few runs need it
+
+    return import_named(name)
+
+
+def _made_outside(
+    name: str, found: Any, options: Mapping[str, object], texts: Mapping[str, ModelText]
+) -> Model[Any]:
+    from rewritelog.models.outside import Outside, make_outside  # noqa: PLC0415 - few runs need it
+
+    _choose_text(name, Outside, texts)
+    return make_outside(name, found, options)
 
 
 def _choose_text(

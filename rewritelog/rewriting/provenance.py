@@ -12,7 +12,7 @@ import rewritelog
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
 from rewritelog.models.base import Model
-from rewritelog.models.model_file import digest_of
+from rewritelog.models.sample_digest import digest_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import json_text
 from rewritelog.timings.read import TimingsRead

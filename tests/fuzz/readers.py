@@ -28,12 +28,12 @@ from rewritelog.models.checks import checked_prediction, checked_spread
 from rewritelog.models.model_file import (
     ModelFile,
     Source,
-    digest_of,
     model_text,
     parse_model,
     writable,
 )
 from rewritelog.models.registry import load_model
+from rewritelog.models.sample_digest import digest_of
 from rewritelog.text import json_text as strict_json
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text

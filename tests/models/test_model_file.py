@@ -27,13 +27,13 @@ from rewritelog.models.model_file import (
     Columns,
     ModelFile,
     Source,
-    digest_of,
     model_text,
     parse_model,
     writable,
 )
 from rewritelog.models.options import AutoOptions
 from rewritelog.models.registry import load_model
+from rewritelog.models.sample_digest import digest_of
 
 MODEL_FILES = Path(__file__).parent / "model_files"
 

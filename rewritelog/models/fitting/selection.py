@@ -12,9 +12,13 @@ from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, huber_weights
+from tracebigsim.compiled import expect_s
 
 MOST_TERMS = 16
 """A formula of more terms is not readable."""
+
+_SEARCHES = 60
+"""How often the fit of an event searches its largest set of candidates, about."""
 
 
 def most_terms(samples: int) -> int:
@@ -61,10 +65,14 @@ def select(
     Columns and target are weighted already. One search begins with the constant and one with
     nothing; the one that ends with the lower BIC counts.
     """
-    from rewritelog.models.kernels.forward_selection import forward_select  # noqa: PLC0415 - numba
+    from rewritelog.models.kernels.forward_selection import (  # noqa: PLC0415 - fits only
+        PLAIN_NS_PER_BYTE,
+        forward_select,
+    )
 
     units = unit_columns(columns)
     products, along, square = units.T @ units, target @ units, float(target @ target)
+    expect_s(1e-9 * PLAIN_NS_PER_BYTE * products.nbytes * _SEARCHES)
     most = most_terms(len(target))
     starts = [-1] if constant is None or most < 2 else [constant, -1]
     best, taken = np.inf, []

@@ -19,6 +19,9 @@ NEW_SHARE = 1e-5
 LEAST_CHI2 = 1e-14
 """Below this mean squared error a fit is exact, and what is left is rounding."""
 
+PLAIN_NS_PER_BYTE = 150
+"""What a search takes uncompiled for each byte of its inner products."""
+
 _LEAST_GAIN = 1e-9
 """BIC must fall by more than this, or rounding would decide."""
 
@@ -285,7 +288,7 @@ def _steepest(
     return place
 
 
-@kernel
+@kernel(ns_per_byte=PLAIN_NS_PER_BYTE)
 def forward_select(
     products: Floats,
     along: Floats,

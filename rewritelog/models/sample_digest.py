@@ -1,0 +1,21 @@
+"""What tells the samples of two fits apart: their digest, which runs of any kind record."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from rewritelog.models.base import Timings
+
+
+def digest_of(timings: Timings) -> str:
+    """Return the SHA-256 of samples: their events, shapes and numbers in little-endian order."""
+    digest = hashlib.sha256()
+    for samples in timings:
+        name = samples.event.encode(errors="surrogatepass")
+        shape = np.array([len(name), *samples.params.shape], dtype="<i8")
+        digest.update(shape.tobytes() + name)
+        digest.update(samples.params.astype("<f8").tobytes())
+        digest.update(samples.seconds.astype("<f8").tobytes())
+    return digest.hexdigest()
