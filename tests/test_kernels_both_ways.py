@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
@@ -102,6 +103,16 @@ def test_a_large_log_is_expected_to_pay_off(monkeypatch: pytest.MonkeyPatch) -> 
     assert compiled._state.takes_plain(small, 1e-3)
     compiled.expect(100 << 20)
     assert not compiled._state.takes_plain(small, 1e-3)
+
+
+def test_what_an_uncompiled_kernel_calls_is_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even without a rate of its own: else a small fit would wait for the compiler."""
+    monkeypatch.setattr(compiled, "_state", compiled._State())
+    monkeypatch.setenv("TRACEBIGSIM_KERNELS", "auto")
+    called: Any = lambda array: sys.version  # noqa: E731 - no compiler knows sys
+    inside = compiled.Kernel(called, ns_per_byte=None)
+    around: Any = lambda array: inside(array)  # noqa: E731
+    assert compiled.Kernel(around, ns_per_byte=1.0)(np.zeros(1)) == sys.version
 
 
 def test_a_way_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,15 @@ class _State:
             return True
 
 
+class _Running(threading.local):
+    """What this thread is doing."""
+
+    plain = False
+    """Whether it is inside an uncompiled kernel; those that it calls run uncompiled too."""
+
+
 _state = _State()
+_running = _Running()
 
 
 def expect(size_bytes: int) -> None:
@@ -115,6 +123,8 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run it."""
+        if _running.plain:
+            return self.function(*args)
         chosen = way()
         if chosen == "plain":
             return self.plain(*args)
@@ -132,8 +142,12 @@ class Kernel:
         """Run it uncompiled; numbers overflow and divide by zero as they do compiled."""
         import numpy as np  # noqa: PLC0415 - programs with brackets import none
 
-        with np.errstate(all="ignore"):
-            return self.function(*args)
+        _running.plain = True
+        try:
+            with np.errstate(all="ignore"):
+                return self.function(*args)
+        finally:
+            _running.plain = False
 
     @property
     def compiled(self) -> Any:
