@@ -22,9 +22,9 @@ from rewritelog.models.base import Model
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.models.options import NoOptions
 from rewritelog.models.registry import load_model as make_model
+from rewritelog.models.sample_digest import digest_of
 from rewritelog.text import Table, count_text, event_label, json_number, percent_text, shorten
 from rewritelog.timings.texts import read_model_file, read_texts
 

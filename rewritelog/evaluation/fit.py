@@ -13,8 +13,8 @@ from rewritelog.errors import OutputError, UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.models.registry import load_model
+from rewritelog.models.sample_digest import digest_of
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import Readable, bytes_text, count_text, json_text, printable
 from rewritelog.timings.read import TimingsRead, read_timings
