@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chosen import mostly_long
 
 import rewritelog
 import tracebigsim
@@ -63,6 +64,7 @@ def kernel_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.kernel"))
 
 
+@pytest.mark.long
 def test_kernels_are_compiled_once_and_again_when_an_inner_function_changes(copied: Path) -> None:
     folder = copied / "cache"
     assert load(folder, cwd=copied).stdout.split() == COMPILED
@@ -93,7 +95,7 @@ def test_a_disk_that_is_full_costs_a_warning(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").rglob("*.*")) == []
 
 
-@pytest.mark.parametrize("left", [0, 1, 100, -1])
+@pytest.mark.parametrize("left", mostly_long([0, 1, 100, -1], [0]))
 def test_a_damaged_file_is_compiled_anew(left: int, cache: Path) -> None:
     (path,) = kernel_files(cache)
     whole = path.read_bytes()
@@ -117,6 +119,7 @@ def planted(marker: Path) -> bytes:
     return pickle.dumps(_Planted(str(marker)))
 
 
+@pytest.mark.long
 def test_a_folder_that_others_can_write_to_is_not_used(cache: Path, tmp_path: Path) -> None:
     (path,) = kernel_files(cache)
     path.write_bytes(planted(tmp_path / "ran"))
@@ -165,6 +168,7 @@ def test_nothing_in_the_working_directory_steers_the_kernels(cache: Path, tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.long
 def test_many_processes_that_start_at_once_leave_one_file(tmp_path: Path) -> None:
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "TRACEBIGSIM_KERNELS": "compiled"}
     started = [

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chosen import mostly_long
 from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
@@ -108,7 +109,7 @@ def test_a_count_of_sebs_that_cannot_be(
     assert said in shown(report, rule)
 
 
-@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize("block_bytes", mostly_long(BLOCKS, [BLOCKS[0]]))
 def test_a_file_cut_off_anywhere(block_bytes: int, logs: Path) -> None:
     whole = (logs / "bgTrace0").read_bytes()
     for length in range(len(whole)):

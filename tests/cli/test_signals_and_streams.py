@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from chosen import mostly_long
 from faulty import SCRIPT, content
 from logbuilder import bracket, seb, write_logs, write_timings
 from oracle import SAMPLE_LOGS
@@ -49,6 +50,8 @@ def _interrupts_reach_commands() -> None:
     """A signal that this process ignores, as in the background of a shell, its children ignore."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -159,7 +162,7 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
             assert len(errors.splitlines()) == 1
 
 
-@pytest.mark.parametrize("what", ["exit", "keys", "odd", "close"])
+@pytest.mark.parametrize("what", mostly_long(["exit", "keys", "odd", "close"], ["odd"]))
 def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "fit", "timings", "--model", "slow:Odd"],
@@ -232,7 +235,9 @@ def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None
     assert content(tmp_path / "out") == content(tmp_path / "again")
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(
+    "closed", mostly_long(["2>&-", "0<&- 2>&-", "2>/dev/full"], ["2>/dev/full"])
+)
 def test_messages_that_nobody_can_read_stop_nothing(closed: str, tmp_path: Path) -> None:
     for words, code in ((f"info '{CELLS}'", 0), ("info nowhere", 1), ("nonsense", 2)):
         done = subprocess.run(

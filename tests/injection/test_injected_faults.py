@@ -45,7 +45,6 @@ def _name(case: tuple[str, int]) -> str:
 
 ALWAYS = [
     ("rewrite", ("pwritev", errno.ENOSPC)),
-    ("rewrite", ("preadv", errno.EIO)),
     ("rewrite --force", ("renameat2", errno.EIO)),
 ]
 

@@ -75,7 +75,7 @@ def sources(suffix: str, program: str) -> Sequence[tuple[str, str] | Path]:
     return [main, EMULATOR / "emulator.cpp", *([SOURCE] if suffix == "c" else [])]
 
 
-@pytest.mark.parametrize("suffix", ["c", "cpp"])
+@pytest.mark.parametrize("suffix", mostly_long(["c", "cpp"], ["cpp"]))
 @pytest.mark.parametrize(
     "defined",
     mostly_long(("-DCMK_BIGSIM_CHARM=1", "-DCMK_BIGSIM_CHARM="), ("-DCMK_BIGSIM_CHARM=1",)),
@@ -128,6 +128,7 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
     assert new["exec_time"] == pytest.approx(expected_times, abs=1e-9)
 
 
+@pytest.mark.long
 def test_more_pes_than_a_process_may_have_files(tmp_path: Path) -> None:
     limited = PROGRAM.replace(
         "int main(void) {",
@@ -141,6 +142,7 @@ int main(void) { struct rlimit few = {20, 20}; setrlimit(RLIMIT_NOFILE, &few);""
     assert sebs == [[1, 2, 4, 5, 7, 8]] * 100
 
 
+@pytest.mark.long
 def test_lines_are_there_though_the_emulator_ends_without_closing(tmp_path: Path) -> None:
     head = "static void run(int pe, int seb) {"
     ends = PROGRAM.replace(head, f"{head} if (seb == {SEBS - 1}) _exit(0);")
@@ -168,6 +170,7 @@ def test_only_chosen_sebs_are_bracketed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("param.*")) == ["param.3", "param.5"]
 
 
+@pytest.mark.long
 def test_an_emulation_in_a_cycle_accurate_simulator_has_times_too(tmp_path: Path) -> None:
     hooks = "static unsigned long now(void) { static unsigned long ticks; return ticks += 5; }\n"
     hooks += "#define TRACEBIGSIM_READ_CYCLES() now()\n"
@@ -197,6 +200,7 @@ int main(void) { emulate(2, 6, 1, run); return 0; }
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_what_does_not_pair_up_is_reported(suffix: str, tmp_path: Path) -> None:
     program = build(tmp_path, *sources(suffix, WRONG), options=EMULATED)
@@ -227,6 +231,7 @@ int main() { emulate(1, 3, 1, run); return 0; }
 """
 
 
+@pytest.mark.long
 def test_a_guard_in_an_emulation(tmp_path: Path) -> None:
     timelines, printed = emulated(
         tmp_path, build(tmp_path, *sources("cpp", GUARD), options=EMULATED)
@@ -248,6 +253,7 @@ end subroutine
 """
 
 
+@pytest.mark.long
 def test_a_fortran_program_in_an_emulation(tmp_path: Path) -> None:
     folder = SOURCE.parent
     main = '#include "emulator.h"\nvoid bracketed(int, int);\n'

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from building import build, compiled, environment, events_of, params_of, run, sound, tool, written
+from chosen import mostly_long
 
 from tracebigsim import format_chosen
 from tracebigsim.lines import TimeUnit
@@ -38,8 +39,10 @@ def main(body: str, before: str = "") -> str:
     return f'#include "tracebigsim.h"\n{before}\nint main(void) {{ {body} return 0; }}\n'
 
 
-@pytest.mark.parametrize(("suffix", "standard"), LANGUAGES)
-@pytest.mark.parametrize("level", ["-O0", "-O3", "-Ofast"])
+@pytest.mark.parametrize(
+    ("suffix", "standard"), mostly_long(LANGUAGES, [("c", "c99"), ("cpp", "c++11")])
+)
+@pytest.mark.parametrize("level", mostly_long(["-O0", "-O3", "-Ofast"], ["-O3"]))
 def test_every_call_prints_its_line(suffix: str, standard: str, level: str, tmp_path: Path) -> None:
     sources = [(f"calls.{suffix}", CALLS), (f"main.{suffix}", MAIN.format("void calls(void);"))]
     program = build(tmp_path, *sources, options=[f"-std={standard}", level])
@@ -73,7 +76,7 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+@pytest.mark.parametrize("standard", mostly_long(["c++11", "c++17"], ["c++17"]))
 def test_a_guard_brackets_its_block_unless_it_is_left_by_an_exception(
     standard: str, tmp_path: Path
 ) -> None:
@@ -326,7 +329,9 @@ LOOP = main(
 )
 
 
-@pytest.mark.parametrize("buffer", ["", "1", "5000", "100000000", "nonsense"])
+@pytest.mark.parametrize(
+    "buffer", mostly_long(["", "1", "5000", "100000000", "nonsense"], ["5000"])
+)
 def test_lines_of_processes_with_one_output_do_not_tear(buffer: str, tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", LOOP), options=["-O2"])
     for name in ("by name", "by redirection"):
@@ -390,7 +395,7 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("buffer", ["", "4000"])
+@pytest.mark.parametrize("buffer", mostly_long(["", "4000"], ["4000"]))
 def test_threads_have_brackets_of_their_own(buffer: str, tmp_path: Path) -> None:
     printed = run(
         [build(tmp_path, ("a.cpp", THREADS), options=["-O2"])],
@@ -418,7 +423,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("buffer", ["", "5000"])
+@pytest.mark.parametrize("buffer", mostly_long(["", "5000"], ["5000"]))
 def test_nothing_is_allocated_after_the_first_bracket(buffer: str, tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", ALLOCATIONS), options=["-O2"])
     named = {"TRACEBIGSIM_BUFFER_BYTES": buffer, "TRACEBIGSIM_OUTPUT": str(tmp_path / "out")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tracebigsim import LineFormatError, format_line
@@ -42,7 +42,6 @@ indices = st.none() | st.integers(0, 2**63 - 1)
     seqno=indices,
     counters=st.lists(st.integers(-(2**63) + 1, 2**63 - 1), max_size=9),
 )
-@settings(deadline=None, max_examples=300)
 def test_a_record_comes_back_as_it_was(
     event: str,
     params: list[float],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import programs, written
 from slow_replay import SlowReplay
@@ -49,7 +49,6 @@ def prepared(folder: Path, program: Program) -> tuple[Path, Prepared]:
     return logs, prepare(logs, RewriteOptions(jobs=1))
 
 
-@settings(max_examples=150, deadline=None)
 @given(program=programs(), network=networks)
 def test_it_is_the_slow_replay(folder: Path, program: Program, network: Network) -> None:
     logs, loaded = prepared(folder, program)
@@ -63,7 +62,6 @@ def test_it_is_the_slow_replay(folder: Path, program: Program, network: Network)
     assert run_time(loaded.workload, loaded.case(network)) == fast.predicted_s
 
 
-@settings(max_examples=150, deadline=None)
 @given(program=programs(), network=networks)
 def test_categories_are_those_of_their_definitions_and_add_up(
     folder: Path, program: Program, network: Network
@@ -96,7 +94,6 @@ def scaled(network: Network, k: float) -> Network:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.sampled_from([0.5, 2.0, 8.0])
 )
@@ -108,7 +105,6 @@ def test_powers_of_two_scale_the_answer_exactly(
     assert outcome_of(loaded, scaled(network, k), k).predicted_s == plain * k
 
 
-@settings(max_examples=60, deadline=None)
 @given(program=programs(), network=st.sampled_from(NETWORKS[2:]), k=st.floats(0.1, 20))
 def test_any_factor_scales_the_answer(
     folder: Path, program: Program, network: Network, k: float
@@ -126,7 +122,6 @@ def _has_near_ties(outcome: Outcome) -> bool:
     return bool((np.diff(ready) <= 1e-12 * max(outcome.predicted_s, 1e-300)).any())
 
 
-@settings(max_examples=80, deadline=None)
 @given(program=programs(whole=True))
 def test_the_answer_is_at_least_the_longest_chain_and_the_busiest_pe(
     folder: Path, program: Program
@@ -154,7 +149,6 @@ def _longest_chain(slow: SlowReplay) -> float:
     return max(end.values(), default=0.0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(program=programs(), network=st.sampled_from([NETWORKS[0], NETWORKS[2]]))
 def test_the_replay_of_a_replayed_log_is_the_same_log(
     folder: Path, program: Program, network: Network
@@ -198,7 +192,6 @@ def _assert_same(a: Any, b: Any) -> None:
             np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
-@settings(max_examples=40, deadline=None)
 @given(program=programs(whole=True), longer=st.floats(1, 3), data=st.data())
 def test_a_longer_seb_never_makes_a_chain_shorter(
     folder: Path, program: Program, longer: float, data: st.DataObject

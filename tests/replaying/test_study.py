@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import mostly_long
 from commands import rewritelog as run
 
 from rewritelog.evaluation.fit import FitRequest, fit
@@ -38,7 +39,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("pes", "size"), [(128, 256_000), (128, 128_000)])
+@pytest.mark.parametrize(
+    ("pes", "size"), mostly_long([(128, 256_000), (128, 128_000)], [(128, 128_000)])
+)
 def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) -> None:
     model = study / "model.json"
     fit(FitRequest((study / "study.txt",), formulas=FORMULAS), model)

@@ -473,6 +473,8 @@ def _alarm() -> Iterator[None]:
 def test_what_is_no_file_is_named_and_not_waited_for(
     name: str, kind: str, logs: Path, tmp_path: Path
 ) -> None:
+    if (name, kind) == ("../timings", "fifo"):
+        pytest.skip("timings may come through a pipe")
     (logs / name).unlink()
     KINDS[kind](logs / name)
     with pytest.raises(RewriteLogError, match=re.escape(name.removeprefix("../"))):

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from logbuilder import END, START, mark, message, seb, write_logs, write_params, write_timings
 from oracle import rebuilt, same_as_kernel, walk
@@ -168,7 +168,6 @@ def regions(draw: st.DrawFn) -> tuple[Any, Any, Any, float]:
     return np.array(sorted(inside)), np.array(bounds), np.array(lengths), draw(st.floats(1e-3, 1e3))
 
 
-@settings(max_examples=500, deadline=None)
 @given(regions())
 def test_the_mapping_keeps_order_and_meets_the_region_ends(case: Any) -> None:
     inside, bounds, lengths, factor = case
