@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from faulty import SCRIPT
-from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import TimingError
 from rewritelog.logs import params
@@ -21,6 +21,9 @@ from tracebigsim import LineFormatError, format_line
 
 IDLE_MB = 448
 """What Python, its libraries and the compiled kernels take of a process's data before any input."""
+
+DUMP_IDLE_MB = 100
+"""The same of `dump`, which needs no kernels."""
 
 PARAMS_MB = 640
 """Some 16 MB of text and its scan, and the records of a block, once more while they are sorted."""
@@ -71,7 +74,7 @@ def test_a_packed_param_file_that_unpacks_to_gigabytes_is_refused(
     line = f"{seb_number} TRACEBIGSIM: event:{{ k }} params:{{ {'1 ' * 20}}}\n".encode()
     with gzip.open(logs / "param.0", "wb", compresslevel=9) as packed:
         for _ in range(40):
-            packed.write(line * 200_000)
+            packed.write(line * 100_000)
     done = run_within(PARAMS_MB, *words_of(logs, timings))
     assert done.returncode == 1
     assert "param.0: the records of some SEBs take more than" in done.stderr
@@ -113,3 +116,29 @@ def test_a_name_of_nested_braces_is_checked_in_one_pass() -> None:
     assert format_line(deep, time_s=1.0).count("{") > 400_000
     with pytest.raises(LineFormatError, match="do not pair up"):
         format_line("}" + "{" * 400_000, time_s=1.0)
+
+
+def with_many_events(folder: Path, count: int) -> Path:
+    """Write a log of one SEB with as many marks."""
+    one, two = (
+        write_logs(folder / f"{n}", [[seb(0, 1, events=[mark(b"start\0", 0.5)] * n)]]) / "bgTrace0"
+        for n in (1, 2)
+    )
+    event = two.stat().st_size - one.stat().st_size
+    raw = bytearray(one.read_bytes())
+    at = raw.index(b"start\0") + len(b"start\0") - event
+    raw[at - 4 : at] = count.to_bytes(4, "little")
+    (one.parent / "bgTrace0").write_bytes(
+        raw[:at] + raw[at : at + event] * count + raw[at + event :]
+    )
+    return one.parent
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [[], ["--json"]])
+def test_a_seb_of_any_size_is_dumped_in_little_memory(kind: list[str], tmp_path: Path) -> None:
+    """As lists, its 100,000 events would take 60 MB."""
+    logs = with_many_events(tmp_path, 100_000)
+    done = run_within(16 - IDLE_MB + DUMP_IDLE_MB, "dump", logs, "--pe", 0, *kind)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"start"') == 100_000

@@ -32,11 +32,11 @@ def dump_command(
     ] = False,
 ) -> None:
     """Print every field of every SEB of a PE."""
-    from rewritelog.inspection.dump import dump_lines  # noqa: PLC0415
+    from rewritelog.inspection.dump import dump_pieces  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
 
-    for line in dump_lines(open_logs(logs), pe, "jsonl" if as_json else "text"):
-        typer.echo(line)
+    for piece in dump_pieces(open_logs(logs), pe, "jsonl" if as_json else "text"):
+        typer.echo(piece, nl=False)
 
 
 @reporting()
