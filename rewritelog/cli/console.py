@@ -33,6 +33,8 @@ class Outcome:
     exit_code: int = 0
     stdout_taken: bool = False
     """Whether stdout holds the output, so that the report goes to stderr."""
+    page: Callable[[], str] | None = None
+    """Makes the page that `--html` asks for."""
 
 
 @dataclass

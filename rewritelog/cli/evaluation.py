@@ -39,7 +39,7 @@ ModelPath = Annotated[
 ]
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True)
 @with_model_options
 def fit_command(
     timings: Timings,
@@ -66,7 +66,13 @@ def fit_command(
         tuple(timings), model or "auto", model_options, formulas, coefficients, clock_hz, strict
     )
     report = fit(request, to_path(output))
-    return Outcome(report, stdout_taken=is_stdout(output))
+
+    def page() -> str:
+        from rewritelog.viewing.fit_pages import fit_page  # noqa: PLC0415 - an extra
+
+        return fit_page(report)
+
+    return Outcome(report, stdout_taken=is_stdout(output), page=page)
 
 
 @plain
@@ -133,7 +139,7 @@ def _predict_run(model: Path, at: str, *, as_json: bool) -> None:
         console.show(found.text())
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True, rereads="timings")
 def verify_command(
     model: ModelPath,
     timings: Timings,
@@ -150,10 +156,17 @@ def verify_command(
     from rewritelog.evaluation.verify import verify  # noqa: PLC0415
 
     report = verify(model, timings, clock_hz, strict=strict, worst=worst)
-    return Outcome(report, 0 if report.overall.score.predicted else NOTHING_COVERED)
+
+    def page() -> str:
+        from rewritelog.viewing.fit_pages import verify_page  # noqa: PLC0415 - an extra
+
+        return verify_page(report, model, timings, clock_hz)
+
+    code = 0 if report.overall.score.predicted else NOTHING_COVERED
+    return Outcome(report, code, page=page)
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True)
 @with_model_options
 def compare_command(
     timings: Timings,
@@ -207,4 +220,11 @@ def compare_command(
         repeats=repeats,
         seed=seed,
     )
-    return Outcome(compare(request))
+    report = compare(request)
+
+    def page() -> str:
+        from rewritelog.viewing.compare_page import compare_page  # noqa: PLC0415 - an extra
+
+        return compare_page(report)
+
+    return Outcome(report, page=page)

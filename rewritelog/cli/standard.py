@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 
 from rewritelog import __version__
 from rewritelog.cli import console
-from rewritelog.cli.arguments import OTHER, OUTPUT, to_path
+from rewritelog.cli.arguments import OTHER, OUTPUT, STANDARD_STREAM, is_stdout, to_path
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.progress import shown_progress
 
@@ -59,6 +60,13 @@ _ReportFile = Annotated[
         help="Write the report to this file as JSON too.",
     ),
 ]  # fmt: skip
+_Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="PAGE", rich_help_panel=OUTPUT,
+        help="Write a page of plots and tables to this file, to be opened in a browser.",
+    ),
+]  # fmt: skip
 FailOnWarning = Annotated[
     bool,
     typer.Option(
@@ -79,50 +87,83 @@ def plain(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def reporting(
-    *, warns: bool = False, quiet: bool = True
+    *, warns: bool = False, quiet: bool = True, pages: bool = False, rereads: str = ""
 ) -> Callable[[Callable[..., Outcome | None]], Callable[..., None]]:
     """Return a decorator that prints what a command returns, as its options ask.
 
-    Commands that `warns` holds for take `--fail-on-warning`.
+    Commands that `warns` holds for take `--fail-on-warning`, and those that make pages `--html`;
+    the pages of some are made from a second reading of the files of the argument `rereads`.
     """
     own = {"as_json": _Json, "report_file": _ReportFile}
     own |= {"quiet": _Quiet} if quiet else {}
     own |= {"fail_on_warning": FailOnWarning} if warns else {}
+    own |= {"html_file": _Html} if pages else {}
 
     def decorator(command: Callable[..., Outcome | None]) -> Callable[..., None]:
         def run(given: dict[str, Any]) -> None:
             options = {name: given.pop(name) for name in own}
             file = to_path(options["report_file"])
             console.begin(quiet=options.get("quiet", False))
-            if file is not None:
-                _check_report(file, given)
+            html = to_path(options.get("html_file"))
+            _check_reports([one for one in (file, html) if one is not None], given)
+            if html is not None:
+                _check_pages(given.get(rereads, ()))
             with shown_progress():
                 outcome = command(**given)
+                page = _page_of(outcome, html)
             if outcome is not None:
-                _present(outcome, file, options)
+                _present(outcome, file, options, page)
 
         return _extended(command, run, {**own, "debug": Debug, "version": Version})
 
     return decorator
 
 
-def _check_report(report: Path, given: Mapping[str, Any]) -> None:
-    """Refuse a report that would replace what the command reads or writes."""
+def _check_reports(reports: list[Path], given: Mapping[str, Any]) -> None:
+    """Refuse a report or page that would replace what the command reads or writes."""
+    if not reports:
+        return
     from rewritelog.output import check_outputs  # noqa: PLC0415
 
     values = [one for value in given.values() for one in _listed(value)]
     paths = [path for path in values if isinstance(path, Path)]
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]
-    check_outputs([report], files, folders, replaced=[given.get("out")])
+    check_outputs(reports, files, folders, replaced=[given.get("out")])
+
+
+def _check_pages(reread: Sequence[Path]) -> None:
+    """Find out before the work whether a page can be made."""
+    from rewritelog.errors import UsageError  # noqa: PLC0415
+    from rewritelog.viewing.extra import require  # noqa: PLC0415
+
+    require("bokeh", "--html")
+    if STANDARD_STREAM in reread:
+        raise UsageError("--html reads the timing lines twice: name files, not standard input")
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A page and where it is to be written."""
+
+    path: Path
+    text: str
+
+
+def _page_of(outcome: Outcome | None, path: Path | None) -> _Page | None:
+    if outcome is None or outcome.page is None or path is None:
+        return None
+    return _Page(path, outcome.page())
 
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _present(outcome: Outcome, file: Path | None, options: Mapping[str, Any]) -> None:
-    """Print and write a report, and leave with the exit code that it asks for."""
+def _present(
+    outcome: Outcome, file: Path | None, options: Mapping[str, Any], page: _Page | None
+) -> None:
+    """Print and write a report and its page, and leave with the exit code that it asks for."""
     from rewritelog.text import json_text  # noqa: PLC0415
 
     report = outcome.report
@@ -130,11 +171,16 @@ def _present(outcome: Outcome, file: Path | None, options: Mapping[str, Any]) ->
     if options["as_json"]:
         typer.echo(json_text(report.to_json(), indent=2))
     elif not console.quiet():
-        console.show(report.text(), err=outcome.stdout_taken)
+        taken = outcome.stdout_taken or (page is not None and is_stdout(page.path))
+        console.show(report.text(), err=taken)
     if file is not None:
         from rewritelog.output import write_text_file  # noqa: PLC0415
 
         write_text_file(file, json_text(report.to_json(), indent=2) + "\n")
+    if page is not None:
+        from rewritelog.output import write_text_file  # noqa: PLC0415
+
+        write_text_file(page.path, page.text)
     code = outcome.exit_code
     if code:
         raise typer.Exit(code)
@@ -160,7 +206,7 @@ def _extended(
     more = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, annotation=kind,
-            default=None if name == "report_file" else False,
+            default=None if name in ("report_file", "html_file") else False,
         )
         for name, kind in added.items()
     ]  # fmt: skip

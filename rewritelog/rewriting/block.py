@@ -95,7 +95,12 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
     statistics.matched_patterns = task.dilations.matched(dilation)
     statistics.sums = running.durations(totals.sums, done=done)
     if done:
-        statistics.largest_old, statistics.largest_new = _largest(totals.sums, loaded)
+        old_s, new_s = (_busy(totals.sums, which) for which in (DurationSum.OLD, DurationSum.NEW))
+        statistics.busy = [(loaded.pes.copy(), old_s, new_s)]
+        statistics.largest_old, statistics.largest_new = (
+            Largest.of(zip(busy_s.tolist(), loaded.pes.tolist(), strict=True))
+            for busy_s in (old_s, new_s)
+        )
     _add_examples(statistics, totals, loaded)
     records.add_to(statistics, loaded)
     sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)
@@ -104,14 +109,9 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
     return statistics
 
 
-def _largest(sums: Floats, loaded: LoadedBlock) -> tuple[Largest, Largest]:
-    """Return the largest busy times before and after, given the sums of whole timelines."""
-    pes = loaded.pes.tolist()
-    old_s, new_s = (
-        (sums[:, which, 0] + sums[:, which, 1]).tolist()
-        for which in (DurationSum.OLD, DurationSum.NEW)
-    )
-    return Largest.of(zip(old_s, pes, strict=True)), Largest.of(zip(new_s, pes, strict=True))
+def _busy(sums: Floats, which: DurationSum) -> Floats:
+    """Return the busy time of each PE, given the sums of whole timelines."""
+    return np.asarray(sums[:, which, 0] + sums[:, which, 1])
 
 
 def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockStatistics]:

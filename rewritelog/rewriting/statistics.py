@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Floats, Ints
 from rewritelog.kernels.sums import NOTHING, ExactSum
 from rewritelog.rewriting.busy_times import NO_TIME, Largest
 from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
@@ -55,6 +56,8 @@ class EventSums(NamedTuple):
     """What the model predicts, before any spread."""
     squares_s2: ExactSum = NOTHING
     """The squares of the same."""
+    exact_new_s: ExactSum = NOTHING
+    """Of those whose duration is that of samples with the same parameters."""
 
     def plus(self, other: EventSums) -> EventSums:
         """Return the sums of both."""
@@ -128,6 +131,8 @@ class BlockStatistics:
     largest_old: Largest = NO_TIME
     """The largest busy time of a PE before."""
     largest_new: Largest = NO_TIME
+    busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
+    """PEs with their busy seconds before and after, some at a time."""
     matched_patterns: frozenset[str] = frozenset()
     """The patterns of dilations that match a SEB name."""
 
@@ -162,6 +167,7 @@ class BlockStatistics:
         self.size_bytes += other.size_bytes
         self.largest_old = self.largest_old.plus(other.largest_old)
         self.largest_new = self.largest_new.plus(other.largest_new)
+        self.busy += other.busy
         self.matched_patterns |= other.matched_patterns
 
 

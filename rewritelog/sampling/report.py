@@ -65,6 +65,7 @@ class ChosenStratum:
         """Return all counts and shares."""
         choice = dataclasses.asdict(self.choice)
         choice["chosen"] = len(choice.pop("rows"))
+        choice["extrapolated"] = len(choice.pop("extrapolated_rows"))
         category = self.of_run.category
         return {
             "event": self.of_run.event,

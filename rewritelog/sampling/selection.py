@@ -93,8 +93,13 @@ class Choice:
     timed."""
     beyond: int
     """Rows whose leverage on a fit to those points is above each of theirs."""
-    extrapolated: int
-    """Rows that are one or both."""
+    extrapolated_rows: Ints
+    """Rows that are one or both, rising."""
+
+    @property
+    def extrapolated(self) -> int:
+        """Return how many rows are one or both."""
+        return len(self.extrapolated_rows)
 
 
 def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
@@ -226,7 +231,7 @@ class _Task:
             coefficients=self.coefficients,
             outside=int(count[outside].sum()),
             beyond=int(count[beyond].sum()),
-            extrapolated=int(count[outside | beyond].sum()),
+            extrapolated_rows=np.flatnonzero((outside | beyond)[points.point_of_row]),
         )
 
 

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
+from rewritelog.text import count_text
 from rewritelog.viewing.extra import require
 
-_POLICY = (
+POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
 """What the page may load: only what it holds. Bokeh's callbacks are compiled in the page."""
 
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.2rem auto; max-width: 1400px;
-  padding: 0 1rem; color: #1a1a1a; background: #fff; }
-h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem; }
-.verdict { border-left: 5px solid #0072B2; background: #f2f6fa; padding: .5rem .9rem; }
-.verdict p { margin: .15rem 0; } .warning { border-left: 5px solid #D55E00; padding: .2rem .9rem;
-  margin: .3rem 0; background: #fdf3ec; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { padding: .15rem .6rem; border-bottom: 1px solid #ddd; text-align: right; }
-th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; max-width: 32rem; }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-details { margin: .3rem 0 .8rem; } summary { cursor: pointer; color: #333; }
-figure { margin: .4rem 0 1rem; } figcaption { color: #333; font-size: .9rem; }
-@media print { body { max-width: none; margin: 0; } figure { break-inside: avoid; }
-  details:not([open]) { display: none; } .bk-toolbar, .screen { display: none; } }
-"""
+MOST_BYTES = 6_000_000
+"""No page is larger."""
+
+WARNINGS_SHOWN = 6
+"""Of more warnings the others are folded away."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +57,12 @@ class Section:
     """A Bokeh model."""
     table: TextTable | None = None
     """What the plot shows, in numbers; in a section without a plot it is shown at once."""
+    html: str = ""
+    """What comes before the plot, as HTML in which all text is escaped."""
+    table_name: str = ""
+    """Names the table behind the plot for a script that fills it."""
+    in_grid: bool = False
+    """Whether it stands beside its neighbours where the window is wide."""
 
 
 @dataclass(frozen=True)
@@ -74,49 +72,92 @@ class Page:
     title: str
     verdict: Sequence[str]
     sections: Sequence[Section]
-    warnings: Sequence[str] = field(default=())
+    warnings: Sequence[str] = ()
+    scripts: Sequence[str] = ()
+    """Names of scripts in `assets` that the page runs."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What the scripts work on: the ids of JSON texts in the page with their values."""
+    policy: str = POLICY
+    """What the page may load."""
+    head: str = ""
+    """More of the page's body, as HTML, before the sections."""
 
 
 def page_text(page: Page) -> str:
     """Return a page as HTML with Bokeh's scripts in it."""
     require("bokeh", "a page")
     from bokeh.embed import components  # noqa: PLC0415 - an extra
-    from bokeh.resources import INLINE  # noqa: PLC0415
+    from bokeh.resources import Resources  # noqa: PLC0415
 
     plots = {str(number): section.plot for number, section in enumerate(page.sections)
              if section.plot is not None}  # fmt: skip
     script, divs = components(plots) if plots else ("", {})
-    body = [
-        f"<h1>{escape(page.title)}</h1>",
-        '<div class="verdict">',
-        *(f"<p>{escape(line)}</p>" for line in page.verdict),
-        "</div>",
-        *(f'<p class="warning">{escape(line)}</p>' for line in page.warnings),
-    ]
-    for number, section in enumerate(page.sections):
-        body += _section_lines(section, divs.get(str(number)))
-    scripts = INLINE.render() if plots else ""
+    body = [*_heading(page), page.head, *_sections(page.sections, divs)]
+    bokeh = (
+        Resources(mode="inline", components=["bokeh"], log_level="error").render() if plots else ""
+    )
+    scripts = "".join(f"<script>{asset(name)}</script>\n" for name in page.scripts)
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">',
             '<meta name="viewport" content="width=device-width">',
-            f"<title>{escape(page.title)}</title>\n<style>{_STYLE}</style>",
-            f"{scripts}\n</head>\n<body>\n<main>",
+            f"<title>{escape(page.title)}</title>\n<style>{asset('page.css')}</style>",
+            f"{bokeh}\n</head>\n<body>\n<main>",
             *body,
-            f"</main>\n{script}\n</body>\n</html>\n",
+            *(_json_script(name, value) for name, value in page.data.items()),
+            f"</main>\n{script}\n{scripts}</body>\n</html>\n",
         ]
     )
+
+
+def asset(name: str) -> str:
+    """Return the text of a file in `assets`."""
+    return files("rewritelog.viewing").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _json_script(name: str, value: Any) -> str:
+    text = json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _heading(page: Page) -> Iterator[str]:
+    yield f"<h1>{escape(page.title)}</h1>"
+    yield '<div class="verdict">'
+    yield from (f"<p>{escape(line)}</p>" for line in page.verdict)
+    yield "</div>"
+    said = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings]
+    yield from said[:WARNINGS_SHOWN]
+    more = said[WARNINGS_SHOWN:]
+    if more:
+        yield f"<details><summary>{count_text(len(more), 'more warning')}</summary>"
+        yield from more
+        yield "</details>"
+
+
+def _sections(sections: Sequence[Section], divs: Mapping[str, str]) -> Iterator[str]:
+    """Yield the sections, those of a grid in a block of their own."""
+    numbered = enumerate(sections)
+    for in_grid, run in groupby(numbered, key=lambda one: one[1].in_grid):
+        yield '<div class="plots">' if in_grid else ""
+        for number, section in run:
+            yield from _section_lines(section, divs.get(str(number)))
+        yield "</div>" if in_grid else ""
 
 
 def _section_lines(section: Section, div: str | None) -> Iterable[str]:
     yield f"<section><h2>{escape(section.heading)}</h2>"
     yield from (f"<p>{escape(text)}</p>" for text in section.paragraphs)
+    yield section.html
     table = "" if section.table is None else section.table.html()
     if div is None:
         yield table
     else:
-        behind = f"<details><summary>the numbers as a table</summary>{table}</details>"
         label = escape(section.heading, quote=True)
-        yield f'<figure role="group" aria-label="{label}">{div}</figure>{behind if table else ""}'
+        yield f'<figure role="group" aria-label="{label}">{div}</figure>'
+        if table or section.table_name:
+            yield (
+                "<details><summary>the numbers as a table</summary>"
+                f'<div id="{section.table_name}">{table}</div></details>'
+            )
     yield "</section>"

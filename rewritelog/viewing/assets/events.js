@@ -1,0 +1,318 @@
+// The plots of one event: puts the data of the event chosen in the overview into them.
+"use strict";
+
+const Events = (() => {
+  const byId = (id) => document.getElementById(id);
+  const PLAIN = ["measured", "predicted", "low", "high", "outlier", "mean"];
+  const MOST_ROWS = 100;
+  const state = { events: [], styles: [], event: 0, parameter: 1, before: null };
+
+  function model(name) {
+    for (const one of Bokeh.documents) {
+      const found = one.get_model_by_name(name);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  function bytes(text) {
+    const raw = atob(text);
+    const found = new Uint8Array(raw.length);
+    for (let k = 0; k < raw.length; k++) found[k] = raw.charCodeAt(k);
+    return found.buffer;
+  }
+  const floats = (text) => Array.from(new Float32Array(bytes(text)));
+  const integers = (text) => Array.from(new Uint32Array(bytes(text)));
+
+  function columnsOf(event) {
+    const all = floats(event.points);
+    const names = [...PLAIN];
+    for (let p = 1; p <= event.parameters; p++) names.push(`p${p}`);
+    const found = {};
+    names.forEach((name, k) => {
+      found[name] = all.slice(k * event.shown, (k + 1) * event.shown);
+    });
+    found.row = integers(event.rows);
+    return found;
+  }
+
+  const text = (value, digits = 4) =>
+    value === null || value === undefined || Number.isNaN(value) ? "–" : Number(value).toPrecision(digits);
+  const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)} %`);
+
+  function element(tag, content, attributes = {}) {
+    const made = document.createElement(tag);
+    if (content !== null) made.textContent = content;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+
+  function fillTable(id, caption, heads, rows, total) {
+    const table = element("table", null);
+    const more = total > rows.length ? `: the first ${rows.length} of ${total}` : "";
+    table.append(element("caption", caption + more));
+    const head = element("tr", null);
+    heads.forEach((one) => head.append(element("th", one, { scope: "col" })));
+    const top = element("thead", null);
+    top.append(head);
+    const body = element("tbody", null);
+    for (const row of rows) {
+      const line = element("tr", null);
+      row.forEach((cell) => line.append(element("td", cell)));
+      body.append(line);
+    }
+    table.append(top, body);
+    byId(id).replaceChildren(table);
+  }
+
+  function isWide(values) {
+    let low = Infinity, high = -Infinity;
+    for (const value of values) {
+      if (!Number.isFinite(value)) continue;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return low > 0 && high > 100 * low;
+  }
+
+  const scale = (wide) => (wide && byId("logarithms").checked ? "log" : "linear");
+
+  function showOnly(name, wanted, names) {
+    for (const one of names) model(`${name}-${one}`).visible = one === wanted;
+  }
+
+  function quantile(sorted, share) {
+    return sorted[Math.min(sorted.length - 1, Math.max(0, Math.round(share * (sorted.length - 1))))];
+  }
+
+  // Residuals beyond three times the range of nearly all others are drawn at the edge.
+  function residualsOf(columns) {
+    const all = columns.measured.map((m, k) => 100 * (m / columns.predicted[k] - 1));
+    const known = all.filter(Number.isFinite).sort((a, b) => a - b);
+    if (!known.length) return { shown: all, exact: all, clipped: 0 };
+    const low = quantile(known, 0.02), high = quantile(known, 0.98);
+    const width = Math.max(high - low, 1e-6);
+    const least = low - 2 * width, most = high + 2 * width;
+    let clipped = 0;
+    const shown = all.map((value) => {
+      if (value < least || value > most) clipped++;
+      return Math.min(Math.max(value, least), most);
+    });
+    return { shown, exact: all, clipped };
+  }
+
+  function put(name, data) {
+    model(`${name}-data`).data = data;
+  }
+
+  function part(columns, rows) {
+    const found = {};
+    for (const [name, values] of Object.entries(columns)) found[name] = rows.map((k) => values[k]);
+    return found;
+  }
+
+  function drawPoints(event, columns) {
+    const residuals = residualsOf(columns);
+    const all = {
+      measured: columns.measured, predicted: columns.predicted, low: columns.low,
+      high: columns.high, residual: residuals.shown,
+      x: event.parameters ? columns[`p${state.parameter}`] : columns.row,
+      order: columns.row.map((row) => row + 1), number: columns.row,
+    };
+    const rows = columns.row.map((_, k) => k);
+    put("points", part(all, rows.filter((k) => !columns.outlier[k])));
+    put("outliers", part(all, rows.filter((k) => columns.outlier[k])));
+    return { all, residuals };
+  }
+
+  function drawDiagonal(columns) {
+    const finite = columns.predicted.filter((value) => Number.isFinite(value) && value > 0);
+    const ends = finite.length
+      ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))] : [];
+    put("diagonal", { xs: [ends], ys: [ends], label: [""], colour: ["black"], dash: ["dashed"], width: [1] });
+  }
+
+  function lawsOf(event) {
+    return event.laws.filter((law) => law[0] === state.parameter);
+  }
+
+  function drawCurves(event) {
+    const packed = event.parameters ? event.curves[state.parameter - 1] : "";
+    const all = packed ? floats(packed) : [];
+    const column = (k) => all.slice(k * event.steps, (k + 1) * event.steps);
+    const data = { xs: [], ys: [], label: [], colour: [], dash: [], width: [] };
+    const add = (k, label, colour, dash, width) => {
+      data.xs.push(column(0));
+      data.ys.push(column(k));
+      data.label.push(label);
+      data.colour.push(colour);
+      data.dash.push(dash);
+      data.width.push(width);
+    };
+    const laws = lawsOf(event).slice(0, state.styles.length);
+    if (all.length) {
+      laws.forEach((law, k) => add(k + 2,
+        `${law[1]}: R² ${text(law[2], 3)}, error ${percent(law[3])}`, ...state.styles[k], 2));
+      const others = event.parameters > 1 ? ", other parameters at their median" : "";
+      add(1, `the law${others}`, "#000000", "solid", 2);
+    }
+    put("curves", data);
+  }
+
+  function drawReplicates(columns) {
+    const rows = columns.row.map((_, k) => k).filter((k) => columns.mean[k] > 0);
+    const means = [...new Set(rows.map((k) => columns.mean[k]))].sort((a, b) => a - b);
+    const place = new Map(means.map((mean, k) => [mean, k + 1]));
+    put("replicates", {
+      x: rows.map((k) => place.get(columns.mean[k])),
+      ratio: rows.map((k) => columns.measured[k] / columns.mean[k]),
+    });
+    const shown = rows.slice(0, MOST_ROWS).map((k) =>
+      [String(place.get(columns.mean[k])), text(columns.mean[k]), text(columns.measured[k] / columns.mean[k])]);
+    fillTable("replicates-table", "Replicates", ["point", "mean, s", "time / mean"], shown, rows.length);
+  }
+
+  function label(plot, axis, words) {
+    model(plot)[axis].forEach((one) => { if ("axis_label" in one) one.axis_label = words; });
+  }
+
+  function chooseScales(event, all) {
+    const x = scale(isWide(all.x)), y = scale(isWide(all.measured));
+    const wide = isWide([...all.measured, ...all.predicted]);
+    showOnly("predicted", scale(wide), ["linear", "log"]);
+    showOnly("law", `${x}-${y}`, ["linear-linear", "linear-log", "log-linear", "log-log"]);
+    showOnly("residual", x, ["linear", "log"]);
+    const name = event.parameters ? `p${state.parameter}` : "number of the line";
+    for (const one of ["linear-linear", "linear-log", "log-linear", "log-log"]) label(`law-${one}`, "below", name);
+    for (const one of ["linear", "log"]) label(`residual-${one}`, "below", name);
+  }
+
+  function fillTables(event, all, residuals) {
+    const rows = all.number.slice(0, MOST_ROWS).map((_, k) => k);
+    const name = event.parameters ? `p${state.parameter}` : "line";
+    const total = all.number.length;
+    const residual = (k) => text(residuals.exact[k], 3);
+    fillTable("predicted-table", "Measured against predicted",
+      ["line", "predicted, s", "measured, s", "from, s", "to, s"],
+      rows.map((k) => [String(all.order[k]), text(all.predicted[k]), text(all.measured[k]),
+        text(all.low[k]), text(all.high[k])]), total);
+    fillTable("law-table", `Time against ${name}`, [name, "measured, s"],
+      rows.map((k) => [text(all.x[k], 6), text(all.measured[k])]), total);
+    const edge = residuals.clipped ? ` (${residuals.clipped} are drawn at the edge of the graph)` : "";
+    fillTable("residual-table", `Residuals against ${name}${edge}`, [name, "residual, %"],
+      rows.map((k) => [text(all.x[k], 6), residual(k)]), total);
+    fillTable("order-table", `Residuals in the order of the calls${edge}`, ["line", "residual, %"],
+      rows.map((k) => [String(all.order[k]), residual(k)]), total);
+  }
+
+  function fillTexts(event) {
+    byId("event-name").textContent = event.label;
+    byId("event-summary").textContent = [...event.summary, ...(event.drawn ? [event.drawn] : [])].join("\n");
+    byId("event-warnings").replaceChildren(
+      ...event.warnings.map((one) => element("p", one, { class: "warning" })));
+    if (event.coefficients.length) {
+      const classes = event.coefficients.some((row) => row[0]);
+      const heads = ["term", "coefficient, s", "standard error, s"];
+      fillTable("coefficients", "Coefficients", classes ? ["class", ...heads] : heads,
+        event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))),
+        event.coefficients.length);
+    } else {
+      byId("coefficients").replaceChildren();
+    }
+    const reason = event.ignored[String(state.parameter)];
+    if (reason) {
+      byId("laws").replaceChildren(element("p", `No law is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
+    } else {
+      const laws = lawsOf(event);
+      fillTable("laws", `Laws of one term in p${state.parameter}, on lines left out of their fit`,
+        ["term", "R²", "mean error", "law: seconds ="],
+        laws.map((law) => [law[1], text(law[2], 4), percent(law[3]), law[4]]), laws.length);
+    }
+    if (event.outliers.length) {
+      fillTable("outliers", "Outliers: off from the law by more than 2 times, the furthest first",
+        ["line", "parameters", "measured, s", "predicted, s", "ratio"], event.outliers, event.outliers.length);
+    } else {
+      byId("outliers").replaceChildren();
+    }
+  }
+
+  function fillParameters(event) {
+    const select = byId("parameter");
+    const options = [];
+    for (let p = 1; p <= event.parameters; p++) options.push(element("option", `p${p}`, { value: p }));
+    select.replaceChildren(...options);
+    select.value = String(state.parameter);
+    select.disabled = event.parameters < 2;
+  }
+
+  function markChosen() {
+    for (const row of byId("overview").tBodies[0].rows) {
+      const mine = Number(row.dataset.e) === state.event;
+      row.classList.toggle("chosen", mine);
+      for (const cell of row.cells) {
+        cell.classList.toggle("chosen", mine && Number(cell.dataset.p) === state.parameter);
+      }
+    }
+  }
+
+  function bestParameter(event) {
+    const known = event.laws.filter((law) => law[2] !== null).sort((a, b) => b[2] - a[2]);
+    return known.length ? known[0][0] : 1;
+  }
+
+  function show(number, parameter) {
+    const event = state.events[number];
+    if (!event) return;
+    state.event = number;
+    state.parameter = parameter || bestParameter(event);
+    redraw();
+    if (state.before) state.before(number, state.parameter);
+  }
+
+  function redraw() {
+    const event = state.events[state.event];
+    const columns = columnsOf(event);
+    fillParameters(event);
+    fillTexts(event);
+    const { all, residuals } = drawPoints(event, columns);
+    drawDiagonal(columns);
+    drawCurves(event);
+    drawReplicates(columns);
+    chooseScales(event, all);
+    fillTables(event, all, residuals);
+    markChosen();
+  }
+
+  function clicked(event) {
+    const cell = event.target.closest("td");
+    const row = event.target.closest("tbody tr");
+    if (!row || !cell || !event.target.closest("button")) return;
+    show(Number(row.dataset.e), Number(cell.dataset.p) || 0);
+    byId("event-name").focus({ preventScroll: true });
+    byId("event").scrollIntoView({ block: "start" });
+  }
+
+  function start() {
+    byId("overview").tBodies[0].addEventListener("click", clicked);
+    byId("parameter").addEventListener("change", (event) => show(state.event, Number(event.target.value)));
+    byId("logarithms").addEventListener("change", redraw);
+    if (state.events.length) show(0, 0);
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  function whenDrawn(then) {
+    if (Bokeh.documents.length && model("points-data")) then();
+    else setTimeout(() => whenDrawn(then), 20);
+  }
+
+  function begin() {
+    const given = JSON.parse(byId("events-data").textContent);
+    state.events = given.events;
+    state.styles = given.styles;
+    whenDrawn(start);
+  }
+
+  return { begin, show, redraw, state, model, element, fillTable, text, percent, columnsOf, markChosen };
+})();
+
+Events.begin();

@@ -1,0 +1,41 @@
+// The overview: sorts by the head that is chosen, and filters by name.
+"use strict";
+
+(() => {
+  const table = document.getElementById("overview");
+  const field = document.getElementById("filter");
+  const body = table.tBodies[0];
+  const key = (row, place) => row.cells[place].dataset.v;
+
+  function compare(x, y, sign, place) {
+    if (x === undefined || y === undefined) return (x === undefined) - (y === undefined);
+    return place === 0 ? sign * x.localeCompare(y) : sign * (Number(x) - Number(y));
+  }
+
+  function sortBy(head) {
+    const place = head.cellIndex;
+    const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    const rows = [...body.rows];
+    rows.sort((a, b) => compare(key(a, place), key(b, place), sign, place));
+    body.append(...rows);
+  }
+
+  function filter() {
+    const wanted = field.value.toLowerCase();
+    let shown = 0;
+    for (const row of body.rows) {
+      row.hidden = !key(row, 0).toLowerCase().includes(wanted);
+      shown += !row.hidden;
+    }
+    document.getElementById("filtered").textContent =
+      wanted ? `${shown} of ${body.rows.length} events` : "";
+  }
+
+  table.tHead.addEventListener("click", (event) => {
+    const head = event.target.closest("th");
+    if (head) sortBy(head);
+  });
+  field.addEventListener("input", filter);
+})();

@@ -1,0 +1,227 @@
+"""The events of a page in types that JSON has: points drawn by seed, curves, and texts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.hashing import draw_numbers
+from rewritelog.models import fit_report
+from rewritelog.models.distinct_points import Points
+from rewritelog.text import count_text, percent_text
+from rewritelog.viewing.events import EventView
+
+MOST_POINTS = 5_000
+"""Lines of an event that are drawn."""
+
+MOST_POINTS_A_PAGE = 60_000
+
+BASE64 = 4 / 3
+FLOAT_BYTES = 4
+"""Points are drawn from 32-bit numbers; the tables' numbers are texts made of all digits."""
+
+PLAIN_COLUMNS = 6
+"""The columns of points before the parameters."""
+
+MOST_LAWS = 4
+"""Laws of one parameter that are drawn at a time, the best ones."""
+
+OUTLIERS_SHOWN = 20
+CURVE_POINTS = (8, 60)
+"""The fewest and the most points of a curve."""
+
+CURVES_BYTES = 1_000_000
+"""Room for the curves of all events together, where that is enough for the fewest points."""
+
+
+def events_json(views: Sequence[EventView], room_bytes: int, seed: int = 1) -> list[dict[str, Any]]:
+    """Return all events, with as many points as there is room for beside their texts and curves."""
+    curves = sum((MOST_LAWS + 2) * view.parameters for view in views)
+    fewest, most = CURVE_POINTS
+    steps = int(np.clip(CURVES_BYTES / BASE64 / FLOAT_BYTES / max(curves, 1), fewest, most))
+    made = [_texts(view, steps) for view in views]
+    counts = shown_counts(views, max(0, room_bytes - json_bytes(made)))
+    for view, event, count in zip(views, made, counts, strict=True):
+        event |= _drawn(view, count, seed)
+    return made
+
+
+def shown_counts(views: Sequence[EventView], room_bytes: int) -> list[int]:
+    """Return how many lines of each event are drawn: all, or the same share of each."""
+    counts = np.array([min(len(view.timings.seconds), MOST_POINTS) for view in views])
+    if not len(counts):
+        return []
+    needed = counts @ np.array([_row_bytes(view) for view in views])
+    share = min(1.0, MOST_POINTS_A_PAGE / max(counts.sum(), 1), room_bytes / max(needed, 1))
+    fewer: list[int] = np.floor(counts * share).astype(np.int64).tolist()
+    return fewer
+
+
+def _row_bytes(view: EventView) -> float:
+    """Return how much room a line takes in a page: its columns and its number."""
+    return (PLAIN_COLUMNS + view.parameters + 1) * FLOAT_BYTES * BASE64
+
+
+def event_json(view: EventView, points: int = MOST_POINTS, seed: int = 1) -> dict[str, Any]:
+    """Return one event, with at most that many points."""
+    return _texts(view, CURVE_POINTS[1]) | _drawn(view, points, seed)
+
+
+def _texts(view: EventView, steps: int) -> dict[str, Any]:
+    """Return all that does not grow with the lines."""
+    return {
+        "label": view.label,
+        "event": view.timings.event,
+        "parameters": view.parameters,
+        "lines": len(view.timings.seconds),
+        "summary": _summary(view),
+        "warnings": list(view.warnings),
+        "coefficients": _coefficients(view),
+        "laws": _laws(view),
+        "ignored": {str(one.parameter): one.reason for one in view.laws.ignored},
+        "outliers": _outliers(view),
+        "curves": _curves(view, steps),
+        "steps": steps,
+    }
+
+
+def _drawn(view: EventView, points: int, seed: int) -> dict[str, Any]:
+    """Return the points of an event, or some of them."""
+    rows = drawn_rows(view, points, seed)
+    points_of = {
+        "shown": len(rows),
+        "points": packed(_points(view, rows)),
+        "rows": packed_rows(rows),
+    }
+    count = len(view.timings.seconds)
+    if len(rows) < count:
+        said = f"{len(rows):,} of {count:,} lines are drawn, chosen at random (seed {seed})"
+        points_of["drawn"] = said
+    return points_of
+
+
+def drawn_rows(view: EventView, points: int, seed: int) -> Ints:
+    """Return at most so many rows of an event's lines, rising, the same ones for a seed."""
+    count = len(view.timings.seconds)
+    points = min(points, MOST_POINTS)
+    if count <= points:
+        return np.arange(count)
+    numbers = draw_numbers(view.label, count, seed)
+    return np.sort(np.argsort(numbers, kind="stable")[:points])
+
+
+def packed(table: Floats) -> str:
+    """Return a table as base64 of little-endian 32-bit floats, column by column."""
+    with np.errstate(over="ignore"):
+        small = np.asarray(table, dtype="<f4")
+    return base64.b64encode(small.tobytes(order="F")).decode()
+
+
+def packed_rows(rows: Ints) -> str:
+    """Return numbers of rows as base64 of little-endian 32-bit integers."""
+    return base64.b64encode(rows.astype("<u4").tobytes()).decode()
+
+
+def _points(view: EventView, rows: Ints) -> Floats:
+    """Return measured, predicted, low, high, outlier, mean of replicates, and the parameters."""
+    timings = view.timings
+    points = Points.of_rows(timings.params)
+    counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
+    means = np.where(counts > 1, sums / counts, np.nan)[points.point_of_row]
+    columns = (timings.seconds, view.predicted_s, view.low_s, view.high_s, view.outliers, means)
+    return np.column_stack([*(column[rows] for column in columns), timings.params[rows]])
+
+
+def _curves(view: EventView, steps: int) -> list[str]:
+    """Return for each parameter its grid, the law with the others at their medians, and laws."""
+    params = view.timings.params
+    finite = params[np.isfinite(params).all(axis=1)]
+    if not len(finite):
+        return ["" for _ in range(view.parameters)]
+    middle = np.median(finite, axis=0)
+    found = []
+    for number in range(1, view.parameters + 1):
+        values = finite[:, number - 1]
+        table = np.tile(middle, (steps, 1))
+        table[:, number - 1] = _grid(float(values.min()), float(values.max()), steps)
+        columns = [table[:, number - 1], view.predict(table)]
+        with np.errstate(all="ignore"):
+            columns += [law.predict(table) for law in view.laws.of(number)[:MOST_LAWS]]
+        found.append(packed(np.column_stack(columns)))
+    return found
+
+
+def _grid(low: float, high: float, steps: int) -> Floats:
+    """Return values from low to high, by equal factors where the range is wide."""
+    if low > 0 and high > 100 * low:
+        return np.geomspace(low, high, steps)
+    return np.linspace(low, high, steps)
+
+
+def _laws(view: EventView) -> list[list[Any]]:
+    """Return parameter, term, R², error and formula of each law, the best of a parameter first."""
+    return [
+        [number, str(law.term), short(law.held_out_r2), short(law.held_out_error),
+         f"{law.constant_s:.4g} + {law.slope_s:.4g} {law.term}"]
+        for number in range(1, view.parameters + 1)
+        for law in view.laws.of(number)
+    ]  # fmt: skip
+
+
+def short(value: float | None) -> float | None:
+    """Return a number with the digits that a table shows, None for what is not finite."""
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
+
+
+def _coefficients(view: EventView) -> list[list[str]]:
+    """Return class, term, coefficient and its error; of a mixture the share of each member."""
+    if view.fit is None:
+        return []
+    rows = []
+    for one in view.fit.classes:
+        name = "" if one.value is None else f"{one.value:g}"
+        for term in one.coefficients:
+            error = "" if term.standard_error is None else f"{term.standard_error:.2g}"
+            rows.append([name, term.term, f"{term.value:.6g}", error])
+    return rows
+
+
+def _summary(view: EventView) -> list[str]:
+    """Return the law and what is to be said of the lines, a line each."""
+    lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
+    outliers = int(np.count_nonzero(view.outliers))
+    lines.append(f"outliers: {count_text(outliers, 'line')} off from the law by more than 2 times")
+    spread = view.spread
+    if spread.relative is None:
+        lines.append("replicates: no parameters were timed twice")
+    else:
+        lines.append(
+            f"replicates: {count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')}"
+            f" spread by {percent_text(spread.relative, 1)}"
+        )
+    return lines
+
+
+def _outliers(view: EventView) -> list[list[Any]]:
+    """Return place, parameters, measured, predicted and ratio of the lines furthest off."""
+    rows = np.flatnonzero(view.outliers)
+    with np.errstate(all="ignore"):
+        ratios = view.timings.seconds[rows] / view.predicted_s[rows]
+        far = np.argsort(-np.abs(np.log(np.maximum(ratios, 1e-300))), kind="stable")
+    return [
+        [view.where(int(rows[k])),
+         " ".join(f"{value:g}" for value in view.timings.params[rows[k]]),
+         f"{view.timings.seconds[rows[k]]:.4g}", f"{view.predicted_s[rows[k]]:.4g}",
+         f"{ratios[k]:.3g}"]
+        for k in far[:OUTLIERS_SHOWN]
+    ]  # fmt: skip
+
+
+def json_bytes(value: Any) -> int:
+    """Return how much room a value takes in a page."""
+    return len(json.dumps(value, separators=(",", ":")))

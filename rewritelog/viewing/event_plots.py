@@ -1,0 +1,173 @@
+"""The plots of one event; a script puts the data of the chosen event into them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from rewritelog.viewing.page import Section
+from rewritelog.viewing.palette import COLOURS, OTHER
+
+Scale: TypeAlias = Literal["linear", "log"]
+
+SCALES: tuple[Scale, Scale] = ("linear", "log")
+BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[5], COLOURS[2]
+HEIGHT, TALL = 400, 470
+
+_NO_LINES: dict[str, list[Any]] = {
+    "xs": [[1.0]], "ys": [[1.0]], "label": [""], "colour": ["black"], "dash": ["solid"],
+    "width": [1],
+}  # fmt: skip
+"""Ranges are made of something before the data of an event is there."""
+
+EVENT_HTML = """
+<div id="event">
+<h3 id="event-name" tabindex="-1"></h3>
+<p class="screen"><label>parameter of the graphs <select id="parameter"></select></label>
+<label class="screen"><input type="checkbox" id="logarithms" checked> logarithmic axes where the
+range asks for them</label></p>
+<pre id="event-summary"></pre>
+<div id="event-warnings"></div>
+<div class="columns">
+<div><div id="coefficients"></div><div id="outliers"></div></div>
+<div id="laws"></div>
+</div>
+</div>
+"""
+
+
+def event_sections() -> list[Section]:
+    """Return the sections of the plots: empty, with the names that the script knows them by."""
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+
+    columns = ("measured", "predicted", "low", "high", "x", "residual", "order", "number")
+    points, outliers = (
+        ColumnDataSource({column: [1.0] for column in columns}, name=name)
+        for name in ("points-data", "outliers-data")
+    )
+    lines = {
+        name: ColumnDataSource(_NO_LINES, name=f"{name}-data") for name in ("diagonal", "curves")
+    }
+    replicates = ColumnDataSource({"x": [1.0], "ratio": [1.0]}, name="replicates-data")
+    return [
+        Section("Measured against predicted", plot=_twins([
+            _predicted(scale, points, outliers, lines["diagonal"]) for scale in SCALES
+        ]), in_grid=True, table_name="predicted-table"),
+        Section("Time against one parameter, and the laws tried", plot=_twins([
+            _laws(x, y, points, outliers, lines["curves"]) for x in SCALES for y in SCALES
+        ]), in_grid=True, table_name="law-table"),
+        Section("Relative residuals against the parameter", plot=_twins([
+            _residuals(scale, points, outliers) for scale in SCALES
+        ]), in_grid=True, table_name="residual-table"),
+        Section("Relative residuals in the order of the calls",
+                plot=_order(points, outliers), in_grid=True, table_name="order-table"),
+        Section("Replicates: lines with the same parameters",
+                plot=_replicates(replicates), in_grid=True, table_name="replicates-table"),
+    ]  # fmt: skip
+
+
+def _twins(plots: list[Any]) -> Any:
+    """Return plots of which one is seen at a time."""
+    from bokeh.layouts import column  # noqa: PLC0415 - an extra
+
+    for plot in plots[1:]:
+        plot.visible = False
+    return column(plots, sizing_mode="stretch_width")
+
+
+def _figure(name: str, x: Scale, y: Scale, x_label: str, y_label: str, title: str) -> Any:
+    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
+
+    plot = figure(
+        name=name, x_axis_type=x, y_axis_type=y, x_axis_label=x_label, y_axis_label=y_label,
+        height=HEIGHT, sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
+        title=title, output_backend="canvas",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    return plot
+
+
+def _marks(plot: Any, x: str, y: str, points: Any, outliers: Any) -> None:
+    """Draw lines of the file as circles, and outliers as crosses."""
+    plot.scatter(
+        x, y, source=points, marker="circle", size=6, fill_color=BLUE, fill_alpha=0.35,
+        line_color=BLUE, line_alpha=0.7, legend_label="timing line",
+        nonselection_fill_alpha=0.35, nonselection_line_alpha=0.7,
+    )  # fmt: skip
+    plot.scatter(
+        x, y, source=outliers, marker="x", size=10, line_color=ORANGE, line_width=2,
+        legend_label="off by more than 2 times",
+    )  # fmt: skip
+
+
+def _legend_below(plot: Any) -> None:
+    plot.add_layout(plot.legend[0], "below")
+    plot.legend.orientation = "horizontal"
+    plot.legend.ncols = 3
+    plot.legend.border_line_alpha = 0.0
+    plot.legend.label_text_font_size = "9pt"
+
+
+def _predicted(scale: Scale, points: Any, outliers: Any, diagonal: Any) -> Any:
+    plot = _figure(f"predicted-{scale}", scale, scale, "predicted time, s", "measured time, s",
+                   "Measured against predicted time")  # fmt: skip
+    for source in (points, outliers):
+        plot.segment(
+            "predicted", "low", "predicted", "high", source=source, line_color=OTHER,
+            line_alpha=0.35, line_width=3, legend_label="interval for nine in ten lines",
+        )  # fmt: skip
+    _marks(plot, "predicted", "measured", points, outliers)
+    plot.multi_line("xs", "ys", source=diagonal, line_color="#000000", line_dash="dashed",
+                    legend_label="measured = predicted")  # fmt: skip
+    _legend_below(plot)
+    return plot
+
+
+def _laws(x: Scale, y: Scale, points: Any, outliers: Any, curves: Any) -> Any:
+    plot = _figure(f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter")
+    _marks(plot, "x", "measured", points, outliers)
+    plot.multi_line("xs", "ys", source=curves, line_color="colour", line_dash="dash",
+                    line_width="width", legend_field="label")  # fmt: skip
+    _legend_below(plot)
+    plot.legend.ncols = 2
+    plot.height = TALL
+    return plot
+
+
+def _residuals(scale: Scale, points: Any, outliers: Any) -> Any:
+    plot = _figure(f"residual-{scale}", scale, "linear", "parameter",
+                   "(measured − predicted) / predicted, %",
+                   "Relative residuals against the parameter")  # fmt: skip
+    _zero_line(plot)
+    _marks(plot, "x", "residual", points, outliers)
+    _legend_below(plot)
+    return plot
+
+
+def _order(points: Any, outliers: Any) -> Any:
+    plot = _figure("order", "linear", "linear", "number of the event's line in the files",
+                   "(measured − predicted) / predicted, %",
+                   "Relative residuals in the order of the calls")  # fmt: skip
+    _zero_line(plot)
+    _marks(plot, "order", "residual", points, outliers)
+    _legend_below(plot)
+    return plot
+
+
+def _replicates(source: Any) -> Any:
+    plot = _figure("replicates", "linear", "linear", "point, in rising order of its mean time",
+                   "time / mean time of its point", "Spread of replicates")  # fmt: skip
+    plot.scatter("x", "ratio", source=source, marker="diamond", size=7, fill_color=GREEN,
+                 fill_alpha=0.5, line_color=GREEN)  # fmt: skip
+    return plot
+
+
+def _zero_line(plot: Any) -> None:
+    from bokeh.models import Span  # noqa: PLC0415 - an extra
+
+    plot.add_layout(Span(location=0, dimension="width", line_color="#000000", line_dash="dashed"))
+
+
+CURVE_STYLES = [
+    [COLOURS[k], dash] for k, dash in ((1, "dashed"), (2, "dotted"), (3, "dotdash"), (7, "dashdot"))
+]
+"""Colours and dashes of the laws of one term, the best one first."""

@@ -1,0 +1,134 @@
+"""What a page shows of each event: its lines, what is predicted for them, and the laws tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats
+from rewritelog.models import fit_report
+from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.diagnosis import FAR_OFF
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.samples import Weighting
+from rewritelog.models.fitting.single_terms import SingleTermLaws, single_term_laws
+from rewritelog.models.fitting.solving import Loss
+from rewritelog.models.metrics import mean_relative_error, r_squared
+from rewritelog.models.parallel import map_in_processes
+from rewritelog.progress import report_progress
+from rewritelog.sampling.replicates import Spread, spread_of
+from rewritelog.text import event_label
+from rewritelog.timings.read import TimingsRead
+
+
+@dataclass(frozen=True)
+class EventView:
+    """One event with one number of parameters."""
+
+    timings: EventTimings
+    predicted_s: Floats
+    low_s: Floats
+    high_s: Floats
+    """The interval that nine in ten measured times are to lie in; NaN where it is not known."""
+    laws: SingleTermLaws
+    spread: Spread
+    fit: EventFit | None
+    """None for a model that is no sum of terms."""
+    r2: float | None
+    error: float | None
+    """The mean relative error; both are of lines that the law had not seen, where it is fitted."""
+    predict: Callable[[Floats], Floats]
+    """Return the law's seconds of a table of parameters."""
+    where: Callable[[int], str]
+    """Return the place of a line, as `file:line`."""
+
+    @property
+    def label(self) -> str:
+        """Return how the page names it."""
+        return event_label(self.timings.event, self.parameters)
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of parameters."""
+        return int(self.timings.params.shape[1])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is to be known before relying on the law, without the event's name."""
+        if self.fit is None:
+            return ()
+        head = f"{self.label}: "
+        return tuple(text.removeprefix(head) for text in fit_report.warn(self.fit))
+
+    @property
+    def outliers(self) -> Flags:
+        """Return which lines are off from the law by more than a factor of 2."""
+        measured, predicted = self.timings.seconds, self.predicted_s
+        near = (measured <= FAR_OFF * predicted) & (predicted <= FAR_OFF * measured)
+        return np.asarray(np.isfinite(measured) & np.isfinite(predicted) & ~near)
+
+
+def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
+    """Return the events of a fit with the lines that it was fitted to."""
+    laws = _all_laws(read.timings, fitted)
+    views = []
+    for entry, (timings, tried) in enumerate(zip(read.timings, laws, strict=True)):
+        views.append(view_of(timings, fitted, tried, lambda row, k=entry: read.where(k, row)))
+    return views
+
+
+def view_of(
+    timings: EventTimings,
+    fitted: FittedModel,
+    laws: SingleTermLaws,
+    where: Callable[[int], str],
+    *,
+    unseen: bool = False,
+) -> EventView:
+    """Return what a page shows of an event; `unseen` says that these are not the fit's own lines."""
+    fit = None
+    if isinstance(fitted, FittedEvents):
+        fit = fitted.fits.get((timings.event, timings.params.shape[1]))
+
+    def predict(params: Floats) -> Floats:
+        seconds = fit.predict(params) if fit else fitted.predict(timings.event, params)
+        return np.where(seconds < 0, 0.0, seconds)
+
+    predicted = predict(timings.params)
+    low = high = np.full(len(predicted), np.nan)
+    if fit is not None:
+        low, high = fit.interval(timings.params)
+    if fit is None or unseen:
+        known = np.isfinite(predicted) & np.isfinite(timings.seconds)
+        r2 = r_squared(predicted[known], timings.seconds[known])
+        error = mean_relative_error(predicted[known], timings.seconds[known])
+    else:
+        r2, error = fit.whole.quality.held_out_r2, fit.whole.quality.held_out_error
+    return EventView(
+        timings, predicted, low, high, laws, spread_of(timings), fit, r2, error, predict, where
+    )
+
+
+def views_of_lines(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
+    """Return the events of timing lines that a model was not fitted to."""
+    laws = _all_laws(read.timings, fitted)
+    return [
+        view_of(timings, fitted, tried, lambda row, k=k: read.where(k, row), unseen=True)
+        for k, (timings, tried) in enumerate(zip(read.timings, laws, strict=True))
+    ]
+
+
+def _all_laws(timings: Sequence[EventTimings], fitted: FittedModel) -> list[SingleTermLaws]:
+    """Return the laws of one term of all events, weighted as the fit is where it says so."""
+    options = fitted.options if isinstance(fitted, FittedEvents) else {}
+    weights = cast(Weighting, options.get("weights", "relative"))
+    loss = cast(Loss, options.get("loss", "huber"))
+    found = []
+    for laws in map_in_processes(lambda one: single_term_laws(one, weights, loss), list(timings)):
+        found.append(laws)
+        report_progress("trying laws of one term, event", len(found), len(timings))
+    return found

@@ -1,0 +1,109 @@
+"""Pages of fits: of a fit with the lines that it was made of, and of a model file against lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.evaluation.fit import FitReport
+from rewritelog.evaluation.predictions import LinePredictor
+from rewritelog.evaluation.verify import VerifyReport
+from rewritelog.text import count_text, percent_text
+from rewritelog.timings.read import read_timings
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, events_json
+from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
+from rewritelog.viewing.events import EventView, views_of_fit, views_of_lines
+from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
+from rewritelog.viewing.page import MOST_BYTES, Page, Section, page_text
+
+FIXED_BYTES = 1_600_000
+"""What Bokeh's scripts, the empty plots and the style take of a page."""
+
+OWN_LINES = "In the column of the law: R² over lines left out of its fit too."
+NEW_LINES = "In the column of the law: R² of its predictions over these lines."
+
+
+def fit_page(report: FitReport) -> str:
+    """Return the page of a fit."""
+    views = worst_first(views_of_fit(report.read, report.fitted))
+    lines = count_text(report.read.lines, "timing line")
+    verdict = [f"Model {report.request.model}, fitted to {lines}.", *quality_lines(views)]
+    title = f"Fit of {', '.join(path.name for path in report.request.timings)}"
+    return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
+
+
+def verify_page(
+    report: VerifyReport, model: Path, timings: Sequence[Path], clock_hz: float | None = None
+) -> str:
+    """Return the page of a model file against timing lines, which are read again."""
+    predictor = LinePredictor.of(model)
+    read = read_timings(timings, clock_hz, columns=predictor.columns)
+    views = worst_first(views_of_lines(read, predictor.fitted))
+    score = report.overall.score
+    error = percent_text(score.mean_relative_error)
+    verdict = [
+        (
+            f"{report.model} predicts {count_text(score.predicted, 'timing line')} of {score.lines:,} "
+            f"with a mean relative error of {error}; the sum is off by "
+            f"{percent_text(score.sum_error, sign='+')}."
+        ),
+        *quality_lines(views),
+    ]
+    if report.overall.coverage is not None:
+        share = percent_text(report.overall.coverage, 1)
+        verdict.append(f"{share} of the times lie in the interval that nine in ten are to lie in.")
+    title = f"{report.model} against measured times"
+    return page_text(events_page(title, verdict, report.warnings, views, NEW_LINES))
+
+
+def quality_lines(views: Sequence[EventView]) -> list[str]:
+    """Return how many events have laws that can be relied on, in words."""
+    known = [view.r2 for view in views if view.r2 is not None]
+    good = sum(r2 >= GOOD for r2 in known)
+    poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
+    said = [
+        f"{good} of {count_text(len(views), 'event')} have a law with an R² of {GOOD:g} or more"
+        + (f"; {len(views) - len(known)} have no R²." if len(known) < len(views) else ".")
+    ]
+    if poor:
+        names = ", ".join(view.label for view in poor[:3])
+        more = f" and {len(poor) - 3} more" if len(poor) > 3 else ""
+        said.append(f"Little is explained (R² below {FAIR:g}) of {names}{more}.")
+    errors = [view.error for view in views if view.error is not None]
+    if errors:
+        said.append(
+            f"The median event has a mean error of {percent_text(float(np.median(errors)))}."
+        )
+    return said
+
+
+def events_page(
+    title: str,
+    verdict: Sequence[str],
+    warnings: Sequence[str],
+    views: Sequence[EventView],
+    seen: str,
+    more: Sequence[Section] = (),
+) -> Page:
+    """Return a page with the overview and the views of its events, after more sections."""
+    overview = overview_html(views, seen)
+    texts = sum(len(line) for line in (*verdict, *warnings)) + len(overview)
+    room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
+    events = events_json(views, room)
+    shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)
+    drawn = (
+        [(f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed 1): at most "
+         f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Laws, R² and errors are of "
+         "all lines.")]
+        if shown < lines else []
+    )  # fmt: skip
+    sections = [
+        *more,
+        Section("Events and parameters", paragraphs=drawn, html=overview),
+        Section("One event", html=EVENT_HTML),
+        *event_sections(),
+    ]
+    data = {"events-data": {"events": events, "styles": CURVE_STYLES}}
+    return Page(title, verdict, sections, warnings, ("tables.js", "events.js"), data)

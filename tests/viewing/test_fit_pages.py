@@ -1,0 +1,117 @@
+"""Pages of fits: what they hold is what was measured and fitted; they are found out of early."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+from logbuilder import write_timings
+from pages import data_of, points_of, rows_of
+
+from rewritelog.models.base import EventTimings
+from rewritelog.models.constant import Constant
+from rewritelog.models.fitting.single_terms import SingleTermLaws
+from rewritelog.models.options import NoOptions
+from rewritelog.viewing.event_data import events_json, shown_counts
+from rewritelog.viewing.events import EventView, view_of
+
+pytest.importorskip("bokeh", reason="needs the extra [view]")
+
+NAME = "Cell::<b>pair</b></script>&"
+LINES = [(NAME, 1e-6 * (3 + n), float(n)) for n in range(1, 31)]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    outlier = (NAME, 9e-4, 12.0)
+    timings = write_timings(folder / "timings.txt", *LINES, outlier, ("flat", 1e-6), ("flat", 2e-6))
+    done = run("fit", timings, "--html", folder / "page.html")
+    assert done.returncode == 0, done.stderr
+    return folder / "page.html"
+
+
+def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
+    events = {event["event"]: event for event in data_of(page)["events"]}
+    event = events[NAME]
+    points = points_of(event)
+    assert rows_of(event) == list(range(31))
+    assert points["measured"][:30] == pytest.approx([time for _, time, _ in LINES])
+    assert points["predicted"][:30] == pytest.approx([time for _, time, _ in LINES], rel=0.05)
+    assert points["outlier"].tolist() == [0] * 30 + [1]
+    assert points["mean"][11] == pytest.approx((15e-6 + 9e-4) / 2)
+    assert event["outliers"][0][0].endswith("timings.txt:31")
+    assert {tuple(law[:2]) for law in event["laws"]} >= {(1, "p1"), (1, "p1^2")}
+    assert (events["flat"]["laws"], events["flat"]["curves"]) == ([], [])
+
+
+def test_names_from_files_are_no_html(page: Path) -> None:
+    text = page.read_text()
+    assert "<b>pair" not in text
+    assert "Cell::&lt;b&gt;pair" in text
+
+
+def test_a_page_asks_no_network_for_anything(page: Path) -> None:
+    text = page.read_text()
+    assert "default-src 'none'" in text
+    markup = re.sub("<script.*?</script>", "", text, flags=re.DOTALL)
+    assert "://" not in markup
+    assert "<script src" not in text
+
+
+def test_the_verdict_comes_first(page: Path) -> None:
+    body = page.read_text().partition("<body>")[2]
+    assert 0 < body.index("fitted to 33 timing lines") < body.index('id="overview"')
+
+
+def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
+    timings, model = write_timings(tmp_path / "t.txt", *LINES), tmp_path / "m.json"
+    assert run("fit", timings, "-o", model, "--model=least-squares", "-q").returncode == 0
+    slower = write_timings(tmp_path / "s.txt", *((e, 2 * t, n) for e, t, n in LINES))
+    done = run("verify", model, slower, "--html", tmp_path / "v.html")
+    assert done.returncode == 0, done.stderr
+    assert "mean relative error of 50.00 %" in (tmp_path / "v.html").read_text()
+    (event,) = data_of(tmp_path / "v.html")["events"]
+    points = points_of(event)
+    assert points["measured"] == pytest.approx(2 * points["predicted"], rel=1e-5)
+    done = run("compare", timings, "--models=least-squares", "--html", tmp_path / "c.html")
+    assert done.returncode == 0, done.stderr
+    assert "least-squares is best" in (tmp_path / "c.html").read_text()
+
+
+def test_a_page_that_cannot_be_is_found_out_before_the_work(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    done = run("fit", timings, "-o", tmp_path / "m.json", "--html", tmp_path / "no/page.html")
+    assert (done.returncode, (tmp_path / "m.json").exists()) == (1, False)
+    done = run("fit", timings, "-o", tmp_path / "m.json", "--html", timings)
+    assert (done.returncode, (tmp_path / "m.json").exists()) == (1, False)
+    with mock.patch.dict(sys.modules, {"bokeh": None}):
+        done = run("fit", timings, "-o", tmp_path / "m.json", "--html", tmp_path / "p.html")
+    assert (done.returncode, (tmp_path / "m.json").exists()) == (2, False)
+    assert "pip install 'rewritelog[view]'" in done.stderr
+    done = run("verify", tmp_path / "m.json", "-", "--html", tmp_path / "p.html")
+    assert "standard input" in done.stderr
+
+
+def bare_view(lines: int, parameters: int = 3) -> EventView:
+    """An event with lines and no laws."""
+    timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
+    fitted = Constant(NoOptions()).fit(())
+    return view_of(timings, fitted, SingleTermLaws((), ()), str)
+
+
+def test_points_are_limited_by_event_and_by_page() -> None:
+    large, small = bare_view(9_000), bare_view(10)
+    assert shown_counts([large, small], 10**9) == [5_000, 10]
+    many = shown_counts([large] * 40 + [small], 10**9)
+    assert sum(many) <= 60_000
+    assert min(many[:-1]) == max(many)
+    assert sum(shown_counts([large] * 40, 100_000)) * 10 * 16 / 3 <= 100_000
+    first, again = (events_json([large], 200_000)[0] for _ in range(2))
+    assert first == again
+    assert first["drawn"].startswith(f"{first['shown']:,} of 9,000 lines are drawn")
