@@ -42,7 +42,7 @@ from rewritelog.rewriting.options import (
 )
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True)
 @with_model_options
 def rewrite_command(
     logs: Logs,
@@ -164,7 +164,15 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
 
     _warn_of_ranks(options)
     account = rewrite_or_serve(logs, out, options)
-    return None if account is None else Outcome(account)
+    if account is None:
+        return None
+
+    def page() -> str:
+        from rewritelog.viewing.rewrite_page import rewrite_page  # noqa: PLC0415 - an extra
+
+        return rewrite_page(account)
+
+    return Outcome(account, page=page)
 
 
 def _warn_of_ranks(options: RewriteOptions) -> None:

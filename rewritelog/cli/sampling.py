@@ -23,7 +23,7 @@ from rewritelog.cli.standard import reporting
 from rewritelog.models.options import SampleMethod
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True)
 def sample_command(
     logs: Logs,
     output: Annotated[
@@ -85,4 +85,10 @@ def sample_command(
         strict=strict,
     )
     account = sample(logs, options, to_path(output))
-    return Outcome(account, stdout_taken=is_stdout(output))
+
+    def page() -> str:
+        from rewritelog.viewing.sample_page import sample_page  # noqa: PLC0415 - an extra
+
+        return sample_page(account)
+
+    return Outcome(account, stdout_taken=is_stdout(output), page=page)

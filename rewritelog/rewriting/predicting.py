@@ -115,8 +115,9 @@ class Predicted:
         with np.errstate(over="ignore"):
             squares = predicted**2
         dilated_old, dilated_new = np.where(dilated, old, 0.0), np.where(dilated, new, 0.0)
-        exact_new = np.where(self._flagged(RecordFlag.EXACT), new, 0.0)
-        return old, new, dilated_old, dilated_new, predicted, squares, exact_new
+        exact = self._flagged(RecordFlag.EXACT)
+        of_exact = np.where(exact, old, 0.0), np.where(exact, new, 0.0)
+        return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
 
     def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock) -> None:
         """Count what became of the records, by event."""

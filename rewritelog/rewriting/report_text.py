@@ -36,8 +36,12 @@ def report_text(report: Report) -> str:
 
 def _verdict(report: Report) -> str:
     """Return in words what was predicted, and what that rests on."""
-    sentences = [_change(report), *_grounds(report), _warned(report)]
-    return " ".join(sentences)
+    return " ".join(verdict_sentences(report))
+
+
+def verdict_sentences(report: Report) -> list[str]:
+    """Return in words what was predicted, and what that rests on, a sentence each."""
+    return [_change(report), *_grounds(report), _warned(report)]
 
 
 def _change(report: Report) -> str:

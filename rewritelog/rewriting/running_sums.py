@@ -19,7 +19,7 @@ from rewritelog.rewriting.statistics import EventSums
 Kind: TypeAlias = tuple[str, int]
 """An event, and how many parameters its records have."""
 
-EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]
+EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 """What each record adds to the fields of `EventSums`."""
 
 _NOTHING = (ExactSum(),) * len(DurationSum)

@@ -56,8 +56,9 @@ class EventSums(NamedTuple):
     """What the model predicts, before any spread."""
     squares_s2: ExactSum = NOTHING
     """The squares of the same."""
+    exact_old_s: ExactSum = NOTHING
+    """Of those whose new duration is that of samples with the same parameters."""
     exact_new_s: ExactSum = NOTHING
-    """Of those whose duration is that of samples with the same parameters."""
 
     def plus(self, other: EventSums) -> EventSums:
         """Return the sums of both."""

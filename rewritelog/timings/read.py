@@ -158,8 +158,10 @@ class _Gathered:
         for event, rows, params in line_groups(table, self._columns, timed):
             key = event, params.shape[1]
             self._parts.setdefault(key, []).append((params, seconds[rows]))
-            file = np.full(len(rows), len(self._files) - 1, dtype=np.int32)
-            self._places.setdefault(key, []).append(SamplePlaces(file, table.line[rows]))
+            file = np.full(len(rows), len(self._files) - 1, dtype=np.int64)
+            self._places.setdefault(key, []).append(
+                SamplePlaces(file, table.line[rows].astype(np.int64))
+            )
 
     def finished(self) -> TimingsRead:
         timings = tuple(

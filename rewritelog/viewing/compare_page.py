@@ -137,13 +137,14 @@ def _cell(error: float | None) -> str:
 
 
 def _plot(report: CompareReport, events: Sequence[str]) -> Any:
-    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
     from bokeh.plotting import figure  # noqa: PLC0415
 
     names = [shorten(event, 40) for event in events]
     labels = list(dict.fromkeys(names))
     plot = figure(
-        y_range=labels[::-1], x_axis_label="mean relative error on lines left out, %",
+        y_range=FactorRange(factors=labels[::-1]),
+        x_axis_label="mean relative error on lines left out, %",
         y_axis_label="event", height=min(1600, 140 + 24 * len(labels)), title="Errors by event",
         sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
         output_backend="canvas",

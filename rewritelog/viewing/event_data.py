@@ -46,9 +46,10 @@ def events_json(views: Sequence[EventView], room_bytes: int, seed: int = 1) -> l
     steps = int(np.clip(CURVES_BYTES / BASE64 / FLOAT_BYTES / max(curves, 1), fewest, most))
     made = [_texts(view, steps) for view in views]
     counts = shown_counts(views, max(0, room_bytes - json_bytes(made)))
-    for view, event, count in zip(views, made, counts, strict=True):
-        event |= _drawn(view, count, seed)
-    return made
+    return [
+        event | _drawn(view, count, seed)
+        for view, event, count in zip(views, made, counts, strict=True)
+    ]
 
 
 def shown_counts(views: Sequence[EventView], room_bytes: int) -> list[int]:
@@ -201,8 +202,8 @@ def _summary(view: EventView) -> list[str]:
         lines.append("replicates: no parameters were timed twice")
     else:
         lines.append(
-            f"replicates: {count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')}"
-            f" spread by {percent_text(spread.relative, 1)}"
+            f"replicates: {count_text(spread.lines, 'line')} at "
+            f"{count_text(spread.points, 'point')} spread by {percent_text(spread.relative, 1)}"
         )
     return lines
 

@@ -162,7 +162,7 @@ def _replicates(source: Any) -> Any:
 
 
 def _zero_line(plot: Any) -> None:
-    from bokeh.models import Span  # noqa: PLC0415 - an extra
+    from bokeh.models.annotations import Span  # noqa: PLC0415 - an extra
 
     plot.add_layout(Span(location=0, dimension="width", line_color="#000000", line_dash="dashed"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -77,7 +78,7 @@ def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
     laws = _all_laws(read.timings, fitted)
     views = []
     for entry, (timings, tried) in enumerate(zip(read.timings, laws, strict=True)):
-        views.append(view_of(timings, fitted, tried, lambda row, k=entry: read.where(k, row)))
+        views.append(view_of(timings, fitted, tried, partial(read.where, entry)))
     return views
 
 
@@ -89,7 +90,7 @@ def view_of(
     *,
     unseen: bool = False,
 ) -> EventView:
-    """Return what a page shows of an event; `unseen` says that these are not the fit's own lines."""
+    """Return what a page shows of an event; `unseen`: these are not the lines of the fit."""
     fit = None
     if isinstance(fitted, FittedEvents):
         fit = fitted.fits.get((timings.event, timings.params.shape[1]))
@@ -117,7 +118,7 @@ def views_of_lines(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
     """Return the events of timing lines that a model was not fitted to."""
     laws = _all_laws(read.timings, fitted)
     return [
-        view_of(timings, fitted, tried, lambda row, k=k: read.where(k, row), unseen=True)
+        view_of(timings, fitted, tried, partial(read.where, k), unseen=True)
         for k, (timings, tried) in enumerate(zip(read.timings, laws, strict=True))
     ]
 

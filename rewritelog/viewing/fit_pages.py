@@ -45,7 +45,7 @@ def verify_page(
     error = percent_text(score.mean_relative_error)
     verdict = [
         (
-            f"{report.model} predicts {count_text(score.predicted, 'timing line')} of {score.lines:,} "
+            f"{report.model} predicts {score.predicted:,} of {score.lines:,} timing lines "
             f"with a mean relative error of {error}; the sum is off by "
             f"{percent_text(score.sum_error, sign='+')}."
         ),

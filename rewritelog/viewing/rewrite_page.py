@@ -1,0 +1,336 @@
+"""The page of a rewrite: what was predicted, what that rests on, and what became of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
+from rewritelog.diffing.run import compare_logs
+from rewritelog.diffing.totals import Row, Rows, Totals
+from rewritelog.logs.logset import open_logs
+from rewritelog.rewriting.event_lines import speedup
+from rewritelog.rewriting.kernels.interface import DurationSum
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report_text import verdict_sentences
+from rewritelog.rewriting.statistics import total_of
+from rewritelog.text import NO_VALUE, percent_text, shorten
+from rewritelog.viewing.events import views_of_fit
+from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
+from rewritelog.viewing.overview import worst_first
+from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.swaps import Option, select_html, swap_json
+
+MOST_ROWS = 40
+"""Rows of a table and of a plot; the time of the others is in the last one."""
+
+MOST_HISTOGRAMS = 100
+MOST_PES = 512
+"""More PEs than that are folded into groups of neighbours."""
+
+COARSER = 8
+"""Bins of a comparison in a bar of a histogram."""
+
+DETERMINED = ("the law", "exact match", "dilation", "untouched")
+
+
+def rewrite_page(report: Report) -> str:
+    """Return the page of a rewrite; it reads the rewritten logs once more, where there are any."""
+    totals = _compared(report)
+    sections, swaps = [_shares_section(report)], []
+    if totals is not None:
+        sections.append(_names_section("SEB names", totals.by_name))
+        if totals.by_event:
+            sections.append(_names_section("events", totals.by_event))
+        histogram, swap = _histograms(totals)
+        sections.append(histogram)
+        swaps.append(swap)
+    sections.append(_busy_section(report))
+    verdict = [*verdict_sentences(report)]
+    if report.out is None:
+        verdict.append("Nothing was written (dry run), so there are no times by SEB name here.")
+    title = f"Rewrite of {report.logs.folder}"
+    page = Page(title, verdict, sections, report.warnings)
+    if report.timings is not None:
+        views = worst_first(views_of_fit(report.timings, report.fitted))
+        verdict += quality_lines(views)
+        page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
+    scripts = ("swap.js", *page.scripts) if swaps else page.scripts
+    data = {**page.data, "swap-data": swaps} if swaps else page.data
+    return page_text(Page(title, verdict, page.sections, report.warnings, scripts, data))
+
+
+def _compared(report: Report) -> Totals | None:
+    """Return the durations of both log sets by SEB name and event; None of a dry run."""
+    if report.out is None:
+        return None
+    params = None if report.params is None else report.params.folder
+    return compare_logs(report.logs, open_logs(report.out), params).totals
+
+
+def _shares_section(report: Report) -> Section:
+    """Show the share of time by what determined it, before and after."""
+    names, old_s, new_s = _determined(report)
+    rows = [
+        (name, f"{old:.6g}", f"{new:.6g}", _part(old, old_s.sum()), _part(new, new_s.sum()))
+        for name, old, new in zip(names, old_s, new_s, strict=True)
+    ]
+    heads = ("determined by", "old, s", "new, s", "share of old", "share of new")
+    return Section(
+        "What determined the time",
+        plot=_stacked(names, old_s, new_s),
+        table=TextTable("Time of all SEBs by what determined it", heads, rows),
+    )
+
+
+def _determined(report: Report) -> tuple[list[str], Floats, Floats]:
+    """Return the seconds before and after by what determined those after."""
+    statistics = report.statistics
+    all_s = [statistics.seconds(which) for which in (DurationSum.OLD, DurationSum.NEW)]
+    events = [event.total for event in statistics.events.values()]
+    exact = float(total_of(one.exact_new_s for one in events))
+    exact_old = float(total_of(one.exact_old_s for one in events))
+    covered_old = float(total_of(one.old_s for one in events)) - float(
+        total_of(one.dilated_old_s for one in events)
+    )
+    covered = float(total_of(one.new_s for one in events)) - float(
+        total_of(one.dilated_new_s for one in events)
+    )
+    rest = all_s[0] - covered_old, all_s[1] - covered
+    options = report.options
+    untouched = options.general_dilation == 1 and not options.dilation_for
+    last = (0.0, 0.0), rest
+    dilated, kept = last if untouched else last[::-1]
+    old_s = (covered_old - exact_old, exact_old, dilated[0], kept[0])
+    new_s = (covered - exact, exact, dilated[1], kept[1])
+    return list(DETERMINED), np.maximum(old_s, 0.0), np.maximum(new_s, 0.0)
+
+
+def _part(seconds: float, all_s: float) -> str:
+    return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
+
+
+def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
+    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
+    from bokeh.plotting import figure  # noqa: PLC0415
+
+    plot = figure(
+        y_range=FactorRange(factors=["new", "old"]),
+        x_axis_label="time of all SEBs, s",
+        y_axis_label="logs",
+        height=240,
+        sizing_mode="stretch_width",
+        tools="save",
+        title="Time of all SEBs by what determined it",
+    )
+    plot.toolbar.logo = None
+    data = {"y": ["old", "new"]} | {
+        name: [old, new] for name, old, new in zip(names, old_s, new_s, strict=True)
+    }
+    plot.hbar_stack(
+        list(names), y="y", height=0.6, source=ColumnDataSource(data), line_color="#000000",
+        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER], legend_label=list(names),
+        hatch_pattern=[" ", "/", "x", "."], hatch_alpha=0.4, hatch_color="#000000",
+    )  # fmt: skip
+    plot.x_range.start = 0  # type: ignore[attr-defined]
+    plot.add_layout(plot.legend[0], "below")
+    plot.legend.orientation = "horizontal"
+    return plot
+
+
+def _names_section(what: str, rows: Rows) -> Section:
+    """Show old and new time by name, the longest new time first."""
+    ranked = sorted(rows.items(), key=lambda one: -float(one[1].b_s))
+    shown, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
+    named = [(_name(name), row) for name, row in shown]
+    if rest:
+        others = Row()
+        for _, row in rest:
+            others.add(row)
+        named.append((f"{len(rest):,} others", others))
+    heads = (what, "number", "old, s", "new, s", "speedup", "new / old: median", "from", "to")
+    return Section(
+        f"Old and new time by {what}",
+        plot=_dumbbells(what, named),
+        table=TextTable(f"Old and new time by {what}; from and to: nine in ten ratios", heads, [
+            (name, *_cells(row)) for name, row in named
+        ]),
+    )  # fmt: skip
+
+
+def _name(name: str | None) -> str:
+    return "(others)" if name is None else shorten(name, 60) or "(no name)"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    old, new = float(row.a_s), float(row.b_s)
+    ratios = (row.quantile(share) for share in (0.5, 0.05, 0.95))
+    ratio = speedup(old, new)
+    return (
+        f"{row.sides[1]:,}", f"{old:.6g}", f"{new:.6g}",
+        NO_VALUE if ratio is None else f"{ratio:.4g}",
+        *(NO_VALUE if value is None else f"{value:.4g}" for value in ratios),
+    )  # fmt: skip
+
+
+def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
+    """Draw old and new time of each name on one line, by marks of different shape."""
+    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
+    from bokeh.plotting import figure  # noqa: PLC0415
+
+    unique = dict(named)
+    labels = list(unique)
+    old, new = ([float(getattr(row, side)) for row in unique.values()] for side in ("a_s", "b_s"))
+    data = {"y": labels, "old": old, "new": new}
+    positive = min(old + new, default=0.0) > 0
+    plot = figure(
+        y_range=FactorRange(factors=labels[::-1]),
+        x_axis_type="log" if positive else "linear",
+        x_axis_label="time together, s",
+        y_axis_label=what,
+        height=170 + 22 * len(labels),
+        sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
+        title=f"Old and new time by {what}",
+    )
+    plot.toolbar.logo = None
+    source = ColumnDataSource(data)
+    plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)
+    for name, marker, colour in (("old", "circle", COLOURS[5]), ("new", "square", COLOURS[0])):
+        plot.scatter(name, "y", source=source, marker=marker, size=10, fill_color=colour,
+                     line_color=colour, fill_alpha=0.7, legend_label=name)  # fmt: skip
+    plot.add_layout(plot.legend[0], "below")
+    plot.legend.orientation = "horizontal"
+    return plot
+
+
+def _histograms(totals: Totals) -> tuple[Section, dict[str, Any]]:
+    """Show the histogram of new over old duration of all SEBs, a SEB name, or an event."""
+    everything = Row()
+    for row in totals.by_name.values():
+        everything.add(row)
+    ranked = sorted(totals.by_name.items(), key=lambda one: -float(one[1].b_s))
+    choices = [("all SEBs", everything)]
+    choices += [(f"SEBs named {_name(name)}", row) for name, row in ranked[:MOST_HISTOGRAMS]]
+    choices += [(f"brackets of {_name(name)}", row)
+                for name, row in list(totals.by_event.items())[:MOST_HISTOGRAMS]]  # fmt: skip
+    options = [_histogram(label, row) for label, row in choices]
+    section = Section(
+        "Ratios of new to old duration",
+        html=select_html("ratios", "histogram of"),
+        plot=_histogram_plot(),
+        table_name="ratios-table",
+    )
+    return section, swap_json("ratios", options)
+
+
+def _histogram(label: str, row: Row) -> Option:
+    bins = np.zeros(BINS, dtype=np.int64) if row.bins is None else row.bins
+    edges, counts = coarse_bins(bins)
+    data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
+    return Option(label, {"ratios-data": data}, ("from", "to", "number"))
+
+
+def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
+    """Return the edges of wider bins, as ratios, and their counts, without empty ends."""
+    inner = bins[1:-1]
+    used = np.flatnonzero(inner)
+    if not len(used):
+        return np.array([1.0, 1.0]), np.array([0])
+    first = (int(used[0]) // COARSER) * COARSER
+    last = (int(used[-1]) // COARSER + 1) * COARSER
+    padded = np.zeros(last, dtype=np.int64)
+    padded[: min(last, len(inner))] = inner[:last]
+    counts = padded[first:].reshape(-1, COARSER).sum(axis=1)
+    places = np.arange(first, last + 1, COARSER) - 0.5
+    return 2.0 ** (places / BINS_AN_OCTAVE - OCTAVES), counts
+
+
+def _histogram_plot() -> Any:
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+    from bokeh.plotting import figure  # noqa: PLC0415
+
+    source = ColumnDataSource({"left": [1.0], "right": [1.0], "count": [0.0]}, name="ratios-data")
+    plot = figure(
+        name="ratios", x_axis_type="log", x_axis_label="new duration / old duration",
+        y_axis_label="number", height=340, sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save", title="Ratios of new to old duration",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    plot.quad(left="left", right="right", bottom=0, top="count", source=source,
+              fill_color=COLOURS[0], fill_alpha=0.7, line_color="#FFFFFF")  # fmt: skip
+    return plot
+
+
+def _busy_section(report: Report) -> Section:
+    """Show the busy time of the PEs before and after."""
+    first, old_s, new_s, width = busy_groups(report)
+    rows = [
+        (when, f"{busy.largest.seconds:.6g}", str(busy.largest.pe), f"{busy.mean_s:.6g}",
+         NO_VALUE if busy.imbalance is None else f"{busy.imbalance:.4g}")
+        for when, busy in zip(("old", "new"), report.busy_times, strict=True)
+    ]  # fmt: skip
+    rows += [
+        (f"PE {pe}" if width == 1 else f"PEs {pe} to {pe + width - 1}, mean",
+         f"{old:.6g} → {new:.6g}", "", "", "")
+        for pe, old, new in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]
+    ]  # fmt: skip
+    old, new = report.busy_times
+    said = [
+        (
+            f"Imbalance, the largest over the mean: {_number(old.imbalance)} before, "
+            f"{_number(new.imbalance)} after."
+        )
+    ]
+    if width > 1:
+        said.append(f"Each mark is the mean of {width} neighbouring PEs.")
+    heads = ("", "largest, s", "of PE", "mean, s", "imbalance")
+    return Section("Busy time of the PEs", said, _busy_plot(first, old_s, new_s),
+                   TextTable("Busy time of the PEs", heads, rows))  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:.4g}"
+
+
+def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:
+    """Return the first PE of each group, their mean busy times, and the PEs of a group."""
+    parts = report.statistics.busy
+    if not parts:
+        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 1
+    pes, old_s, new_s = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(pes, kind="stable")
+    width = -(-len(pes) // MOST_PES)
+    starts = np.arange(0, len(pes), width)
+    sizes = np.diff(np.append(starts, len(pes)))
+    means = [np.add.reduceat(column[order], starts) / sizes for column in (old_s, new_s)]
+    return pes[order][starts], means[0], means[1], width
+
+
+def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
+    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
+
+    plot = figure(
+        x_axis_label="PE", y_axis_label="busy time, s", height=340, sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save", title="Busy time of the PEs",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    places = first.astype(np.float64)
+    for name, marker, colour, values in (
+        ("old", "circle", COLOURS[5], old_s), ("new", "square", COLOURS[0], new_s),
+    ):  # fmt: skip
+        plot.scatter(places, values, marker=marker, size=7, fill_color=colour, line_color=colour,
+                     fill_alpha=0.6, legend_label=name)  # fmt: skip
+        if len(values):
+            plot.line(places[[0, -1]], [values.mean()] * 2, line_color=colour,
+                      line_dash="dashed" if name == "old" else "dotdash", line_width=2,
+                      legend_label=f"mean, {name}")  # fmt: skip
+    plot.y_range.start = 0  # type: ignore[attr-defined]
+    if plot.legend:
+        plot.add_layout(plot.legend[0], "below")
+        plot.legend.orientation = "horizontal"
+    return plot

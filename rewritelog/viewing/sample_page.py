@@ -1,0 +1,166 @@
+"""The page of a sample: the points of the run, those timed, those chosen, those extrapolated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.hashing import draw_numbers
+from rewritelog.models.distinct_points import Points
+from rewritelog.sampling.report import ChosenStratum, SampleReport
+from rewritelog.text import NO_VALUE, count_text, percent_text
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE
+from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.swaps import Option, select_html, swap_json
+
+SEED = 1
+
+NAMES = {
+    "run-data": "in the run",
+    "extrapolated-data": "extrapolated",
+    "timed-data": "timed already",
+    "chosen-data": "chosen",
+}
+
+
+def sample_page(report: SampleReport) -> str:
+    """Return the page of a sample."""
+    views = [(one, pair) for one in report.strata for pair in _pairs(one.of_run.parameters)]
+    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
+    options = [_option(report, one, pair, most) for one, pair in views]
+    sections = [Section("Events of the run", table=_table(report))]
+    data = {}
+    if options:
+        plot = Section("Points of the run", html=select_html("sample", "event and parameters"),
+                       plot=_plot(), table_name="sample-table")  # fmt: skip
+        sections.append(plot)
+        data = {"swap-data": [swap_json("sample", options)]}
+    title = f"Sample of {report.logs.folder}"
+    scripts = ("swap.js",) if options else ()
+    return page_text(Page(title, _verdict(report), sections, report.warnings, scripts, data))
+
+
+def _verdict(report: SampleReport) -> list[str]:
+    share = report.chosen / report.records
+    said = [
+        (
+            f"{count_text(report.chosen, 'SEB')} chosen of {report.records:,} with a param record "
+            f"({percent_text(share)}), by {report.options.method}, seed {report.options.seed}."
+        )
+    ]
+    outside = percent_text(report.extrapolated / report.records)
+    said.append(f"{outside} of the records would be extrapolated from what is timed and chosen.")
+    return said
+
+
+def _table(report: SampleReport) -> TextTable:
+    heads = ("event", "records", "points", "lines timed", "chosen", "extrapolated", "share")
+    rows = [
+        (one.name, f"{one.records:,}", f"{one.choice.points:,}", f"{one.timed:,}",
+         f"{len(one.choice.rows):,}", f"{one.choice.extrapolated:,}",
+         percent_text(one.choice.extrapolated / one.records, 1) if one.records else NO_VALUE)
+        for one in sorted(report.strata, key=lambda one: -one.choice.extrapolated)
+    ]  # fmt: skip
+    return TextTable("What is chosen, those with most extrapolated records first", heads, rows)
+
+
+def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of parameters that are drawn against each other; 0 is the number of records."""
+    if parameters == 1:
+        yield 1, 0
+    for first in range(1, parameters):
+        yield first, first + 1
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Points as they are drawn, with how many records each stands for."""
+
+    params: Floats
+    counts: Ints
+
+    @classmethod
+    def of(cls, params: Floats, most: int, label: str) -> _Drawn:
+        """Return the distinct points, or some of them drawn by seed."""
+        points = Points.of_rows(params)
+        rows = np.arange(len(points))
+        if len(points) > most:
+            numbers = draw_numbers(label, len(points), SEED)
+            rows = np.sort(np.argsort(numbers, kind="stable")[:most])
+        return cls(points.params[rows], points.counts[rows])
+
+    def columns(self, pair: tuple[int, int]) -> dict[str, Floats]:
+        """Return what is drawn along both axes."""
+        values = [
+            self.counts.astype(np.float64) if number == 0 else self.params[:, number - 1]
+            for number in pair
+        ]
+        return {"x": values[0], "y": values[1]}
+
+
+def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], most: int) -> Option:
+    """Return what is drawn of a stratum: each kind of points at most a quarter of what may be."""
+    run = report.run.table(one.of_run.records, one.of_run.parameters)
+    share = max(1, most // len(NAMES))
+    tables = {
+        "run-data": run,
+        "extrapolated-data": run[one.choice.extrapolated_rows],
+        "timed-data": one.of_run.stratum.timed,
+        "chosen-data": run[one.choice.rows],
+    }
+    drawn = {name: _Drawn.of(table, share, f"{name} {one.name}") for name, table in tables.items()}
+    labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
+    return Option(
+        label=f"{one.name}: {' and '.join(labels)}",
+        sources={name: points.columns(pair) for name, points in drawn.items()},
+        heads=labels,
+        axes={"below": labels[0], "left": labels[1]},
+        names=NAMES,
+        text=_drawn_text(tables, drawn),
+    )
+
+
+def _drawn_text(tables: dict[str, Floats], drawn: dict[str, _Drawn]) -> str:
+    """Say of which kinds not all points are drawn."""
+    said = [
+        f"{len(drawn[name].counts):,} of {distinct:,} points {NAMES[name]}"
+        for name, table in tables.items()
+        if (distinct := len(Points.of_rows(table))) > len(drawn[name].counts)
+    ]
+    return f"Drawn, chosen at random (seed {SEED}): {', '.join(said)}." if said else ""
+
+
+def _plot() -> Any:
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+    from bokeh.plotting import figure  # noqa: PLC0415
+
+    plot = figure(
+        name="sample", x_axis_label="p1", y_axis_label="p2", height=560,
+        sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
+        title="Points of the run, timed, chosen and extrapolated", output_backend="canvas",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    for name, marker, colour, size in _marks():
+        source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=name)
+        plot.scatter(
+            "x", "y", source=source, marker=marker, size=size, line_color=colour,
+            fill_color=colour, fill_alpha=0.4, line_width=1.5, legend_label=NAMES[name],
+        )  # fmt: skip
+    plot.legend.click_policy = "hide"
+    plot.add_layout(plot.legend[0], "below")
+    plot.legend.orientation = "horizontal"
+    return plot
+
+
+def _marks() -> Sequence[tuple[str, str, str, int]]:
+    return (
+        ("run-data", "circle", OTHER, 4),
+        ("extrapolated-data", "x", COLOURS[5], 7),
+        ("timed-data", "diamond", COLOURS[2], 10),
+        ("chosen-data", "square", COLOURS[0], 8),
+    )

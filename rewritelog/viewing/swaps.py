@@ -1,0 +1,55 @@
+"""A plot with a list above it: what is chosen there is put into the plot by a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from rewritelog.arrays import Floats
+from rewritelog.viewing.event_data import packed
+
+
+@dataclass(frozen=True)
+class Option:
+    """What one line of the list shows."""
+
+    label: str
+    sources: Mapping[str, Mapping[str, Floats]]
+    """Columns of numbers by the name of the source that they are put into."""
+    heads: Sequence[str]
+    """Heads of the table behind the plot, one for each column of a source."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the axes `below` and `left`."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the table calls the sources."""
+    text: str = ""
+    """What is said above the plot."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in types that JSON has."""
+        sources = {
+            name: {column: packed(values) for column, values in columns.items()}
+            for name, columns in self.sources.items()
+        }
+        return {
+            "label": self.label, "sources": sources, "heads": list(self.heads),
+            "axes": dict(self.axes), "names": dict(self.names), "text": self.text,
+        }  # fmt: skip
+
+
+def swap_json(plot: str, options: Sequence[Option]) -> dict[str, Any]:
+    """Return the data of a list with the plot of that name."""
+    return {
+        "plot": plot, "select": f"{plot}-of", "table": f"{plot}-table",
+        "options": [option.to_json() for option in options],
+    }  # fmt: skip
+
+
+def select_html(plot: str, label: str) -> str:
+    """Return the list above the plot of that name."""
+    return (
+        f'<p class="screen"><label>{escape(label)} <select id="{plot}-of"></select></label></p>'
+        f'<p id="{plot}-of-text"></p>'
+    )

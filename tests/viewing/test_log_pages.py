@@ -1,0 +1,118 @@
+"""Pages of rewrites and samples: what they hold is what the logs and the reports hold."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from pages import data_of
+
+from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+from rewritelog.viewing.rewrite_page import _determined, busy_groups, coarse_bins
+
+pytest.importorskip("bokeh", reason="needs the extra [view]")
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two PEs: a bracketed second among two, and one without a bracket."""
+    timelines = [
+        [seb(0, 2, name=b"work", events=bracket(0.5, 1.5)), seb(2, 3, name=b"rest")],
+        [seb(0, 2, name=b"work", events=bracket(0.5, 1.5))],
+    ]
+    folder = write_logs(tmp_path / "in", timelines)
+    for pe in (0, 1):
+        write_params(folder, pe, (0, "k", 1 + pe))
+    return folder
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    return write_timings(tmp_path / "t.txt", *[("k", 2.0 * n, float(n)) for n in range(1, 9)])
+
+
+def numbers(column: str) -> list[float]:
+    found: list[float] = np.frombuffer(base64.b64decode(column), "<f4").tolist()
+    return found
+
+
+def option(page: Path, label: str) -> dict[str, Any]:
+    (swap,) = data_of(page, "swap-data")
+    (found,) = (one for one in swap["options"] if one["label"] == label)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Path) -> None:
+    page, words = tmp_path / "r.html", ("--timings", timings, "--dilation", "0.5")
+    done = run("rewrite", logs, tmp_path / "out", *words, "--html", page)
+    assert done.returncode == 0, done.stderr
+    ratios = option(page, "SEBs named rest")["sources"]["ratios-data"]
+    assert numbers(ratios["count"]) == [1]
+    assert numbers(ratios["left"])[0] < 0.5 < numbers(ratios["right"])[0]
+    assert len(data_of(page)["events"]) == 1
+    text = page.read_text()
+    assert "Imbalance, the largest over the mean: 1.2 before" in text
+    assert text.index("Predicted: SEB time") < text.index("What determined the time")
+
+
+def test_a_dry_run_has_a_page_without_times_by_name(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "r.html"
+    done = run("rewrite", logs, "--dry-run", "--timings", timings, "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert "dry run" in page.read_text()
+    assert "Old and new time by SEB names" not in page.read_text()
+
+
+def test_the_parts_of_the_time_are_those_that_determined_it(logs: Path, timings: Path) -> None:
+    options = {"exact_match": "always"}
+    for dilation in (0.5, 1.0):
+        asked = RewriteOptions(model="auto", model_options=options, timings=(timings,),
+                               dilation=dilation)  # fmt: skip
+        names, old_s, new_s = _determined(rewrite(logs, None, asked))
+        rest = 3.0 * dilation
+        by = dict(zip(names, zip(old_s, new_s, strict=True), strict=True))
+        assert by["the law"] == (0, 0)
+        assert by["exact match"] == pytest.approx((2.0, 6.0))
+        assert by["dilation" if dilation != 1 else "untouched"] == pytest.approx((3.0, rest))
+        assert by["untouched" if dilation != 1 else "dilation"] == (0, 0)
+
+
+def test_busy_times_are_of_each_pe(logs: Path) -> None:
+    first, old_s, new_s, width = busy_groups(rewrite(logs, None, RewriteOptions(dilation=2.0)))
+    assert (first.tolist(), old_s.tolist(), new_s.tolist(), width) == ([0, 1], [3, 2], [6, 4], 1)
+
+
+def test_bins_are_put_together_where_they_belong() -> None:
+    bins = np.zeros(BINS, dtype=np.int64)
+    middle = 1 + OCTAVES * BINS_AN_OCTAVE
+    bins[middle] = 7
+    edges, counts = coarse_bins(bins)
+    assert counts.tolist() == [7]
+    assert edges[0] <= 1 < edges[1]
+    bins[-2] = 1
+    edges, counts = coarse_bins(bins)
+    assert (counts.sum(), counts[0], counts[-1]) == (8, 7, 1)
+    assert len(edges) == len(counts) + 1
+
+
+def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_path: Path) -> None:
+    page = tmp_path / "s.html"
+    done = run("sample", logs, "--fraction", "0.5", "--floor", "1", "--html", page)
+    assert done.returncode == 0, done.stderr
+    sources = option(page, "k(p1): p1 and records at the point")["sources"]
+    assert numbers(sources["run-data"]["x"]) == [1, 2]
+    chosen = numbers(sources["chosen-data"]["x"])
+    assert len(chosen) == 1
+    assert sorted(chosen + numbers(sources["extrapolated-data"]["x"])) == [1, 2]
+    done = run("sample", logs, "--timings", timings, "--html", page)
+    assert numbers(option(page, "k(p1): p1 and records at the point")["sources"]["timed-data"]["x"])
