@@ -60,12 +60,20 @@ def wrapped(line: str) -> str:
     )  # fmt: skip
 
 
-def event_label(event: str, parameters: int, category: float | None = None) -> str:
+def event_label(
+    event: str, parameters: int, category: float | None = None, names: Sequence[str] = ()
+) -> str:
     """Return how reports name an event, as in `Cell::pairForces(p1, p2)`."""
-    names = [f"p{number}" for number in range(1, parameters + 1)]
-    listed = ", ".join(names) if parameters <= 4 else f"p1, ..., {names[-1]}"
+    called = parameter_names(parameters, names)
+    listed = ", ".join(called if parameters <= 4 else [called[0], "...", called[-1]])
     suffix = "" if category is None else f", category {category:g}"
     return f"{shorten(event, LABEL_WIDTH)}({listed}){suffix}"
+
+
+def parameter_names(parameters: int, names: Sequence[str] = ()) -> list[str]:
+    """Return what reports call the parameters: by their names, p1, p2, … where they have none."""
+    given = dict(enumerate(names))
+    return [f"p{at + 1}" if given.get(at, "_") == "_" else given[at] for at in range(parameters)]
 
 
 def json_number(value: float | None) -> float | None:

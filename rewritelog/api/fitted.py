@@ -26,7 +26,12 @@ from rewritelog.models.options import NoOptions
 from rewritelog.models.registry import load_model as make_model
 from rewritelog.models.sample_digest import digest_of
 from rewritelog.text import Table, count_text, event_label, json_number, percent_text, shorten
-from rewritelog.timings.texts import read_model_file, read_texts
+from rewritelog.timings.texts import (
+    named_fit,
+    read_model_file,
+    read_param_names,
+    read_texts,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +135,7 @@ class FittedModel:
             r2 = json_number(quality.r2)
             rows.append(
                 (
-                    event_label(event, count),
+                    event_label(event, count, names=one.names),
                     one.whole.family,
                     f"{one.samples:,}",
                     "" if r2 is None else f"{r2:.4f}",
@@ -165,6 +170,7 @@ def fit(
     *,
     formulas: PathLike | None = None,
     coefficients: PathLike | None = None,
+    param_names: PathLike | None = None,
     clock_hz: float | None = None,
     strict: bool = False,
     **options: object,
@@ -172,6 +178,149 @@ def fit(
     """Fit a model to timings: files, `Timings`, `{event: (X, y)}` or a DataFrame.
 
     `model` is the name of a model (auto, least-squares, sampled, counters, a plug-in's), or
+    `module:Class` for a regressor of scikit-learn's kind; `param_names` is a file of names for
+    reports; `options` are the model's. Raise `UsageError` for an unknown model or option,
+    `ModelError` where no fit is possible.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> fitted.predict("Cell::pairForces", [[53, 11], [66, 17]])
+    array([4.89758546e-06, 7.58604713e-06])
+    """
+    name: str
+    """The model's name."""
+    raw: base.FittedModel
+    """The fit as the model made it."""
+    columns: Columns
+    """Whether it predicts from `params` or from `counters`."""
+    source: Source
+    """What it was fitted to."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The names of the events that it has a fit for."""
+        return tuple(dict.fromkeys(event for event, _ in self._keys()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each thing to know before relying on the fit."""
+        return self.raw.warnings()
+
+    def predict(self, event: str, X: ArrayLike) -> Floats:
+        """Return the seconds of each row of X, never below zero.
+
+        X is an array, lists or a DataFrame, a column for each parameter. NaN where the fit has no
+        answer. Raise `UsageError` for an event without a fit to that many parameters.
+        """
+        found = checked_prediction(self.raw, self.name, event, self._table(event, X))
+        return np.where(found.seconds < 0, 0.0, found.seconds)
+
+    def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the bounds in seconds that nine in ten measured times are to lie between.
+
+        NaN where there were too few samples to know. Raise `UsageError` as `predict` does, and
+        `ModelError` for a model that knows no intervals.
+        """
+        if not isinstance(self.raw, FittedEvents):
+            raise ModelError(f"the model {self.name!r} knows no intervals")
+        return self.raw.interval(event, self._table(event, X))
+
+    def summary(self) -> str:
+        """Return the fit in text: each event's formula, quality and range."""
+        return "\n".join(self.raw.summary())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model file's content; raise `ModelError` for a model that no file can hold."""
+        content: dict[str, Any] = json.loads(model_text(self.to_file()))
+        return content
+
+    def save(self, path: PathLike) -> None:
+        """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
+        write_model(to_path(path, "the model file"), self.to_file())
+
+    def to_file(self) -> ModelFile:
+        """Return what a model file holds of it."""
+        return ModelFile(writable(self.raw, self.name), self.columns, self.source)
+
+    def _keys(self) -> list[tuple[str, int]]:
+        """Return the events and their numbers of parameters, as far as the model says."""
+        keys = getattr(self.raw, "fits", None) or getattr(self.raw, "events", {})
+        return [key for key in keys if isinstance(key, tuple)]
+
+    def _table(self, event: str, given: ArrayLike) -> Floats:
+        """Return the table for an event, refused where the model has no fit for it."""
+        keys = self._keys()
+        if not keys:
+            return to_table(given, None)
+        counts = [count for name, count in keys if name == event]
+        if not counts:
+            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
+            raise UsageError(f"no fit for the event {event!r}; fitted events: {names}")
+        if len(counts) == 1:
+            return to_table(given, counts[0])
+        table = to_table(given, None)
+        if table.shape[1] not in counts:
+            raise UsageError(f"X must have {' or '.join(map(str, counts))} columns")
+        return table
+
+    def __repr__(self) -> str:
+        names = ", ".join(shorten(name, 30) for name in self.events[:2])
+        more = ", …" if len(self.events) > 2 else ""
+        lines = count_text(self.source.lines, "sample")
+        events = count_text(len(self.events), "event")
+        return f"<FittedModel {shorten(self.name, 30)}: {events} ({names}{more}) of {lines}>"
+
+    def _repr_html_(self) -> str:
+        if not isinstance(self.raw, FittedEvents):
+            return Table(("event", ""), [(name, "") for name in self.events]).html()
+        rows = []
+        for (event, count), one in self.raw.fits.items():
+            quality = one.whole.quality
+            r2 = json_number(quality.r2)
+            rows.append(
+                (
+                    event_label(event, count, names=one.names),
+                    one.whole.family,
+                    f"{one.samples:,}",
+                    "" if r2 is None else f"{r2:.4f}",
+                    percent_text(quality.held_out_error),
+                )
+            )
+        return Table(("event", "family", "samples", "R²", "error"), rows, most_rows=100).html()
+
+
+class Given(Model[NoOptions]):
+    """A model that was fitted before, where a command wants one to fit."""
+
+    Options = NoOptions
+    needs_timings = False
+
+    def __init__(self, fitted: FittedModel) -> None:
+        super().__init__(NoOptions())
+        self.columns = fitted.columns  # type: ignore[misc] # its own, not the class's
+        self.fitted = fitted
+
+    def fit(self, timings: base.Timings) -> base.FittedModel:  # noqa: ARG002 - the fit is given
+        """Return the fit."""
+        return self.fitted.raw
+
+    def __str__(self) -> str:
+        return self.fitted.name
+
+
+def fit(
+    timings: TimingsLike,
+    model: str | Model[Any] = "auto",
+    *,
+    formulas: PathLike | None = None,
+    coefficients: PathLike | None = None,
+    param_names: PathLike | None = None,
+    clock_hz: float | None = None,
+    strict: bool = False,
+    **options: object,
+) -> FittedModel:
+    """Fit a model to timings: files, `Timings`, `{event: (X, y)}` or a DataFrame.
+
+    `param_names` is a file of names for reports, as `--param-names` takes it. `model` is the name of a model (auto, least-squares, sampled, counters, a plug-in's), or
     `module:Class` for a regressor of scikit-learn's kind; `options` are the model's. Raise
     `UsageError` for an unknown model or option, `ModelError` where no fit is possible.
 
@@ -192,7 +341,11 @@ def fit(
     samples = tuple(read)
     files = () if not isinstance(timings, str | Path) else (Path(timings).name,)
     source = Source(rewritelog.__version__, files, len(read), clock_hz, digest_of(samples))
-    return FittedModel(name, checked_fit(made, name, samples), made.columns, source)
+    names = read_param_names(
+        None if param_names is None else to_input(param_names, "the file of parameter names")
+    )
+    fitted = named_fit(checked_fit(made, name, samples), names)
+    return FittedModel(name, fitted, made.columns, source)
 
 
 def load_model(path: PathLike) -> FittedModel:

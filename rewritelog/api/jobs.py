@@ -96,7 +96,7 @@ def _rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
     own = {name: value for name, value in given.items() if name in known}
     model_options = {name: value for name, value in given.items() if name not in known}
     model_options |= own.get("model_options", {})
-    own = _with_paths(own, ("formulas", "coefficients", "params"))
+    own = _with_paths(own, ("formulas", "coefficients", "param_names", "params"))
     if isinstance(own.get("dilation_for"), Mapping):
         own["dilation_for"] = tuple(own["dilation_for"].items())
     timings, fitted = own.pop("timings", None), own.pop("fitted", None)

@@ -62,6 +62,13 @@ Formulas = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A file of formulas for auto.", rich_help_panel=MODEL),
 ]
+ParamNames = Annotated[
+    Path | None,
+    typer.Option(
+        "--param-names", metavar="FILE", rich_help_panel=MODEL,
+        help="Names for the parameters of events, for the report (TOML).",
+    ),
+]  # fmt: skip
 Coefficients = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from rewritelog.cli.arguments import (
     Formulas,
     ModelName,
     ModelOption,
+    ParamNames,
     Seed,
     Strict,
     Timings,
@@ -48,6 +49,7 @@ def fit_command(
     ] = None,
     model: ModelName = "auto",
     formulas: Formulas = None,
+    param_names: ParamNames = None,
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
     model_option: ModelOption = None,
@@ -63,7 +65,14 @@ def fit_command(
 
     add_pairs(model_options, model_option)
     request = FitRequest(
-        tuple(timings), model or "auto", model_options, formulas, coefficients, clock_hz, strict
+        timings=tuple(timings),
+        model=model or "auto",
+        model_options=model_options,
+        formulas=formulas,
+        coefficients=coefficients,
+        param_names=param_names,
+        clock_hz=clock_hz,
+        strict=strict,
     )
     report = fit(request, to_path(output))
 

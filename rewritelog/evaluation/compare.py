@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.text import Readable, Table, count_text, json_text, percent_text
-from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.read import TimingsRead, read_timings_as
 from rewritelog.timings.texts import read_texts
 
 HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
@@ -138,10 +138,7 @@ def compare(request: CompareRequest, given: TimingsRead | None = None) -> Compar
     cannot be read, and for invalid requests. A fit that fails is counted.
     """
     models = _models(request)
-    read = {
-        columns: _read(request, columns, given)
-        for columns in dict.fromkeys(model.columns for model in models.values())
-    }
+    read = _read(request, {model.columns for model in models.values()}, given)
     tried = tuple(
         _try(name, model, read[model.columns].timings, request) for name, model in models.items()
     )
@@ -150,15 +147,16 @@ def compare(request: CompareRequest, given: TimingsRead | None = None) -> Compar
     return CompareReport(request, lines, tried, (*said, *_fewer(read), *_failures(tried)))
 
 
-def _read(request: CompareRequest, columns: Columns, given: TimingsRead | None) -> TimingsRead:
-    """Return the timings with these columns."""
+def _read(
+    request: CompareRequest, kinds: Collection[Columns], given: TimingsRead | None
+) -> Mapping[Columns, TimingsRead]:
+    """Return the timings with each of these kinds of columns."""
     if given is None:
-        return read_timings(
-            request.timings, request.clock_hz, strict=request.strict, columns=columns
-        )
-    if given.columns != columns:
-        raise UsageError(f"a model is fitted to {columns}: read the timings with them")
-    return given
+        return read_timings_as(kinds, request.timings, request.clock_hz, strict=request.strict)
+    for columns in kinds:
+        if given.columns != columns:
+            raise UsageError(f"a model is fitted to {columns}: read the timings with them")
+    return {given.columns: given}
 
 
 def _models(request: CompareRequest) -> dict[str, Model[Any]]:

@@ -18,7 +18,7 @@ from rewritelog.models.sample_digest import digest_of
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import Readable, bytes_text, count_text, json_text, printable
 from rewritelog.timings.read import TimingsRead, read_timings
-from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
+from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_param_names, read_texts
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class FitRequest:
     model_options: Mapping[str, object] = field(default_factory=dict)
     formulas: Path | None = None
     coefficients: Path | None = None
+    param_names: Path | None = None
+    """A file of names for the parameters, for the report."""
     clock_hz: float | None = None
     strict: bool = False
 
@@ -98,11 +100,13 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
             f"the model {request.model!r} is not fitted, so there is nothing to write: "
             f"name it where it is used, with --model {request.model}"
         )
-    check_outputs([out], (*request.timings, request.formulas, request.coefficients))
+    names = read_param_names(request.param_names)
+    texts_given = (request.formulas, request.coefficients, request.param_names)
+    check_outputs([out], (*request.timings, *texts_given))
     read = read_timings(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
-    fitted = checked_fit(model, request.model, read.timings)
+    fitted = named_fit(checked_fit(model, request.model, read.timings), names)
     digest = digest_of(read.timings)
     if out is not None:
         source = Source(

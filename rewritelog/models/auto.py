@@ -28,12 +28,10 @@ class Auto(Model[AutoOptions]):
         fitted = fit_events("auto", self.options, timings, self._fit_event)
         if self._formulas is None:
             return fitted
-        notes = tuple(
-            note
-            for event, parameters in (*fitted.fits, *fitted.unfitted)
-            for note in self._formulas.misfits(event, parameters)
-        )
-        return replace(fitted, notes=notes, extra={"formulas": self._formulas.name})
+        keys = (*fitted.fits, *fitted.unfitted)
+        misfits = tuple(note for key in keys for note in self._formulas.misfits(*key))
+        unused = self._formulas.unused([event for event, _ in keys])
+        return replace(fitted, notes=(*unused, *misfits), extra={"formulas": self._formulas.name})
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
         """Fit one event, by its formula where the file has one for it."""
@@ -43,4 +41,5 @@ class Auto(Model[AutoOptions]):
         if formula is None:
             return fit_event(timings, self._config)
         config = replace(self._config, category=formula.category)
-        return fit_event(timings, config.with_terms("formula", formula.terms))
+        fitted = fit_event(timings, config.with_terms("formula", formula.terms))
+        return replace(fitted, names=formula.names)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
-from rewritelog.text import event_label
+from rewritelog.text import WIDTH, event_label, parameter_names
+
+Rename = Callable[[str], str]
+"""Puts names in the place of p1, p2, … in the text of a term."""
 
 POOR_R2 = 0.5
 """Below this share of explained variation a fit is warned of."""
@@ -40,64 +44,78 @@ MOST_SPELLED_OUT = 1e4
 
 ILL_CONDITIONED = 1e6
 
-LINE_WIDTH = 100
+LINE_WIDTH = WIDTH - 2
+"""Reports indent the summary by two."""
+
+_PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 
 
 def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
-    whole = fit.whole
-    lines = [f"{event_label(fit.event, fit.parameters)}: {_quality(whole, fit.samples)}"]
-    unseen = _unseen(whole)
-    lines += [unseen] if unseen else []
-    lines += _formula("  seconds = ", whole)
-    lines += _beyond(whole)
+    whole, rename = fit.whole, renaming(fit.names)
+    label = event_label(fit.event, fit.parameters, names=fit.names)
+    lines = _wrap("", _quality(f"{label}: ", whole, fit.samples), ", ", indent=2)
+    lines += _wrap("  on unseen samples: ", _unseen(whole), ", ")
+    lines += _formula("  seconds = ", whole, rename)
+    lines += _beyond(whole, rename)
     for one in fit.classes[1:]:
-        lines.append(f"  class {one.value:g}: {_quality(one, one.samples)}")
-        lines += _formula("    seconds = ", one)
+        lines += _wrap("", _quality(f"  class {one.value:g}: ", one, one.samples), ", ", indent=4)
+        lines += _formula("    seconds = ", one, rename)
+    names = parameter_names(fit.parameters, fit.names)
     ranges = (
-        f"p{number} {low:.6g} to {high:.6g}"
-        for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
+        f"{name} {low:.6g} to {high:.6g}"
+        for name, low, high in zip(names, fit.lowest, fit.highest, strict=True)
     )
     lines += _wrap("  range: ", ranges, ", ")
-    lines += _wrap("  dropped: ", _dropped(whole), "; ")
+    lines += _wrap("  dropped: ", map(rename, _dropped(whole)), "; ")
     return lines
 
 
-def _quality(fit: ClassFit, samples: int) -> str:
-    """Return how good a function is on its samples."""
+def renaming(names: Sequence[str]) -> Rename:
+    """Return what writes these names, in the parameters' order, in the place of p1 and so on."""
+    called = parameter_names(len(names), names)
+
+    def name_of(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return called[number - 1] if number <= len(called) else found[0]
+
+    return lambda text: _PARAMETER.sub(name_of, text)
+
+
+def _quality(head: str, fit: ClassFit, samples: int) -> list[str]:
+    """Return how good a function is on its samples; the first of the parts has the head."""
     quality = fit.quality
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
     left = f"χ² {quality.chi2:.2g}{unit}" if quality.freedom else "no degree of freedom"
-    said = [fit.family, f"{samples} samples", f"R² {r2}", left]
-    return ", ".join(said)
+    return [head + fit.family, f"{samples} samples", f"R² {r2}", left]
 
 
-def _unseen(fit: ClassFit) -> str:
+def _unseen(fit: ClassFit) -> list[str]:
     """Return how good a function is on samples that it had not seen, or nothing."""
     quality = fit.quality
     if quality.held_out_error is None:
-        return ""
+        return []
     said = [f"mean error {share_text(quality.held_out_error, '.2%')}"]
     if quality.held_out_sum_error is not None:
         said.append(f"error of the sum {share_text(quality.held_out_sum_error, '+.2%')}")
     if quality.held_out_r2 is not None:
         said.append(f"R² {quality.held_out_r2:.4f}")
-    return f"  on unseen samples: {', '.join(said)}"
+    return said
 
 
-def _formula(head: str, fit: ClassFit) -> list[str]:
+def _formula(head: str, fit: ClassFit, rename: Rename) -> list[str]:
     if isinstance(fit.function, FittedMixture):
-        return _mixture(head, fit.function)
+        return _mixture(head, fit.function, rename)
     terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
-    return _wrap(head, (_spell(one) for one in terms), " + ")
+    return _wrap(head, (rename(_spell(one)) for one in terms), " + ")
 
 
-def _mixture(head: str, mixture: FittedMixture) -> list[str]:
+def _mixture(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
     """Return the members of a mixture, each with its share and its formula."""
     lines = [f"{head}the geometric mean, by shares, of"]
     for share, member in zip(mixture.shares, mixture.members, strict=True):
-        lines += _wrap(f"    {share:.0%}: ", _sum_of(member), " + ")
+        lines += _wrap(f"    {share:.0%}: ", map(rename, _sum_of(member)), " + ")
     return lines
 
 
@@ -110,24 +128,25 @@ def _sum_of(function: FittedFunction) -> list[str]:
     ]
 
 
-def _beyond(fit: ClassFit) -> list[str]:
+def _beyond(fit: ClassFit, rename: Rename) -> list[str]:
     """Return how the function is continued beyond the samples' range, where not by itself."""
     if fit.growth is None or fit.growth.function is None:
         return []
     head = "  beyond the range it grows as "
     if isinstance(fit.growth.function, FittedMixture):
-        return _mixture(head, fit.growth.function)
-    return _wrap(head, _sum_of(fit.growth.function), " + ")
+        return _mixture(head, fit.growth.function, rename)
+    return _wrap(head, map(rename, _sum_of(fit.growth.function)), " + ")
 
 
 def warn(fit: EventFit) -> list[str]:
     """Return one event's fit's weak points, each a sentence with what to do about it."""
-    name = event_label(fit.event, fit.parameters)
+    name = event_label(fit.event, fit.parameters, names=fit.names)
+    rename = renaming(fit.names)
     found: list[str] = []
     if fit.unusable:
         found.append(f"{fit.unusable} samples hold numbers that are not finite; left aside")
-    found += _of_samples(fit)
-    found += _of_dropped(fit.whole)
+    found += map(rename, _of_samples(fit))
+    found += map(rename, _of_dropped(fit.whole))
     found += _of_quality(fit)
     return [f"{name}: {text}" for text in found]
 
@@ -270,15 +289,19 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(names[:5])} and {len(names) - 5} more"
 
 
-def _wrap(head: str, parts: Iterable[str], joint: str) -> list[str]:
-    """Return the parts joined after the head, in lines that break between parts; [] if none."""
+def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
+    """Return the parts joined after the head, in lines that break between parts; [] if none.
+
+    Later lines are indented as far as the head reaches, or by `indent`.
+    """
     lines: list[str] = []
     line = head
+    indent = len(head) if indent is None else indent
     for number, part in enumerate(parts):
         piece = part if number == 0 else joint + part
         if number and len(line) + len(piece) + len(joint.rstrip()) > LINE_WIDTH:
             lines.append(line + joint.rstrip())
-            line = " " * len(head) + part
+            line = " " * indent + part
         else:
             line += piece
     return [*lines, line] if line != head else []

@@ -25,6 +25,7 @@ from rewritelog.models.fitting.function import (
     FittedMixture,
     PredictionBounds,
 )
+from rewritelog.models.formulas.names import checked_names
 from rewritelog.models.json_document import Node
 from rewritelog.text import exact_number, json_number
 
@@ -63,6 +64,7 @@ def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
     return {
         "event": fit.event,
         "parameters": fit.parameters,
+        "names": list(fit.names),
         "samples": fit.samples,
         "unusable_samples": fit.unusable,
         "lowest": fit.lowest.tolist(),
@@ -168,6 +170,7 @@ def read_event(node: Node) -> EventFit:
         "family_errors",
         "classes",
         "exact_matches",
+        optional=("names",),
     )
     many = parts["parameters"].count()
     if many > MAX_PARAMETERS:
@@ -183,7 +186,16 @@ def read_event(node: Node) -> EventFit:
         category=parts["category"].maybe(lambda one: _read_expression(one, many)),
         family_errors={name: one.exact_number() for name, one in errors.items()},
         exact_matches=parts["exact_matches"].maybe(lambda one: _read_matches(one, many)),
+        names=_read_names(parts["names"], many),
     )
+
+
+def _read_names(node: Node, many: int) -> tuple[str, ...]:
+    """Return the parameters' names; none where the file has none."""
+    nodes = node.maybe(Node.items) or []
+    if nodes and len(nodes) != many:
+        raise node.error(f"has {len(nodes)} names for {many} parameters")
+    return checked_names([(one.text(), Origin(one.where)) for one in nodes])
 
 
 def _read_classes(node: Node, many: int) -> tuple[ClassFit, ...]:

@@ -62,20 +62,25 @@ class FittedSampled(FittedEvents):
         """Return each fit in a few lines, then the errors on the lines left out."""
         head = f"lines drawn: fraction {self.options['fraction']:g}, seed {self.options['seed']}"
         errors = (
-            _spell(event, count, self.left_out[event, count]) for event, count in self.left_out
+            _spell(self._label(event, count), error)
+            for (event, count), error in self.left_out.items()
         )
         return (head, *super().summary(), *errors)
 
     def warnings(self) -> tuple[str, ...]:
         """Return the fits' weak points, and which errors on the lines left out are large."""
         large = (
-            f"{event_label(event, count)}: on the {error.left_out} timing lines left out the sum "
+            f"{self._label(event, count)}: on the {error.left_out} timing lines left out the sum "
             f"of the predictions is off by {error.sum_error:+.1%}; draw a larger fraction or fit "
             "to all lines"
             for (event, count), error in self.left_out.items()
             if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
         )
         return (*super().warnings(), *large)
+
+    def _label(self, event: str, count: int) -> str:
+        fit = self.fits.get((event, count))
+        return event_label(event, count, names=() if fit is None else fit.names)
 
 
 class Sampled(Model[SampledOptions]):
@@ -132,9 +137,9 @@ def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutE
     )
 
 
-def _spell(event: str, parameters: int, error: HeldOutError) -> str:
+def _spell(label: str, error: HeldOutError) -> str:
     """Return the error of one event in a line."""
-    head = f"{event_label(event, parameters)}: {error.drawn} of {error.lines} lines drawn"
+    head = f"{label}: {error.drawn} of {error.lines} lines drawn"
     if error.mean_relative_error is None or error.sum_error is None:
         return f"{head}; none is left out to measure the error with"
     return (

@@ -14,6 +14,7 @@ from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.report_warnings import warnings_of_unused
 from rewritelog.rewriting.run import fitted_predictor
 
 
@@ -25,6 +26,8 @@ class Prepared:
     options: RewriteOptions
     predictor: Predictor
     workload: Workload
+    warnings: tuple[str, ...]
+    """Of the model's fit, and of options that had no effect."""
 
     def factor_of(self, dilation: float | None = None) -> Callable[[str], float]:
         """Return the dilation by SEB name, that of the options or another one."""
@@ -41,7 +44,7 @@ def prepare(
 ) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for whatever is wrong."""
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
-    model, _, predictor = fitted_predictor(options)
+    model, said, predictor = fitted_predictor(options)
     workload = load_workload(
         source,
         predictor,
@@ -51,4 +54,6 @@ def prepare(
         jobs=options.jobs,
         progress=progress,
     )
-    return Prepared(source, options, predictor, workload)
+    matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
+    unused = warnings_of_unused(options, model, matched)
+    return Prepared(source, options, predictor, workload, (*said, *unused))

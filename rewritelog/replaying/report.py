@@ -53,7 +53,8 @@ class ReplayReport(Readable):
     path: CriticalPath
     worst_pes: tuple[BusyPe, ...]
     blocked: Blocked
-    link_warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
+    """Warnings of the model and the options, and of what links SEBs."""
     gains: tuple[Gain, ...] = ()
 
     def with_gains(self, gains: tuple[Gain, ...]) -> ReplayReport:
@@ -68,7 +69,7 @@ class ReplayReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each thing that a user should know of."""
-        found = [*self.link_warnings, *self.lost.warnings]
+        found = [*self.remarks, *self.lost.warnings]
         if self.blocked.count:
             total = count_text(self.sebs, "SEB")
             never = f"{self.blocked.count:,} of {total} never ran: the predicted time lacks them"

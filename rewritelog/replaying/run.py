@@ -69,7 +69,7 @@ def _report(
         path=find_critical_path(outcome),
         worst_pes=_worst_pes(outcome),
         blocked=find_never_run(outcome),
-        link_warnings=tuple(workload.faults.warnings(recorded=network.recorded)),
+        remarks=(*prepared.warnings, *workload.faults.warnings(recorded=network.recorded)),
     )
 
 

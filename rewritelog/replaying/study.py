@@ -55,12 +55,18 @@ class StudyRun:
     variables: tuple[tuple[str, float], ...]
     timings_out: Path | None
     never_run: int
+    remarks: tuple[str, ...] = ()
+    """Warnings of the model and the options."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each thing that a user should know of."""
-        never = f"{count_text(self.never_run, 'SEB')} never ran: the times lack them"
-        return (*((never,) if self.never_run else ()), *self.lost.warnings)
+        said = list(self.remarks)
+        if self.never_run:
+            said.append(f"{count_text(self.never_run, 'SEB')} never ran: the times lack them")
+        if self.variables and self.timings_out is None:
+            said.append("--var is not used: only --timings-out writes the variables")
+        return (*said, *self.lost.warnings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run in types that JSON has."""
@@ -126,7 +132,15 @@ class Study:
         outcome = simulate(prepared.workload, prepared.case(network))
         never = outcome.workload.sebs - outcome.run
         lost = lost_cycles(outcome, rules)
-        run = StudyRun(prepared.logs.folder, network, lost, self.variables, self.timings_out, never)
+        run = StudyRun(
+            prepared.logs.folder,
+            network,
+            lost,
+            self.variables,
+            self.timings_out,
+            never,
+            prepared.warnings,
+        )
         if self.timings_out is not None:
             self._append(self.timings_out, run.lines())
         return run

@@ -66,11 +66,8 @@ class Sweep:
     points: tuple[Point, ...]
     recorded_s: float
     pes: int
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing that a user should know of."""
-        return ()
+    warnings: tuple[str, ...] = ()
+    """A sentence for each thing that a user should know of."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid in types that JSON has."""
@@ -84,6 +81,7 @@ class Sweep:
                 {**dict(zip(names, point.values, strict=True)), "predicted_s": point.predicted_s}
                 for point in self.points
             ],
+            "warnings": list(self.warnings),
         }
 
     def csv(self) -> str:
@@ -146,7 +144,13 @@ def sweep(
             progress("replaying", done, len(grid))
     workload = prepared.workload
     return Sweep(
-        prepared.logs, network, tuple(axes), tuple(points), workload.recorded_s, workload.pes
+        prepared.logs,
+        network,
+        tuple(axes),
+        tuple(points),
+        workload.recorded_s,
+        workload.pes,
+        prepared.warnings,
     )
 
 

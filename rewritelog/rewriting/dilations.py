@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -40,12 +41,15 @@ class DilationRules:
         """Return the patterns that match a name of a block, given the block's factors."""
         if not self.by_name:
             return frozenset()
-        texts = _texts(dilation.names)
+        return self.matching(_texts(dilation.names))
+
+    def matching(self, names: Collection[str]) -> frozenset[str]:
+        """Return the patterns that match one of the names."""
         patterns = {pattern: _star_only(pattern) for pattern, _ in self.by_name}
         return frozenset(
             pattern
             for pattern, spelled in patterns.items()
-            if any(fnmatchcase(text, spelled) for text in texts)
+            if any(fnmatchcase(text, spelled) for text in names)
         )
 
 

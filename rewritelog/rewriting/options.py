@@ -34,6 +34,8 @@ class RewriteOptions:
     """The file of formulas, for models that take one."""
     coefficients: Path | None = None
     """The file of coefficients, for the model of that name."""
+    param_names: Path | None = None
+    """A file of names for the parameters, for the report."""
     params: Path | None = None
     """The folder of `param.P`; the log folder where none is named."""
     clock_hz: float | None = None
@@ -107,6 +109,7 @@ class RewriteOptions:
             "--timings": self.timings,
             "--formulas": self.formulas,
             "--coefficients": self.coefficients,
+            "--param-names": self.param_names,
             "--clock-hz": self.clock_hz,
             "options of a model": self.model_options,
         }

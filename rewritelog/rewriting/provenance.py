@@ -44,6 +44,7 @@ def provenance_of(
             "dilation": options.general_dilation,
             "dilation_for": [list(pair) for pair in options.dilation_for],
             "recv": options.recv,
+            "total": options.total,
             "spread": options.spread,
             "seed": None if options.spread == "none" else options.spread_seed,
         },

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rewritelog.logs.logset import LogSet
@@ -50,23 +48,19 @@ def warnings_of_options(
 ) -> tuple[str, ...]:
     """Return a sentence for each option that had no effect, and for a dilation that is missing."""
     return (
-        *(f"{path}: given more than once, so that its lines count more than once"
-          for path in _repeated(options.timings)),
-        *_about_unread_params(options, model),
-        *(f"the dilation for {printable(pattern)!r} was not used: no SEB has such a name"
-          for pattern, _ in options.dilation_for if pattern not in statistics.matched_patterns),
+        *warnings_of_unused(options, model, statistics.matched_patterns),
         *_about_host_speed(options, model, by_dilation),
-    )  # fmt: skip
+    )
 
 
-def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths that name the same file as an earlier one."""
-    seen = set()
-    for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
-            yield path
-        seen.add(real)
+def warnings_of_unused(
+    options: RewriteOptions, model: Model[Any], matched_patterns: Collection[str]
+) -> Iterator[str]:
+    """Yield a sentence for each option that had no effect, given the patterns that matched."""
+    yield from _about_unread_params(options, model)
+    for pattern, _ in options.dilation_for:
+        if pattern not in matched_patterns:
+            yield f"the dilation for {printable(pattern)!r} was not used: no SEB has such a name"
 
 
 def _about_unread_params(options: RewriteOptions, model: Model[Any]) -> Iterator[str]:

@@ -31,7 +31,12 @@ from rewritelog.rewriting.provenance import write_provenance
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.timings.read import TimingsRead, read_timings
-from rewritelog.timings.texts import read_model_file, read_texts
+from rewritelog.timings.texts import (
+    named_fit,
+    read_model_file,
+    read_param_names,
+    read_texts,
+)
 
 _AHEAD = 4
 """How many blocks a worker may have waiting."""
@@ -91,6 +96,7 @@ def _lead(
                 options.fitted if isinstance(options.fitted, Path) else None,
                 options.formulas,
                 options.coefficients,
+                options.param_names,
                 params and params.folder,
             )
             inputs = [source.folder, *options.timings, *(path for path in beside if path)]
@@ -154,7 +160,8 @@ def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None
     read = read_timings(
         options.timings, options.clock_hz, strict=options.strict, columns=model.columns
     )
-    return read, checked_fit(model, name, read.timings)
+    names = read_param_names(options.param_names)
+    return read, named_fit(checked_fit(model, name, read.timings), names)
 
 
 def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
@@ -170,11 +177,12 @@ def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) 
     return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
 
 
-def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], FittedModel, Predictor]:
-    """Return the model that the options ask for, what it was fitted to, and what predicts."""
+def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
+    """Return the model that the options ask for, warnings of its fit, and what predicts."""
     model = _model(options)
-    _, fitted = _fit(model, options)
-    return model, fitted, _predictor(model, fitted, options)
+    read, fitted = _fit(model, options)
+    said = (*(() if read is None else read.warnings()), *fitted.warnings())
+    return model, said, _predictor(model, fitted, options)
 
 
 def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFolder | None:

@@ -116,3 +116,4 @@ def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iter
     """Yield a sentence for each formula that matches an event, but not its parameters."""
     for event, parameters in dict.fromkeys((one.event, one.parameters) for one in strata):
         yield from formulas.misfits(event, parameters)
+    yield from formulas.unused({stratum.event for stratum in strata})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,11 @@ class TimingsRead:
     """What the columns of the samples are."""
     uncounted: int = 0
     """Lines with a time but without counters, where these are the columns."""
+    unused_clock: bool = False
+    """Whether a clock was given, and no time is in cycles."""
     files: tuple[Path, ...] = ()
+    repeated: tuple[Path, ...] = ()
+    """The files that were named before."""
     places: tuple[SamplePlaces, ...] = ()
     """Where the samples of each entry of `timings` stand; empty where they are of no file."""
 
@@ -74,6 +79,12 @@ class TimingsRead:
                 f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
                 "the fit: count them in the timed run too, or choose a model of parameters"
             )
+        said += (
+            f"{path}: given more than once, so that its lines count more than once"
+            for path in self.repeated
+        )
+        if self.unused_clock:
+            said.append("the clock rate is not used: no timing line has a time in cycles")
         return (*said, *self._mixed_counts())
 
     def _mixed_counts(self) -> Iterable[str]:
@@ -107,23 +118,37 @@ def read_timings(
     Raise `TimingError` for a file that cannot be read, for cycles without a clock, for files
     without any timing line, and with `strict` for the first malformed line.
     """
-    gathered = _Gathered(columns)
-    for path in paths:
+    return read_timings_as((columns,), paths, clock_hz, strict=strict)[columns]
+
+
+def read_timings_as(
+    kinds: Collection[Columns],
+    paths: Iterable[Path],
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+) -> dict[Columns, TimingsRead]:
+    """Read files as `read_timings` does, once for several kinds of columns: they may be pipes."""
+    gathered = {columns: _Gathered(columns) for columns in kinds}
+    named = tuple(paths)
+    for path in named:
         report_progress(f"reading {printable(str(path))}")
         try:
             for table in scan_file(path):
                 _refuse_faults(path, table, strict=strict)
-                gathered.add(path, table, clock_hz)
+                for one in gathered.values():
+                    one.add(path, table, clock_hz)
         except TraceFileError as error:
             raise TimingError(str(error)) from error
-    read = gathered.finished()
-    if not read.timings:
-        names = ", ".join(str(path) for path in paths)
-        what = "timing line with counters" if columns == "counters" else "timing line"
-        raise TimingError(
-            f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings())
-        )
-    return read
+    found = {columns: one.finished(clock_hz, named) for columns, one in gathered.items()}
+    for columns, read in found.items():
+        if not read.timings:
+            names = ", ".join(map(str, named))
+            what = "timing line with counters" if columns == "counters" else "timing line"
+            raise TimingError(
+                f"{names}: no {what} found" + "".join(f"; {said}" for said in read.warnings())
+            )
+    return found
 
 
 def _refuse_faults(path: Path, table: LineTable, *, strict: bool) -> None:
@@ -141,6 +166,7 @@ class _Gathered:
         self._untimed = self._uncounted = 0
         self._faulty = 0
         self._faults: list[str] = []
+        self._in_cycles = False
 
     def add(self, path: Path, table: LineTable, clock_hz: float | None) -> None:
         if self._files[-1:] != [path]:
@@ -150,6 +176,7 @@ class _Gathered:
             self._faults.append(fault_text(path, fault.line, fault.problem, fault.text))
         timed = table.time_unit != TimeUnit.NONE
         self._untimed += int(np.count_nonzero(~timed))
+        self._in_cycles |= bool((table.time_unit == TimeUnit.CYCLES).any())
         seconds = seconds_of(path, table, clock_hz)
         if self._columns == "counters":
             counted = np.diff(table.counter_start) > 0
@@ -163,7 +190,7 @@ class _Gathered:
                 SamplePlaces(file, table.line[rows].astype(np.int64))
             )
 
-    def finished(self) -> TimingsRead:
+    def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
         timings = tuple(
             EventTimings(
                 event,
@@ -181,7 +208,9 @@ class _Gathered:
             tuple(self._faults),
             self._columns,
             self._uncounted,
+            clock_hz is not None and not self._in_cycles,
             tuple(self._files),
+            tuple(_repeated(named)),
             tuple(
                 SamplePlaces(
                     np.concatenate([part.file for part in parts]),
@@ -190,6 +219,16 @@ class _Gathered:
                 for parts in self._places.values()
             ),
         )
+
+
+def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the paths that name the same file as an earlier one."""
+    seen = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            yield path
+        seen.add(real)
 
 
 def line_groups(

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError
-from rewritelog.models.base import ModelText
+from rewritelog.models.base import FittedModel, ModelText
 
 if TYPE_CHECKING:
     from rewritelog.models.model_file import ModelFile
+    from rewritelog.models.param_names import ParamNames
 
 MAX_BYTES = 16 << 20
 """A larger file is not a list of formulas or coefficients."""
@@ -27,6 +28,24 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
     """
     files = {"formulas": formulas, "coefficients": coefficients}
     return {what: read_model_text(path) for what, path in files.items() if path is not None}
+
+
+def read_param_names(path: Path | None) -> ParamNames | None:
+    """Return what a file of parameter names says; raise `ModelError` for whatever is wrong."""
+    if path is None:
+        return None
+    from rewritelog.models.param_names import parse_param_names  # noqa: PLC0415 - few runs need it
+
+    return parse_param_names(read_model_text(path))
+
+
+def named_fit(fitted: FittedModel, names: ParamNames | None) -> FittedModel:
+    """Return a fit whose reports use the names, where there are any."""
+    if names is None:
+        return fitted
+    from rewritelog.models.param_names import with_names  # noqa: PLC0415 - few runs need it
+
+    return with_names(fitted, names)
 
 
 def read_model_file(path: Path) -> ModelFile:

@@ -66,6 +66,8 @@ class EventFit:
     """Mean error of each family on samples that it had not seen, by name."""
     exact_matches: ExactMatches | None
     """Measured times that count beside the fit's."""
+    names: tuple[str, ...] = ()
+    """What reports call the parameters, `_` for one without a name; empty for p1, p2, …"""
 
     @property
     def parameters(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rewritelog.models.expressions import Expression
@@ -69,6 +69,15 @@ class Formulas:
             f"{entry.where}: the formula is not used for {printable(event)} with "
             f"{count_text(parameters, 'parameter')}: it {_needs(entry)}"
             for entry in self._matching(event)
+        )
+
+    def unused(self, events: Collection[str]) -> tuple[str, ...]:
+        """Return a sentence for each entry that matches none of the events."""
+        return tuple(
+            f"{entry.where}: the formula for {', '.join(map(repr, map(printable, entry.patterns)))}"
+            " is not used: no event has such a name"
+            for entry in self.entries
+            if not any(map(entry.is_for, events))
         )
 
     def _matching(self, event: str) -> Iterator[EventFormula]:

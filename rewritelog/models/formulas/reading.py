@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.models.expressions import (
-    FUNCTIONS,
     MAX_PARAMETERS,
     Expression,
     FormulaError,
     Origin,
-    is_name,
-    parameter_number,
     parse,
 )
 from rewritelog.models.formulas.entries import EventFormula, Formulas
 from rewritelog.models.formulas.library import KINDS
+from rewritelog.models.formulas.names import checked_names
 from rewritelog.models.formulas.places import Path, TomlPlaces, find_places
 
 MAX_FILE = 200_000
@@ -45,7 +43,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
     that is invalid, with the location of each.
     """
     try:
-        document = _load(text, name)
+        document = load_toml(text, name)
         places = find_places(text, name)
     except RecursionError as error:
         raise FormulaError(name, None, None, "is nested too deep") from error
@@ -65,7 +63,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
     return Formulas(name, tuple(entries))
 
 
-def _load(text: str, name: str) -> Mapping[str, Any]:
+def load_toml(text: str, name: str) -> Mapping[str, Any]:
     """Return the document as tomllib reads it."""
     if len(text) > MAX_FILE:
         raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
@@ -121,24 +119,7 @@ class _Entry:
 
     def _names(self) -> tuple[str, ...]:
         """Return the parameters' names, each checked."""
-        named = self._texts("params")
-        if len(named) > MAX_PARAMETERS:
-            where = named[MAX_PARAMETERS][1]
-            raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
-        seen: set[str] = set()
-        for number, (text, where) in enumerate(named, 1):
-            if not is_name(text):
-                raise where.error(
-                    f"{text!r} is not a valid name: a letter, then letters, digits and _"
-                )
-            if text in FUNCTIONS:
-                raise where.error(f"{text!r} is a function, so it can be no parameter's name")
-            if parameter_number(text) not in (None, number):
-                raise where.error(f"{text!r} would be the name of p{number}")
-            if text in seen and text != "_":
-                raise where.error(f"the name {text!r} is duplicated")
-            seen.add(text)
-        return tuple(text for text, _ in named)
+        return checked_names(self._texts("params"))
 
     def _terms(self, names: tuple[str, ...]) -> tuple[Expression, ...]:
         """Return the kind's terms and those written out, times what both are repeated."""

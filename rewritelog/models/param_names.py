@@ -1,0 +1,90 @@
+"""A file of parameter names, for reports of fits without formulas.
+
+It is TOML: for each event, or pattern of events, a list of names,
+
+    "Cell::pairForces" = ["atoms", "carbons"]
+
+`docs/formulas.md` describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from rewritelog.models.base import FittedModel, ModelText
+from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.formulas import load_toml
+from rewritelog.models.formulas.entries import matches
+from rewritelog.models.formulas.names import checked_names
+from rewritelog.models.formulas.places import find_places
+from rewritelog.text import count_text, printable
+
+
+@dataclass(frozen=True)
+class ParamNames:
+    """The entries of a file, in its order."""
+
+    name: str
+    """What the file is called in messages."""
+    entries: Mapping[str, tuple[str, ...]]
+    """The names for each event or pattern; the first that matches counts."""
+
+    def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return the names for an event with so many parameters; empty where there are none."""
+        return next(
+            (
+                names
+                for pattern, names in self.entries.items()
+                if len(names) == parameters and matches(pattern, event)
+            ),
+            (),
+        )
+
+    def unused(self, events: Collection[tuple[str, int]]) -> Iterator[str]:
+        """Yield a sentence for each entry that fits none of the events, each a name and a count."""
+        for pattern, names in self.entries.items():
+            if any(len(names) == count and matches(pattern, event) for event, count in events):
+                continue
+            yield (
+                f"{self.name}: the names for {printable(pattern)!r} are not used: no event of that "
+                f"name has {count_text(len(names), 'parameter')}"
+            )
+
+
+def parse_param_names(text: ModelText) -> ParamNames:
+    """Return what a file says; raise `FormulaError` with the place of whatever is wrong."""
+    try:
+        document = load_toml(text.text, text.name)
+        places = find_places(text.text, text.name)
+    except RecursionError as error:
+        raise FormulaError(text.name, None, None, "is nested too deep") from error
+    entries = {}
+    for pattern, names in document.items():
+        where = places.of_value((pattern,))
+        if not (isinstance(names, list) and names and all(isinstance(n, str) for n in names)):
+            raise where.error('parameter names are written "event" = ["name", "name"]')
+        named = [(one, _place(places.values, pattern, at, where)) for at, one in enumerate(names)]
+        entries[pattern] = checked_names(named)
+    if not entries:
+        raise FormulaError(text.name, None, None, "names no event")
+    return ParamNames(text.name, entries)
+
+
+def _place(
+    values: Mapping[tuple[str | int, ...], Origin], pattern: str, at: int, otherwise: Origin
+) -> Origin:
+    return values.get((pattern, at), otherwise)
+
+
+def with_names(fitted: FittedModel, names: ParamNames) -> FittedModel:
+    """Return a fit whose reports use the names; formulas that name parameters keep theirs."""
+    if not isinstance(fitted, FittedEvents):
+        return fitted
+    named = {
+        (event, count): fit if fit.names else replace(fit, names=names.for_event(event, count))
+        for (event, count), fit in fitted.fits.items()
+    }
+    unused = tuple(names.unused((*fitted.fits, *fitted.unfitted)))
+    return replace(fitted, fits=named, notes=(*fitted.notes, *unused))
