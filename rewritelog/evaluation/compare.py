@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
+from rewritelog.evaluation.decisive import DecisiveLine, HeldOutTimes, decisive_line
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings, FittedModel, Model, Timings
 from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
-from rewritelog.text import Readable, Table, count_text, json_text, percent_text
+from rewritelog.progress import listening, report_progress
+from rewritelog.text import Readable, Table, count_text, json_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
-from rewritelog.timings.texts import read_texts
+from rewritelog.timings.texts import read_model_text, read_texts
 
 HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
 
@@ -84,11 +87,16 @@ class ModelResult:
     """What the first failed fit said."""
     seconds: float
     """Fits and predictions."""
+    decisive: DecisiveLine | None = None
+    """The line that makes up the error of the sum (of the first repeat), if one does."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers in types that JSON has."""
-        events = [{"event": event, **score.to_json()} for event, score in self.events]
-        return asdict(self) | {"overall": self.overall.to_json(), "events": events}
+        return asdict(self) | {
+            "overall": self.overall.to_json(),
+            "events": [{"event": event, **score.to_json()} for event, score in self.events],
+            "decisive": None if self.decisive is None else self.decisive.to_json(),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +136,10 @@ class CompareReport(Readable):
             "  (mean and median relative error of lines left out; sum: predicted / measured - 1;",
             "  later: the same without each event's first line; no answer: share of the lines)",
         ]
-        return "\n".join(lines)
+        decisive = (
+            wrapped(f"  {one.model}: {one.decisive.text()}") for one in self.tried if one.decisive
+        )
+        return "\n".join([*lines, *decisive])
 
 
 def compare(request: CompareRequest, given: TimingsRead | None = None) -> CompareReport:
@@ -139,12 +150,22 @@ def compare(request: CompareRequest, given: TimingsRead | None = None) -> Compar
     """
     models = _models(request)
     read = _read(request, {model.columns for model in models.values()}, given)
-    tried = tuple(
-        _try(name, model, read[model.columns].timings, request) for name, model in models.items()
-    )
+    tried = tuple(_try(name, model, read[model.columns], request) for name, model in models.items())
     lines = max(one.lines for one in read.values())
     said = dict.fromkeys(text for one in read.values() for text in one.warnings())
+    said |= dict.fromkeys(_unused_formulas(request, read))
     return CompareReport(request, lines, tried, (*said, *_fewer(read), *_failures(tried)))
+
+
+def _unused_formulas(
+    request: CompareRequest, read: Mapping[Columns, TimingsRead]
+) -> tuple[str, ...]:
+    """Return a sentence for each formula that matches no event."""
+    if request.formulas is None:
+        return ()
+    text = read_model_text(request.formulas)
+    events = {samples.event for one in read.values() for samples in one.timings}
+    return parse_formulas(text.text, text.name).unused(events)
 
 
 def _read(
@@ -179,9 +200,9 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
     return models
 
 
-def _try(name: str, model: Model[Any], timings: Timings, request: CompareRequest) -> ModelResult:
+def _try(name: str, model: Model[Any], read: TimingsRead, request: CompareRequest) -> ModelResult:
     """Fit the model to each split, and predict what the split leaves out."""
-    started = time.perf_counter()
+    started, timings = time.perf_counter(), read.timings
     trial = _Trial(name, model, timings)
     repeats = [trial.repeat(splits) for splits in request.splits(timings)]
     seconds = time.perf_counter() - started
@@ -198,6 +219,7 @@ def _try(name: str, model: Model[Any], timings: Timings, request: CompareRequest
         failed_fits=len(trial.failures),
         failure=trial.failures[0] if trial.failures else None,
         seconds=seconds,
+        decisive=decisive_line(trial.held_out, read.where),
     )
 
 
@@ -207,6 +229,8 @@ class _Trial:
     def __init__(self, name: str, model: Model[Any], timings: Timings) -> None:
         self.fits = 0
         self.failures: list[str] = []
+        self.held_out: list[HeldOutTimes] = []
+        """Those of the first repeat."""
         self._name = name
         self._model = model
         self._timings = timings
@@ -214,14 +238,22 @@ class _Trial:
     def repeat(self, splits: Sequence[Split]) -> dict[str, list[TimePairs]]:
         """Return the measured and predicted times of the lines left out, by event."""
         found: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
-        for split in splits:
+        is_first = not self.held_out
+        for number, split in enumerate(splits, 1):
+            report_progress(f"trying {self._name}, part", number, len(splits))
             fitted = self._fit(split)
             firsts: set[str] = set()
-            for samples, rows in zip(self._timings, split.left_out, strict=True):
+            entries = zip(self._timings, split.left_out, strict=True)
+            for entry, (samples, rows) in enumerate(entries):
                 first = np.zeros(len(rows), dtype=np.bool_)
                 first[:1] = samples.event not in firsts
                 firsts.add(samples.event)
-                found[samples.event].append(self._predict(fitted, samples, first).part(rows))
+                pairs = self._predict(fitted, samples, first).part(rows)
+                found[samples.event].append(pairs)
+                if is_first:
+                    self.held_out.append(
+                        HeldOutTimes(entry, rows, pairs.measured_s, pairs.predicted_s)
+                    )
         return found
 
     def _fit(self, split: Split) -> FittedModel | None:
@@ -229,7 +261,8 @@ class _Trial:
         self.fits += 1
         kept = split.fitted_to(self._timings) if self._model.needs_timings else ()
         try:
-            return checked_fit(self._model, self._name, kept)
+            with listening(None):
+                return checked_fit(self._model, self._name, kept)
         except ModelError as error:
             self.failures.append(str(error))
             return None

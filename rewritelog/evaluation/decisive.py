@@ -1,0 +1,83 @@
+"""The one line that makes up the error of a sum, where there is one: often a disturbed call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats
+from rewritelog.text import json_number, percent_text, printable
+
+WORTH_SAYING = 0.02
+"""A smaller error of the sum needs no explanation."""
+
+
+@dataclass(frozen=True)
+class HeldOutTimes:
+    """Measured and predicted times of lines of one entry of the timings, an array entry each."""
+
+    entry: int
+    rows: Flags
+    """Which rows of the entry these are."""
+    measured_s: Floats
+    predicted_s: Floats
+
+
+@dataclass(frozen=True)
+class DecisiveLine:
+    """A line without which the error of the sum would be less than half."""
+
+    where: str
+    """`file:line`."""
+    measured_s: float
+    predicted_s: float
+    sum_error: float
+    sum_error_without: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in types that JSON has."""
+        return {
+            name: json_number(value) if isinstance(value, float) else printable(value)
+            for name, value in asdict(self).items()
+        }
+
+    def text(self) -> str:
+        """Return a sentence."""
+        return (
+            f"one line makes up most of the sum's error of {percent_text(self.sum_error, sign='+')}"
+            f": {printable(self.where)}, measured {self.measured_s:.6g} s, predicted "
+            f"{self.predicted_s:.6g} s; without it {percent_text(self.sum_error_without, sign='+')}"
+        )
+
+
+def decisive_line(
+    parts: Sequence[HeldOutTimes], where: Callable[[int, int], str]
+) -> DecisiveLine | None:
+    """Return the line that makes up the error of the sum over all parts, if one does.
+
+    `where` names the place of a row of an entry.
+    """
+    measured = np.concatenate([np.zeros(0), *(part.measured_s for part in parts)])
+    predicted = np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)])
+    errors = predicted - measured
+    known = np.isfinite(errors)
+    total, error = float(measured[known].sum()), float(errors[known].sum())
+    if not known.any() or total <= 0 or abs(error) < WORTH_SAYING * total:
+        return None
+    largest = int(np.argmax(np.where(known, np.abs(errors), -1)))
+    rest = total - float(measured[largest])
+    without = error - float(errors[largest])
+    if rest <= 0 or abs(without) / rest >= 0.5 * abs(error) / total:
+        return None
+    entries = np.concatenate([np.full(len(part.measured_s), part.entry) for part in parts])
+    rows = np.concatenate([np.flatnonzero(part.rows) for part in parts])
+    return DecisiveLine(
+        where(int(entries[largest]), int(rows[largest])),
+        float(measured[largest]),
+        float(predicted[largest]),
+        error / total,
+        without / rest,
+    )
