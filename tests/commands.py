@@ -16,7 +16,7 @@ from subprocess import CompletedProcess
 from unittest import mock
 
 from rewritelog.cli import process
-from tracebigsim.__main__ import main as tracebigsim_main
+from tracebigsim.__main__ import run as tracebigsim_main
 
 Done = CompletedProcess[str]
 """What a command printed, and its exit code."""

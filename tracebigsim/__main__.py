@@ -4,89 +4,215 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
 
 from tracebigsim import TraceBigSimError, cmake_dir, include_dir, pkg_config_dir
-from tracebigsim._streams import CLOSED_PIPE
+from tracebigsim._streams import (
+    CLOSED_PIPE,
+    OutputLost,
+    message_stream,
+    occupy_closed,
+    output_stream,
+)
+
+DONE, FAILED, WRONG_USAGE = 0, 1, 2
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _FOLDERS = {
     "include": (include_dir, "the folder of tracebigsim.h, for a compiler's -I"),
     "cmake": (cmake_dir, "the folder of the CMake config, for -Dtracebigsim_DIR="),
     "pkg_config": (pkg_config_dir, "the folder for PKG_CONFIG_PATH"),
 }
+_FILES_HELP = "a program's output, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser with the errors of `rewritelog`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to look it up; exit with 2."""
+        sys.stderr.write(f"tracebigsim: error: {message}\nTry '{self.prog} --help' for help.\n")
+        sys.exit(WRONG_USAGE)
+
+
+class _Version(argparse.Action):
+    """Prints the version of the package; it is looked up only when it is asked for."""
+
+    def __call__(self, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 - few runs need it
+
+        sys.stdout.write(f"tracebigsim {version('rewritelog')}\n")
+        sys.exit(DONE)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tracebigsim", description="Bracketed kernels of programs, and their timing lines."
+    parser = _Parser(
+        prog="tracebigsim",
+        usage="tracebigsim [OPTIONS] [COMMAND] ...",
+        description="Bracketed kernels of programs, and their timing lines.",
+        add_help=False,
     )
-    for name, (_, told) in _FOLDERS.items():
+    folders = parser.add_argument_group("Folders")
+    for name, (_, said) in _FOLDERS.items():
         option = f"--{name.replace('_', '-')}-dir"
-        parser.add_argument(
-            option, dest="folder", action="store_const", const=name, help=f"print {told}"
+        folders.add_argument(
+            option, dest="folder", action="store_const", const=name, help=f"print {said}"
         )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    stats = commands.add_parser(
-        "stats", help="events, counts, ranges, times and their spread, torn lines"
+    commands = parser.add_subparsers(title="Commands", dest="command", metavar="COMMAND")
+    stats = _command(commands, "stats", "print events, counts, ranges, times and their spread")
+    stats.add_argument("--json", action="store_true", help="print the report as JSON")
+    merge = _command(commands, "merge", "sort the timing lines of many outputs into one clean file")
+    merge.add_argument(
+        "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
     )
-    stats.add_argument("files", nargs="+", metavar="FILE", help="a program's output, or gzip of it")
-    merge = commands.add_parser(
-        "merge", help="one clean timing file of many outputs, sorted by event, parameters and time"
-    )
-    merge.add_argument("files", nargs="+", metavar="FILE", help="a program's output, or gzip of it")
-    merge.add_argument("-o", "--output", help="the new file [default: standard output]")
-    merge.add_argument("--force", action="store_true", help="replace the output if it is there")
+    merge.add_argument("--force", action="store_true", help="replace the output if it exists")
+    merge.add_argument("-q", "--quiet", action="store_true", help="print no counts, only warnings")
+    for one in (stats, merge):
+        one.add_argument(
+            "--fail-on-warning", action="store_true",
+            help="exit with 1 where there are warnings, after the work is done",
+        )  # fmt: skip
+    for one in (parser, stats, merge):
+        _add_others(one)
     return parser
 
 
-def _stats(files: Sequence[str]) -> None:
-    from tracebigsim.stats import file_stats, stats_text  # noqa: PLC0415 - they load numpy
+def _command(commands: argparse._SubParsersAction[_Parser], name: str, said: str) -> _Parser:
+    command = commands.add_parser(
+        name,
+        help=said,
+        description=f"{said[0].upper()}{said[1:]}.",
+        usage=f"tracebigsim {name} [OPTIONS] FILE...",
+        add_help=False,
+    )
+    group = command.add_argument_group("Arguments")
+    group.add_argument("files", nargs="+", metavar="FILE", help=_FILES_HELP)
+    return command
 
-    sys.stdout.write(stats_text(file_stats(files)))
+
+def _add_others(parser: argparse.ArgumentParser) -> None:
+    """Add the options that all have."""
+    group = parser.add_argument_group("Other options")
+    group.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS,
+        help="show where in the code an error comes from",
+    )  # fmt: skip
+    group.add_argument("--version", nargs=0, action=_Version, help="print the version and exit")
+    group.add_argument("-h", "--help", action="help", help="show this message and exit")
 
 
-def _merge(files: Sequence[str], output: str | None, force: bool) -> None:
+def _stats(files: Sequence[str], *, as_json: bool) -> int:
+    """Print what files hold; return the number of warnings."""
+    from tracebigsim.stats import file_stats, stats_json, stats_text  # noqa: PLC0415 - numpy
+
+    found = file_stats(files)
+    sys.stdout.write(stats_json(found) if as_json else stats_text(found))
+    return _warn_of_faults(found.fault_count, found.faults, "")
+
+
+def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool) -> int:
+    """Merge files; return the number of warnings."""
     from tracebigsim import merge  # noqa: PLC0415 - it loads numpy
 
-    if output is None:
+    to_stdout = output in (None, "-", "/dev/stdout", "/dev/fd/1")
+    if output is None or to_stdout:
         merged = merge.merge_to_stream(files, sys.stdout.buffer)
     else:
         merged = merge.merge_files(files, output, force=force)
-    sys.stdout.flush()
-    sys.stderr.write(merge.merged_text(merged))
+    if not quiet:
+        (sys.stderr if to_stdout else sys.stdout).write(merge.merged_text(merged))
+    return _warn_of_faults(merged.fault_count, merged.faults, " left out")
 
 
-def _run(given: argparse.Namespace) -> None:
-    """Do what was asked for."""
+def _warn_of_faults(count: int, first: Sequence[str], what: str) -> int:
+    """Print a warning of malformed lines, with the first of them."""
+    if count:
+        lines = "".join(f"\n  {fault}" for fault in first)
+        plural = "" if count == 1 else "s"
+        sys.stderr.write(f"warning: {count:,} torn or malformed line{plural}{what}:{lines}\n")
+    return min(count, 1)
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Do what was asked for; return the exit code."""
+    warnings = 0
     if given.command == "stats":
-        _stats(given.files)
+        warnings = _stats(given.files, as_json=given.json)
     elif given.command == "merge":
-        _merge(given.files, given.output, given.force)
+        warnings = _merge(given.files, given.output, force=given.force, quiet=given.quiet)
     else:
         sys.stdout.write(_FOLDERS[given.folder][0]() + "\n")
     sys.stdout.flush()
+    return FAILED if warnings and getattr(given, "fail_on_warning", False) else DONE
 
 
-def main() -> None:
-    """Run the command: exit code 0, 1 for what cannot be read or written, 2 for wrong usage."""
+def run() -> NoReturn:
+    """Run the command; exit as `main` says."""
     parser = _parser()
     given = parser.parse_args()
-    if (given.command is None) == (given.folder is None):
-        parser.error("one of the options or one of the commands is needed")
+    if given.command is None and given.folder is None:
+        sys.stderr.write(parser.format_help())
+        sys.exit(WRONG_USAGE)
+    if given.command is not None and given.folder is not None:
+        parser.error("an option that prints a folder takes no command")
     try:
-        _run(given)
-    except TraceBigSimError as error:
+        sys.exit(_run(given))
+    except (TraceBigSimError, OSError) as error:
+        if getattr(given, "debug", False):
+            traceback.print_exception(error)
         sys.stderr.write(f"tracebigsim: error: {error}\n")
-        sys.exit(1)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(CLOSED_PIPE)
-    except OSError as error:
-        sys.stderr.write(f"tracebigsim: error: {error}\n")
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(FAILED)
+
+
+def _end_by_signal(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - as called
+    """Unwind, so that temporary files are removed."""
+    raise _SignalledError(number)
+
+
+class _SignalledError(BaseException):
+    """The process was asked to end."""
+
+
+def main() -> NoReturn:
+    """Run the command: 0 done, 1 failed, 2 wrong usage, 128 + the number of a signal."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _end_by_signal)
+    occupy_closed()
+    sys.stdout, sys.stderr = output_stream(), message_stream()
+    code = FAILED
+    try:
+        run()
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else FAILED
+    except _SignalledError as signalled:
+        number = signal.Signals(signalled.args[0])
+        what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+        sys.stderr.write(f"tracebigsim: {what}\n")
+        code = 128 + number
+    except OutputLost as lost:
+        code = _code_of_lost_output(lost)
+    try:
+        sys.stdout.flush()
+    except OutputLost as lost:
+        code = code or _code_of_lost_output(lost)
+    with suppress(OSError):
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _code_of_lost_output(lost: OutputLost) -> int:
+    """Say that standard output cannot be written, unless nobody reads it; return the exit code."""
+    if not lost.strerror:
+        return CLOSED_PIPE
+    sys.stderr.write(f"tracebigsim: error: standard output cannot be written: {lost.strerror}\n")
+    return FAILED
 
 
 if __name__ == "__main__":

@@ -165,12 +165,15 @@ def merge_files(
 ) -> Merged:
     """Write the timing lines of files to a new file, which appears when it is whole.
 
-    Raises TraceFileError where the output is there (unless `force`) or cannot be written, or an
+    A device or a pipe is written as it is. Raises TraceFileError where the output is there (unless `force`) or cannot be written, or an
     input cannot be read.
     """
     out = Path(out)
+    if out.exists() and not out.is_file() and not out.is_dir():  # a device or a pipe
+        with out.open("wb") as stream:
+            return merge_to_stream(paths, stream)
     if out.exists() and not (force and out.is_file()):
-        raise TraceFileError(out, "is there already" + ("" if force else "; --force replaces it"))
+        raise TraceFileError(out, "exists" + ("" if force else " (--force replaces it)"))
     try:
         with tempfile.TemporaryDirectory(prefix=".tracebigsim-", dir=out.parent) as folder:
             whole = Path(folder) / "merged"
@@ -186,7 +189,5 @@ def merged_text(merged: Merged) -> str:
     """Word the result for people."""
     lines = [f"timing lines: {merged.lines:,}"]
     if merged.without_time:
-        lines.append(f"left out, as they have no time: {merged.without_time:,}")
-    if merged.fault_count:
-        lines.append(f"left out, as they are torn or malformed: {merged.fault_count:,}")
-    return "\n".join([*lines, *(f"  {fault}" for fault in merged.faults)]) + "\n"
+        lines.append(f"left out, without a time: {merged.without_time:,}")
+    return "\n".join(lines) + "\n"

@@ -6,11 +6,12 @@ is told, the first SETS_KEPT ones are followed.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,8 +224,38 @@ def stats_text(stats: Stats) -> str:
     if stats.sets_left_out:
         lines.append(f"spreads are those of the first {SETS_KEPT:,} parameter sets; there are more")
     lines.append(f"torn or malformed lines: {stats.fault_count}")
-    lines += [f"  {fault}" for fault in stats.faults]
     return "\n".join(lines) + "\n"
+
+
+def stats_json(stats: Stats) -> str:
+    """Return them as JSON; a number that is not finite is null."""
+    written = {
+        "events": [_kind_json(kind) for kind in stats.kinds],
+        "malformed_lines": stats.fault_count,
+        "malformed": list(stats.faults),
+        "spreads_are_of_the_first": SETS_KEPT if stats.sets_left_out else None,
+    }
+    return json.dumps(written, indent=2, allow_nan=False) + "\n"
+
+
+def _kind_json(stats: KindStats) -> dict[str, Any]:
+    spread = stats.spread
+    return {
+        "event": stats.kind.event,
+        "parameters": stats.kind.params,
+        "unit": _UNIT_NAMES.get(stats.kind.unit),
+        "lines": stats.lines,
+        "lowest": [_finite(number) for number in stats.lowest],
+        "highest": [_finite(number) for number in stats.highest],
+        "total": _finite(stats.total),
+        "mean": _finite(stats.mean),
+        "relative_spread": None if spread is None else _finite(spread.relative),
+        "repeated_sets": 0 if spread is None else spread.sets,
+    }
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}

@@ -147,6 +147,7 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         ({"flag": -128}, "flag", "0", "-128"),
         ({"name": b"other"}, "name", "'msgep'", "'other'"),
         ({"obj_id": (-1, -1, 7, -1)}, "objId", "-1", "7"),
+        ({"obj_id": (7, 8, 9, 10)}, "objId", "-1", "7"),
         ({"messages": [message(0.5, 0.75)]}, "number of messages", "2", "1"),
         ({"backward": [0]}, "backward dependencies", "[0, 1]", "[0]"),
         ({"backward": [0, 9]}, "backward dependencies", "[0, 1]", "[0, 9]"),

@@ -100,7 +100,11 @@ def compare_record(
     seb: int,
     item: int,
 ) -> None:
-    """Note the fields in which the records at `at` and `bt` differ."""
+    """Note the fields in which the records at `at` and `bt` differ, each once.
+
+    The rules of the numbers of one field (objId) follow one another.
+    """
+    noted = -1
     for k in range(len(rules)):
         in_a, in_b, size = rules[k, IN_A], rules[k, IN_B], rules[k, SIZE]
         if in_b < 0:
@@ -114,7 +118,8 @@ def compare_record(
         field = rules[k, FIELD]
         if rules[k, GUARD] >= 0 and is_idle(a, at, b, bt, rules, rules[k, GUARD]):
             field = rules[k, IDLE]
-        if field >= 0:
+        if field >= 0 and field != noted:
+            noted = field
             offset_a = at + in_a if in_a >= 0 else -1
             offset_b = bt + in_b if in_b >= 0 else -1
             note(found, field, piece, seb, item, offset_a, offset_b)
