@@ -64,20 +64,23 @@ def _parser() -> argparse.ArgumentParser:
         folders.add_argument(
             option, dest="folder", action="store_const", const=name, help=f"print {said}"
         )
-    commands = parser.add_subparsers(title="Commands", dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(
+        title="Commands", dest="command", metavar="COMMAND", prog="tracebigsim"
+    )
     stats = _command(commands, "stats", "print events, counts, ranges, times and their spread")
-    stats.add_argument("--json", action="store_true", help="print the report as JSON")
+    options = stats.add_argument_group("Output")
+    options.add_argument("--json", action="store_true", help="print the report as JSON")
+    _add_failing(options)
     merge = _command(commands, "merge", "sort the timing lines of many outputs into one clean file")
-    merge.add_argument(
+    options = merge.add_argument_group("Output")
+    options.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
     )
-    merge.add_argument("--force", action="store_true", help="replace the output if it exists")
-    merge.add_argument("-q", "--quiet", action="store_true", help="print no counts, only warnings")
-    for one in (stats, merge):
-        one.add_argument(
-            "--fail-on-warning", action="store_true",
-            help="exit with 1 where there are warnings, after the work is done",
-        )  # fmt: skip
+    options.add_argument("--force", action="store_true", help="replace the output if it exists")
+    options.add_argument(
+        "-q", "--quiet", action="store_true", help="print no counts, only warnings"
+    )
+    _add_failing(options)
     for one in (parser, stats, merge):
         _add_others(one)
     return parser
@@ -94,6 +97,14 @@ def _command(commands: argparse._SubParsersAction[_Parser], name: str, said: str
     group = command.add_argument_group("Arguments")
     group.add_argument("files", nargs="+", metavar="FILE", help=_FILES_HELP)
     return command
+
+
+def _add_failing(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--fail-on-warning",
+        action="store_true",
+        help="exit with 1 where there are warnings, after the work is done",
+    )
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:

@@ -165,8 +165,8 @@ def merge_files(
 ) -> Merged:
     """Write the timing lines of files to a new file, which appears when it is whole.
 
-    A device or a pipe is written as it is. Raises TraceFileError where the output is there (unless `force`) or cannot be written, or an
-    input cannot be read.
+    A device or a pipe is written as it is. Raises TraceFileError where the output exists (unless
+    `force`) or cannot be written, or an input cannot be read.
     """
     out = Path(out)
     if out.exists() and not out.is_file() and not out.is_dir():  # a device or a pipe

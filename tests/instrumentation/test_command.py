@@ -193,7 +193,7 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     assert printed.out == b"timing lines: 603\nleft out, without a time: 1\n"
     assert printed.err.startswith("warning: 1 torn or malformed line left out:\n")
     assert run(tracebigsim_command("merge", *reversed(outputs))).out == out.read_bytes()
-    with pytest.raises(TraceFileError, match="exists .--force"):
+    with pytest.raises(TraceFileError, match=r"exists \(--force"):
         merge.merge_files(outputs, out)
     merge.merge_files([out], out, force=True)
     assert out.read_bytes().splitlines() == lines
