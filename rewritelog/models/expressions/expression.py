@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -71,7 +72,14 @@ class Expression:
     steps: tuple[Step, ...]
     """In postfix order: operands before their operation."""
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.steps)
+
+    @cached_property
     def parameters(self) -> frozenset[int]:
         """Return which parameters it needs, counted from 1."""
         return frozenset(step.number for step in self.steps if isinstance(step, Parameter))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rewritelog.models.expressions.expression import (
     BINDING,
@@ -47,8 +48,19 @@ def parse(
     `parameters` is how many parameters there are.
     Raise `FormulaError` with the place for anything that is not an expression.
     """
-    where = where or Origin()
-    parser = _Parser(tokenize(text, where), names or {}, parameters, where)
+    if names or where:
+        return _parse(text, names or {}, parameters, where or Origin())
+    return _parse_plain(text, parameters)
+
+
+@lru_cache(maxsize=1 << 12)
+def _parse_plain(text: str, parameters: int) -> Expression:
+    """Return a text's expression, which fits ask for again and again."""
+    return _parse(text, {}, parameters, Origin())
+
+
+def _parse(text: str, names: Mapping[str, int], parameters: int, where: Origin) -> Expression:
+    parser = _Parser(tokenize(text, where), names, parameters, where)
     parser.expression(0, 0)
     if parser.next.kind != "end":
         raise parser.wrong("an operator is missing before")

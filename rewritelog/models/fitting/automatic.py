@@ -14,6 +14,9 @@ from rewritelog.models.fitting.solving import Loss
 ENOUGH_FOR_BREAKS = 20
 """With fewer samples a change of slope cannot be told from noise."""
 
+RIDGE_CREDIT = 8.0
+"""The ridge power law knows beforehand what exponents there are; others must learn all."""
+
 EXACT = 0.01
 """Three samples that a power meets within this relative error are no coincidence."""
 
@@ -21,9 +24,9 @@ EXACT = 0.01
 def automatic_families(samples: int) -> dict[str, Family]:
     """Return the families for a number of samples, simple ones first."""
     families = dict(FAMILIES)
-    families["ridge power law"] = Family(ridge_power_law)
+    families["ridge power law"] = Family(ridge_power_law, credit=RIDGE_CREDIT)
+    families["program terms"] = Family(program_terms)
     if samples >= ENOUGH_FOR_BREAKS:
-        families["program terms"] = Family(program_terms)
         families["power law with breaks"] = Family(power_law_with_breaks)
     return families
 

@@ -13,9 +13,9 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.calibration import calibrate
 from rewritelog.models.fitting.families import Family, SelectionSamples
 from rewritelog.models.fitting.function import (
-    LEAST_S,
     AnyFunction,
     FittedFunction,
+    geometric_mean,
     mixture_of,
     prediction_bounds,
 )
@@ -33,6 +33,9 @@ LEAST_GAIN = 0.02
 
 ENOUGH_FOR_ONE = 60
 """Among this many samples one family is selected, among fewer several are mixed."""
+
+FEW = 8
+"""Errors of fewer samples say little, and what is known of families beforehand counts."""
 
 NEARLY_AS_GOOD = 2.0
 """Families with errors up to this multiple of the least have shares in a mixture."""
@@ -61,27 +64,19 @@ class CrossValidation:
     predictions: Mapping[str, HeldOutPredictions]
     """By family, in the order of the families; empty where there were too few samples."""
 
-    def error_of(self, shares: Mapping[str, float]) -> float:
-        """Return the mean error of the family with the largest share, infinite where unknown."""
-        tried = self.predictions.get(next(iter(shares)))
-        return np.inf if tried is None else tried.mean_error
-
     def predicted_by(self, shares: Mapping[str, float]) -> Floats | None:
         """Return the held-out predictions of a mixture; None where there are none."""
         if not self.predictions:
             return None
         if len(shares) == 1:
             return self.predictions[next(iter(shares))].predicted_s
-        logs = [
-            share * np.log(np.maximum(self.predictions[name].predicted_s, LEAST_S))
-            for name, share in shares.items()
-        ]
-        return np.asarray(np.exp(np.sum(logs, axis=0)))
+        seconds = [self.predictions[name].predicted_s for name in shares]
+        return np.nan_to_num(geometric_mean(seconds, list(shares.values())), nan=0.0)
 
 
 def folds_of(count: int) -> Ints:
     """Return the fold of each sample: as many folds as samples up to 10, then 10, then 5."""
-    parts = min(count, 10) if count < 100 else 5
+    parts = min(count, 10) if count < 20 else 5
     folds = np.empty(count, dtype=np.int64)
     folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
     return folds
@@ -96,12 +91,18 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
     for held_out in parts:
         training = given.part(np.setdiff1d(np.arange(len(samples)), held_out))
         for name, family in families.items():
-            terms = family.choose_terms(training)
-            function = fit_terms(family, terms, training.samples, training.loss)
+            function = fit_family(family, training)
             predicted[name][held_out] = function.predict(samples.params[held_out])
     return CrossValidation(
         samples, {name: _compare(seconds, samples) for name, seconds in predicted.items()}
     )
+
+
+def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:
+    """Return the function that a family chooses, fitted to the samples that choose it."""
+    terms = given.chosen(family.choose_terms)
+    key = (terms, family.non_negative, family.bounded)
+    return given.once(key, lambda _: fit_terms(family, terms, given.samples, given.loss))
 
 
 def fit_terms(
@@ -127,7 +128,7 @@ def solve_families(
     every = given.samples if samples is None else samples
     by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
     for name, share in shares.items():
-        terms = families[name].choose_terms(given)
+        terms = given.chosen(families[name].choose_terms)
         by_terms.setdefault(terms, (name, share))
     total = sum(share for _, share in by_terms.values())
     functions = [
@@ -142,16 +143,17 @@ def select_families(
     """Return the family that predicts held-out samples best, or several with their shares.
 
     Among few samples the best one is best by chance as often as not. Families within
-    `NEARLY_AS_GOOD` times the least error then have shares by its inverse fourth power.
+    `NEARLY_AS_GOOD` times the least error then have shares by its inverse fourth power; among
+    very few a family's `credit` counts too.
     """
     if not validation.predictions:
         return {next(iter(families)): 1.0}
     if len(validation.samples) >= ENOUGH_FOR_ONE:
         return {select_family(families, validation): 1.0}
     errors = {name: max(one.mean_error, 1e-9) for name, one in validation.predictions.items()}
-    best = min(errors.values())
+    best, few = min(errors.values()), len(validation.samples) < FEW
     weights = {
-        name: (best / error) ** 4
+        name: (best / error) ** 4 * (families[name].credit if few else 1.0)
         for name, error in errors.items()
         if error <= NEARLY_AS_GOOD * best
     }

@@ -14,27 +14,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.fitting.cross_validation import fit_terms, solve_families
+from rewritelog.models.fitting.cross_validation import fit_family, solve_families
 from rewritelog.models.fitting.families import Family, SelectionSamples
-from rewritelog.models.fitting.function import LEAST_S, AnyFunction
+from rewritelog.models.fitting.function import AnyFunction, growth_between
 
 FEWEST = 12
 """With fewer samples nothing can be tried on large ones."""
 
-CAUTIOUS = "ridge power law"
-"""The family that has half of the growth then."""
-
-EXACT = 0.02
-"""A function with a smaller error on held-out samples goes on by itself."""
-
-LOWER, UPPER = 0.5, 0.75
-"""Families are fitted to samples below the first quantile, and tried on those above the second."""
+LARGE = 0.75
+"""Families are fitted to samples below this quantile of a parameter, and tried on those above."""
 
 MOST_PARAMETERS = 2
 """Samples are divided by this many parameters at most, those that determine the time most."""
 
 LEAST_CORRELATION = 0.3
 """A parameter whose ranks correlate less with those of the times divides nothing."""
+
+LEAST_S = 1e-300
+"""What no time at all counts as in logarithms."""
 
 NEARLY_AS_GOOD = 1.5
 """Families with errors up to this multiple of the least have shares in the growth."""
@@ -63,11 +60,10 @@ class Growth:
         """Return the seconds of rows beyond the range."""
         edge = np.clip(params, lowest, highest)
         at_edge = inner.predict(edge)
-        with np.errstate(all="ignore"):
-            if self.function is None:
-                seconds = inner.predict(params)
-            else:
-                seconds = at_edge * (self.function.predict(params) / self.function.predict(edge))
+        if self.function is None:
+            seconds = inner.predict(params)
+        else:
+            seconds = at_edge * growth_between(self.function, edge, params)
         usable = np.isfinite(seconds) & (seconds > 0)
         known = np.where(usable, seconds, at_edge)
         return np.where(np.isnan(params).any(axis=1), np.nan, np.maximum(known, self.least_s))
@@ -82,14 +78,12 @@ def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
 
 def growth_of(
     own: Mapping[str, float],
-    own_error: float,
     families: Mapping[str, Family],
     given: SelectionSamples,
 ) -> Growth:
     """Return the growth that the samples support.
 
-    `own` are the shares of the families selected among the samples, `own_error` their mean error
-    on those held out.
+    `own` are the shares of the families selected among the samples.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -102,17 +96,11 @@ def growth_of(
         low, high = training.samples.params.min(axis=0), training.samples.params.max(axis=0)
         distances.append(distance(rows, low, high))
         for name, family in families.items():
-            fitted = fit_terms(
-                family, family.choose_terms(training), training.samples, training.loss
-            )
+            fitted = fit_family(family, training)
             grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
             logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
-    if not distances and (own_error < EXACT or CAUTIOUS not in families):
-        return Growth(None, None, least_s)
     if not distances:
-        half = {name: share / 2 for name, share in own.items()}
-        half[CAUTIOUS] = half.get(CAUTIOUS, 0.0) + 0.5
-        return Growth(solve_families(half, families, given), None, least_s)
+        return Growth(None, None, least_s)
     errors = {
         name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
         for name, parts in logs.items()
@@ -132,7 +120,7 @@ def _shares(errors: Mapping[str, float]) -> Mapping[str, float]:
     near = {
         name: max(error, 1e-6) for name, error in errors.items() if error <= NEARLY_AS_GOOD * best
     }
-    weights = {name: (best / error) ** 4 for name, error in near.items()}
+    weights = {name: (best / error) ** 8 for name, error in near.items()}
     total = sum(weights.values())
     rising = sorted(weights, key=lambda name: -weights[name])
     return {name: weights[name] / total for name in rising}
@@ -153,7 +141,7 @@ def _divisions(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
     for number in strongest[:MOST_PARAMETERS]:
         if correlations[number] >= LEAST_CORRELATION:
             order = np.argsort(samples.params[:, number - 1], kind="stable")
-            yield np.sort(order[: int(LOWER * count)]), np.sort(order[int(UPPER * count) :])
+            yield np.sort(order[: int(LARGE * count)]), np.sort(order[int(LARGE * count) :])
 
 
 def _ranks(values: Floats) -> Floats:

@@ -6,10 +6,10 @@ the samples' range no faster than their terms do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ MOST_FACTORS = 6
 
 EXPONENTS = (-3.0, 4.0)
 """A power law's exponents are kept within these."""
+
+
+Made = TypeVar("Made")
 
 
 class TermTable:
@@ -68,6 +71,7 @@ class SelectionSamples:
     rows: Ints
     """Which rows of the table the samples are."""
     loss: Loss
+    _made: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
@@ -90,6 +94,17 @@ class SelectionSamples:
     def parameters(self) -> Parameters:
         """Return the parameters that terms can be made of."""
         return self.candidates.parameters
+
+    def once(self, key: Hashable, make: Callable[[SelectionSamples], Made]) -> Made:
+        """Return what a function makes of the samples; it is made once, whoever asks for it."""
+        if key not in self._made:
+            self._made[key] = make(self)
+        made: Made = self._made[key]
+        return made
+
+    def chosen(self, choose: Callable[[SelectionSamples], Made]) -> Made:
+        """Return what a function chooses from the samples, once."""
+        return self.once(choose, choose)
 
     def select_products(
         self, products: Sequence[Product], *, non_negative: bool = True
@@ -116,11 +131,17 @@ class Family:
     """Whether its coefficients are constrained to be non-negative."""
     bounded: bool = True
     """Whether its predictions are kept within bounds that the samples suggest."""
+    credit: float = 1.0
+    """How much more than others it counts among very few samples."""
+
+
+def _single_products(given: SelectionSamples) -> list[Product]:
+    return given.select_products(given.candidates.single)
 
 
 def _single_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter each."""
-    return given.terms_of(given.select_products(given.candidates.single))
+    return given.terms_of(given.chosen(_single_products))
 
 
 def _signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -142,7 +163,7 @@ def _crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
 def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter, and products of those that explain most."""
     candidates = given.candidates
-    taken = given.select_products(candidates.single)
+    taken = given.chosen(_single_products)
     products = candidates.products_of(taken, (*taken, *candidates.linear))
     return given.terms_of(given.select_products((*candidates.single, *products)))
 

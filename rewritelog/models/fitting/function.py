@@ -12,10 +12,6 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.samples import Samples
 
-LEAST_S = 1e-300
-"""What a member of a mixture counts as where it predicts no time at all."""
-
-
 @dataclass(frozen=True)
 class PredictionBounds:
     """Bounds for a function, which needs them beyond its samples where coefficients are negative.
@@ -102,7 +98,11 @@ class FittedFunction:
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """The geometric mean of functions: seconds = Π function^share."""
+    """The geometric mean of functions: seconds = Π function^share.
+
+    A member that predicts no time above zero for a row, as a power of a parameter that is 0 there,
+    has no share in it.
+    """
 
     members: tuple[FittedFunction, ...]
     """The one with the largest share first."""
@@ -115,18 +115,35 @@ class FittedMixture:
         return self.members[0].terms
 
     def raw(self, params: Floats) -> Floats:
-        """Return each row's seconds, which are never below zero."""
-        logs = np.zeros(len(params))
-        with np.errstate(all="ignore"):
-            for member, share in zip(self.members, self.shares, strict=True):
-                logs += share * np.log(np.maximum(member.predict(params), LEAST_S))
-            seconds = np.exp(logs)
-        seconds[~np.isfinite(seconds)] = np.nan
-        return seconds
+        """Return each row's seconds, which are never below zero; 0 where all members say so."""
+        seconds = [member.predict(params) for member in self.members]
+        means: Floats = np.nan_to_num(geometric_mean(seconds, self.shares), nan=0.0)
+        means[np.isnan(seconds).all(axis=0)] = np.nan
+        return means
 
     def predict(self, params: Floats) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
         return self.raw(params)
+
+
+def geometric_mean(seconds: Sequence[Floats], shares: Sequence[float]) -> Floats:
+    """Return the mean over those that are above zero and finite in a row, NaN without any."""
+    logs, total = np.zeros((2, len(seconds[0])))
+    with np.errstate(all="ignore"):
+        for one, share in zip(seconds, shares, strict=True):
+            usable = np.isfinite(one) & (one > 0)
+            logs += np.where(usable, share * np.log(np.where(usable, one, 1.0)), 0.0)
+            total += np.where(usable, share, 0.0)
+        return np.asarray(np.exp(logs / total))
+
+
+def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Floats:
+    """Return by which factor a function grows from each row to another, NaN where it is unknown."""
+    if isinstance(function, FittedFunction):
+        with np.errstate(all="ignore"):
+            return np.asarray(function.predict(params) / function.predict(edge))
+    factors = [growth_between(member, edge, params) for member in function.members]
+    return geometric_mean(factors, function.shares)
 
 
 AnyFunction: TypeAlias = FittedFunction | FittedMixture

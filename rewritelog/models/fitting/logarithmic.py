@@ -115,28 +115,25 @@ def _posterior_mean(columns: Floats, times: Floats) -> Floats:
     its marginal likelihood (D. MacKay, "Bayesian interpolation", 1992): with few samples that is
     ridge regression of a strength that the samples choose.
     """
-    count = len(times)
+    count, width = len(times), columns.shape[1]
     design = np.column_stack((np.ones(count), columns))
-    inner = design.T @ design
-    logs: list[float] = []
-    found: list[Floats] = []
-    for mean in PRIOR_MEANS:
-        rest = times - mean * columns.sum(axis=1)
-        rest -= rest.mean()
-        along, square = design.T @ rest, float(rest @ rest)
-        for deviation in PRIOR_DEVIATIONS:
-            variances = np.full(design.shape[1], deviation**2)
-            variances[0] = LEVEL_VARIANCE
-            for noise in NOISES:
-                precision = inner / noise**2 + np.diag(1 / variances)
-                size = np.linalg.solve(precision, along / noise**2)
-                _, determinant = np.linalg.slogdet(precision)
-                misfit = (square - float(along @ size)) / noise**2
-                spread = 2 * count * np.log(noise) + np.log(variances).sum() + determinant
-                logs.append(float(-0.5 * (misfit + spread)))
-                found.append(mean + size[1:])
-    weights = np.exp(np.array(logs) - max(logs))
-    return np.asarray(weights @ np.array(found) / weights.sum())
+    means = np.array(PRIOR_MEANS)
+    rest = times[:, None] - columns.sum(axis=1)[:, None] * means
+    rest -= rest.mean(axis=0)
+    along, square = design.T @ rest, np.einsum("ij,ij->j", rest, rest)
+    deviations, noises = (one.ravel() for one in np.meshgrid(PRIOR_DEVIATIONS, NOISES))
+    variances = np.repeat(deviations[:, None] ** 2, width + 1, axis=1)
+    variances[:, 0] = LEVEL_VARIANCE
+    precision = (design.T @ design) / noises[:, None, None] ** 2
+    precision += np.eye(width + 1) / variances[:, None, :]
+    sizes = np.linalg.solve(precision, along / noises[:, None, None] ** 2)
+    _, determinants = np.linalg.slogdet(precision)
+    misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises[:, None] ** 2
+    spreads = 2 * count * np.log(noises) + np.log(variances).sum(axis=1) + determinants
+    logs = -0.5 * (misfits + spreads[:, None])
+    weights = np.exp(logs - logs.max())
+    found = sizes[:, 1:] + means
+    return np.asarray(np.einsum("kj,kij->i", weights, found) / weights.sum())
 
 
 def _powers(parameters: Parameters) -> list[LogTerm]:

@@ -113,7 +113,7 @@ def _fit_class(
     function = solve_families(shares, families, given, samples)
     growth = None
     if config.families is None:
-        growth = growth_of(shares, validation.error_of(shares), families, given)
+        growth = growth_of(shares, families, given)
     diagnosis = diagnose(function, samples, validation.samples, validation.predicted_by(shares))
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(

@@ -82,7 +82,7 @@ def _strongest(samples: Samples, logs: list[Floats], most: int) -> list[int]:
     shape = np.zeros(len(samples))
     for _ in range(most):
         free = [place for place, which in enumerate(chosen) if which == _NOTHING]
-        errors = [_errors(shape[:, None] + logs[place], samples) * _PENALTY for place in free]
+        errors = [_errors(shape, logs[place], samples) for place in free]
         best = int(np.argmin([tried.min() for tried in errors]))
         place, which = free[best], int(np.argmin(errors[best]))
         if which == _NOTHING:
@@ -103,7 +103,7 @@ def _improve(chosen: list[int], samples: Samples, logs: list[Floats], most: int)
             taken = sum(which != _NOTHING for which in chosen)
             if chosen[place] == _NOTHING and taken >= most:
                 continue
-            errors = _errors(others[:, None] + log, samples) * _PENALTY
+            errors = _errors(others, log, samples)
             best = int(np.argmin(errors))
             if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
                 chosen[place] = best
@@ -134,28 +134,17 @@ def _started(samples: Samples, logs: Floats) -> list[int]:
     ]
 
 
-def _errors(logs: Floats, samples: Samples) -> Floats:
-    """Return, for each column of logarithms of a shape, the error of c0 + c1 · shape.
+def _errors(fixed: Floats, logs: Floats, samples: Samples) -> Floats:
+    """Return, for each factor, the mean error of c0 + c1 · shape, the shape being exp(fixed + log).
 
-    c0 and c1 are the weighted least-squares ones that are not negative; an error counts as 1 where
-    it is larger, so that outliers do not choose the shape.
+    Factors of more complexity must explain more.
     """
+    from rewritelog.models.kernels.shape_errors import shape_errors  # noqa: PLC0415 - numba
+
     unit = float(np.median(samples.scale_s))
     weights = unit / samples.scale_s
-    with np.errstate(all="ignore"):
-        shape = np.exp(logs - logs.mean(axis=0)) * weights[:, None]
-        target = samples.seconds / unit * weights
-        cross, square = weights @ shape, np.einsum("ij,ij->j", shape, shape)
-        ones, level, along = weights @ weights, weights @ target, target @ shape
-        determinant = ones * square - cross**2
-        constant = (square * level - cross * along) / determinant
-        slope = (ones * along - cross * level) / determinant
-        no_constant, no_slope = ~(constant > 0), ~(slope > 0)
-        slope = np.where(no_constant, along / square, np.where(no_slope, 0.0, slope))
-        constant = np.where(no_constant, 0.0, np.where(no_slope, level / ones, constant))
-        errors = np.abs(constant * weights[:, None] + slope * shape - target[:, None])
-    limited: Floats = np.where(np.isfinite(errors), np.minimum(errors, 1.0), 1.0).mean(axis=0)
-    return limited
+    errors: Floats = shape_errors(logs, fixed, weights, samples.seconds / unit * weights) * _PENALTY
+    return errors
 
 
 def _expression(number: int, factor: Factor, lowest: float) -> Expression:

@@ -93,7 +93,7 @@ def _terms_of_others(given: SelectionSamples) -> list[Expression]:
     chosen = [
         term
         for name in ("product", "crossed terms", "single terms")
-        for term in FAMILIES[name].choose_terms(given)
+        for term in given.chosen(FAMILIES[name].choose_terms)
     ]
     linear = given.terms_of(given.candidates.linear)
     return list(dict.fromkeys([*chosen[:MOST_TERMS], ONE, *chosen, *linear]))

@@ -61,9 +61,42 @@ def solve(
     does not grow with the samples: each pass reduces them block by block to the triangle of a QR
     decomposition (Golub and Van Loan, Matrix Computations, 5.3).
     """
-    blocks = _Blocks(terms, samples, _level(terms, samples, non_negative=non_negative))
+    level_s = _level(terms, samples, non_negative=non_negative)
     robust = loss == "huber" and len(samples) > len(terms) + 2
     rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_OF_MANY) if robust else 1
+    solve_given = _solve_few if len(samples) <= FEW else _solve_many
+    coefficients, spread = solve_given(terms, samples, level_s, rounds, non_negative)
+    if level_s:
+        coefficients[terms.index(ONE)] += level_s
+    return Solution(coefficients, spread)
+
+
+def _solve_few(
+    terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
+) -> tuple[Floats, float]:
+    """Return coefficients and spread of samples that are solved as they are."""
+    rows = columns_of(terms, samples.params) / samples.scale_s[:, None]
+    target = (samples.seconds - level_s) / samples.scale_s
+    usable = np.isfinite(rows)
+    if not usable.all():
+        rows[~usable.all(axis=1)] = 0.0
+    coefficients = _least_squares(rows, target, non_negative=non_negative)
+    for _ in range(rounds - 1):
+        weights = huber_weights(rows @ coefficients - target)
+        before = coefficients
+        coefficients = _least_squares(
+            rows * weights[:, None], target * weights, non_negative=non_negative
+        )
+        if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
+            break
+    return coefficients, robust_spread(rows @ coefficients - target)
+
+
+def _solve_many(
+    terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
+) -> tuple[Floats, float]:
+    """Return coefficients and spread of samples that are gone through block by block."""
+    blocks = _Blocks(terms, samples, level_s)
     coefficients, spread = np.zeros(len(terms)), np.inf
     for _ in range(rounds):
         before = coefficients
@@ -72,14 +105,15 @@ def solve(
         if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
             break
         spread = blocks.spread(coefficients)
-    if blocks.level_s:
-        coefficients[terms.index(ONE)] += blocks.level_s
-    return Solution(coefficients, spread)
+    return coefficients, spread
 
 
 def huber_weights(errors: Floats) -> Floats:
     """Return the factor of each sample's weight: 1, or less where its relative error is large."""
-    corner = HUBER * robust_spread(errors)
+    return _robust_weights(errors, HUBER * robust_spread(errors))
+
+
+def _robust_weights(errors: Floats, corner: float) -> Floats:
     return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300))))
 
 
@@ -93,7 +127,8 @@ def median(values: Floats) -> float:
     middle = len(values) // 2
     if len(values) % 2:
         return float(np.partition(values, middle)[middle])
-    return float(np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].mean())
+    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].tolist()
+    return float((low + high) / 2)
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
@@ -136,7 +171,7 @@ class _Blocks:
 
 
 def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
-    """Return R of the QR decomposition of [weighted columns | weighted times], or all of few rows.
+    """Return R of the QR decomposition of [weighted columns | weighted times].
 
     Samples whose residual from `coefficients` exceeds `corner` scales have less weight.
     """
@@ -144,15 +179,12 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     for columns, times, scale_s in blocks:
         weights = 1 / scale_s
         if np.isfinite(corner):
-            errors = np.abs(columns @ coefficients - times) / scale_s
-            weights *= np.sqrt(np.minimum(1.0, corner / np.maximum(errors, 1e-300)))
+            weights *= _robust_weights((columns @ coefficients - times) / scale_s, corner)
         rows = np.column_stack((columns, times)) * weights[:, None]
         finite = np.isfinite(rows)
         if not finite.all():
             rows[~finite.all(axis=1)] = 0.0
-        if len(triangle) or len(rows) > FEW:
-            rows = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
-        triangle = rows
+        triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
     return triangle
 
 
