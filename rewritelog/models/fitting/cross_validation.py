@@ -123,18 +123,18 @@ def solve_families(
 ) -> AnyFunction:
     """Return the function of the selected family, or the mixture of several, fitted to samples.
 
-    Terms are chosen with the samples `given`; coefficients are fitted to these or to more.
+    Families that choose the same terms are one member with the shares of all of them. Terms are chosen with the samples `given`; coefficients are fitted to these or to more.
     """
     every = given.samples if samples is None else samples
     by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
     for name, share in shares.items():
         terms = given.chosen(families[name].choose_terms)
-        by_terms.setdefault(terms, (name, share))
-    total = sum(share for _, share in by_terms.values())
+        first, known = by_terms.get(terms, (name, 0.0))
+        by_terms[terms] = first, known + share
     functions = [
         fit_terms(families[name], terms, every, given.loss) for terms, (name, _) in by_terms.items()
     ]
-    return mixture_of(functions, [share / total for _, share in by_terms.values()])
+    return mixture_of(functions, [share for _, share in by_terms.values()])
 
 
 def select_families(
