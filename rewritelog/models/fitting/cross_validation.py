@@ -123,7 +123,8 @@ def solve_families(
 ) -> AnyFunction:
     """Return the function of the selected family, or the mixture of several, fitted to samples.
 
-    Families that choose the same terms are one member with the shares of all of them. Terms are chosen with the samples `given`; coefficients are fitted to these or to more.
+    Families that choose the same terms are one member with the shares of all of them. Terms are
+    chosen with the samples `given`; coefficients are fitted to these or to more.
     """
     every = given.samples if samples is None else samples
     by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}

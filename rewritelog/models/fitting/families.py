@@ -85,6 +85,10 @@ class SelectionSamples:
             self.samples.part(rows), self.candidates, self.table, self.rows[rows], self.loss
         )
 
+    def drawn(self, most: int) -> SelectionSamples:
+        """Return at most this many of the samples, always the same ones."""
+        return self if len(self.samples) <= most else self.part(self.samples.drawn_rows(most))
+
     @property
     def base_columns(self) -> Floats:
         """Return the values of the base terms, shape (samples, base terms)."""

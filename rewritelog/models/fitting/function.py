@@ -12,6 +12,7 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.samples import Samples
 
+
 @dataclass(frozen=True)
 class PredictionBounds:
     """Bounds for a function, which needs them beyond its samples where coefficients are negative.

@@ -40,7 +40,7 @@ FEWEST_TO_VALIDATE = 4
 FEWEST_IN_A_CLASS = 8
 """A class with fewer samples is predicted by the function of all samples."""
 
-MOST_SELECTED_WITH = 4096
+MOST_SELECTED_WITH = 2048
 """Families and terms are selected with at most this many samples; all fit the coefficients."""
 
 AsGiven: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]

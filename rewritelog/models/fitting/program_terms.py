@@ -39,12 +39,17 @@ MOST_PARAMETERS = 5
 MOST_TERMS = 6
 """At most this many of the terms of other families are multiplied."""
 
+MOST_SAMPLES = 1024
+"""So many candidates are selected with at most this many samples."""
+
 DEEPEST = 64
 """A parameter beyond this is no depth of a tree."""
 
 
 def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the terms of other families and those that programs add to them."""
+    plain = _terms_of_others(given)
+    given = given.drawn(MOST_SAMPLES)
     samples, parameters = given.samples, given.parameters
     numbers = _strongest(given)
 
@@ -54,7 +59,6 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     def make_parts(params: Floats) -> list[Expression]:
         return list(dict.fromkeys(_parts(params, parameters, numbers)))
 
-    plain = _terms_of_others(given)
     switches = given.table.terms("switches", make_switches)
     parts = given.table.terms("parts", make_parts)
     plain_columns = columns_of(plain, samples.params)

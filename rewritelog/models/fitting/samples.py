@@ -86,9 +86,9 @@ class Samples:
             yield self.part(slice(start, start + BLOCK_ROWS))
 
     def drawn(self, most: int) -> Samples:
-        """Return at most so many of them, always the same ones."""
-        if len(self) <= most:
-            return self
-        numbers = sequence(len(self))
-        rows = np.sort(np.argpartition(numbers, most)[:most])
-        return self.part(rows)
+        """Return at most this many of them, always the same ones."""
+        return self if len(self) <= most else self.part(self.drawn_rows(most))
+
+    def drawn_rows(self, many: int) -> Ints:
+        """Return which samples are drawn when fewer than all are."""
+        return np.sort(np.argpartition(sequence(len(self)), many)[:many])

@@ -11,7 +11,9 @@ from tracebigsim.compiled import inner, kernel
 
 
 @inner
-def _line(ones: float, level: float, cross: float, square: float, along: float) -> tuple[float, float]:
+def _line(
+    ones: float, level: float, cross: float, square: float, along: float
+) -> tuple[float, float]:
     """Return c0 and c1, neither negative, from weighted sums."""
     determinant = ones * square - cross * cross
     if determinant > 0:
