@@ -36,6 +36,7 @@ PARTS = {
         "verify",
         "compare",
         "predict",
+        "predict_run",
     ),
     "Logs": (
         "open_logs",
@@ -53,6 +54,7 @@ PARTS = {
         "diff",
         "convert",
         "synth",
+        "timeline",
     ),
     "Errors": (
         "RewriteLogError",

@@ -10,7 +10,8 @@
 
 Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
 `compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`, `to_pandas`, `info`,
-`rewrite`, `replay`, `check`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time.
+`rewrite`, `replay`, `predict_run`, `check`, `diff`, `convert`, `synth`, `timeline` for pictures,
+and `choose` for which SEBs to time.
 `docs/api.md` describes each; every error is a `RewriteLogError`.
 
 Within, a map of the package, lowest layer first:
@@ -60,12 +61,14 @@ if TYPE_CHECKING:
         info,
         open_logs,
         predict,
+        predict_run,
         replay,
         rewrite,
         synth,
         verify,
     )
     from rewritelog.api.params import Params, read_params
+    from rewritelog.api.pictures import timeline
     from rewritelog.api.regressor import AutoRegressor
     from rewritelog.api.timings import Timings, read_timings
     from rewritelog.errors import (
@@ -108,11 +111,13 @@ __all__ = [
     "load_model",
     "open_logs",
     "predict",
+    "predict_run",
     "read_params",
     "read_timings",
     "replay",
     "rewrite",
     "synth",
+    "timeline",
     "to_pandas",
     "verify",
 ]
@@ -145,11 +150,13 @@ _HOMES = {
     "load_model": "rewritelog.api.fitted",
     "open_logs": "rewritelog.api.jobs",
     "predict": "rewritelog.api.jobs",
+    "predict_run": "rewritelog.api.jobs",
     "read_params": "rewritelog.api.params",
     "read_timings": "rewritelog.api.timings",
     "replay": "rewritelog.api.jobs",
     "rewrite": "rewritelog.api.jobs",
     "synth": "rewritelog.api.jobs",
+    "timeline": "rewritelog.api.pictures",
     "to_pandas": "rewritelog.api.frames",
     "verify": "rewritelog.api.jobs",
 }

@@ -8,31 +8,22 @@ import numpy as np
 
 from rewritelog.arrays import Table
 from rewritelog.errors import RewriteLogError, UsageTypeError
+from rewritelog.logs.columns import columns_of
 
 
 def to_pandas(table: Table) -> Any:
-    """Return a table of `LogSet` as a pandas DataFrame.
+    """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
     Names become `str`, and a column of several numbers one column for each, as `obj_id_0` to
-    `obj_id_3`. pandas must be installed.
+    `obj_id_3`; units stand in the columns' names. pandas must be installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
     >>> list(rewritelog.to_pandas(logs.events([0])).columns)
-    ['pe', 'seb', 'event', 'offset', 'type', 'r_time', 'index', 'text']
+    ['pe', 'seb', 'event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
     """
-    names = getattr(getattr(table, "dtype", None), "names", None)
-    if names is None:
+    if getattr(getattr(table, "dtype", None), "names", None) is None:
         raise UsageTypeError(f"a table of a log set is needed, not {type(table).__name__}")
-    columns: dict[str, Any] = {}
-    for name in names:
-        values = table[name]
-        if values.dtype.kind == "S":
-            columns[name] = [one.decode("utf-8", "backslashreplace") for one in values.tolist()]
-        elif values.ndim > 1:
-            columns |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
-        else:
-            columns[name] = values
-    return new_frame(columns)
+    return new_frame(columns_of(np.asarray(table)))
 
 
 def new_frame(columns: dict[str, Any]) -> Any:

@@ -27,6 +27,8 @@ from rewritelog.evaluation.compare import CompareReport, CompareRequest
 from rewritelog.evaluation.compare import compare as compare_models
 from rewritelog.evaluation.predict import rows_of
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
+from rewritelog.evaluation.totals import RunPrediction, checked_point
+from rewritelog.evaluation.totals import predict_run as predict_of_run
 from rewritelog.evaluation.verify import VerifyReport, verify_lines, verify_samples
 from rewritelog.inspection.info import LogInfo, survey
 from rewritelog.logs import logset
@@ -208,6 +210,16 @@ def predict(
     paths = to_inputs(files, "the files")
     for lines in predictor.predict_detailed(paths, MalformedLines(), strict=strict):
         yield from rows_of(lines)
+
+
+def predict_run(model: PathLike, **variables: float) -> RunPrediction:
+    """Add up what a model of lost cycles predicts for a run: `P` PEs and the study's variables.
+
+    `predicted_s` of the report is the run time, `text()` has the categories.
+
+    >>> run = rewritelog.predict_run("study.json", P=4096, D=512)  # doctest: +SKIP
+    """
+    return predict_of_run(to_input(model, "the model file"), checked_point(variables))
 
 
 def compare(

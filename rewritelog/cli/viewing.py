@@ -10,8 +10,6 @@ import typer
 from rewritelog.cli.arguments import Logs, Seed, output_option
 from rewritelog.errors import UsageError
 
-KINDS = ("png", "svg", "pdf", "html")
-
 
 def timeline_command(
     logs: Logs,
@@ -41,15 +39,15 @@ def timeline_command(
     seed: Seed = 1,
 ) -> None:  # fmt: skip
     """Draw the SEBs of each PE over time, coloured by name, with brackets and messages."""
-    kind = output.suffix.lower().removeprefix(".")
-    if kind not in KINDS:
-        raise UsageError(f"{output}: unknown kind of picture: use .png, .svg, .pdf or .html")
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
     from rewritelog.output import check_outputs, write_file  # noqa: PLC0415
     from rewritelog.text import bytes_text, printable  # noqa: PLC0415
-    from rewritelog.viewing.draw import draw_timeline  # noqa: PLC0415
+    from rewritelog.viewing.draw import KINDS, draw_timeline  # noqa: PLC0415
     from rewritelog.viewing.timeline import TimelineOptions, parse_pes  # noqa: PLC0415
 
+    kind = output.suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise UsageError(f"{output}: unknown kind of picture: use .png, .svg, .pdf or .html")
     sets = [open_logs(path) for path in (logs, against) if path is not None]
     check_outputs([output], [], [logs.folder for logs in sets])
     options = TimelineOptions(None if pes is None else parse_pes(pes), from_s, to_s)

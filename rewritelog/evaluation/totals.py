@@ -135,9 +135,14 @@ def parse_point(text: str) -> dict[str, float]:
         if not equals or not math.isfinite(value) or name in values:
             raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, P among them")
         values[name] = value
+    return checked_point(values)
+
+
+def checked_point(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the variables of a run; raise `UsageError` where P is not a number of PEs."""
     if values.get(PES, 0.0) < 1:
-        raise UsageError(f"--at {text}: P, the number of PEs, must be at least 1")
-    return values
+        raise UsageError("P, the number of PEs, must be given, and be at least 1")
+    return dict(values)
 
 
 def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:

@@ -40,6 +40,25 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
         return pd.DataFrame(columns_of(self.view(np.ndarray)))
 
 
+def with_text(rows: Table) -> Rows:
+    """Return rows with `str` in place of bytes, each up to its first NUL."""
+    kinds: list[Any] = []
+    texts: dict[str, Any] = {}
+    for name in rows.dtype.names or ():
+        kind = rows.dtype[name]
+        if kind.kind == "S":
+            found, which = np.unique(rows[name], return_inverse=True)
+            texts[name] = np.array([_text(one) for one in found.tolist()], dtype=np.str_)[which]
+            kind = texts[name].dtype
+        elif kind.kind == "O":
+            texts[name] = [_text(one) for one in rows[name].tolist()]
+        kinds.append((name, kind))
+    made = np.empty(len(rows), dtype=kinds)
+    for name, _ in kinds:
+        made[name] = texts.get(name, rows[name])
+    return made.view(Rows)
+
+
 def columns_of(rows: Table) -> Columns:
     """Return the columns of structured rows: those of arrays one by one, bytes as text."""
     columns: Columns = {}
@@ -47,7 +66,7 @@ def columns_of(rows: Table) -> Columns:
         kind, values = rows.dtype[name], rows[name]
         if kind.subdtype is not None:
             columns |= {f"{name}_{k}": values[:, k] for k in range(kind.shape[0])}
-        elif kind.kind in "SO":
+        elif kind.kind in "SOU":
             columns[name] = [_text(value) for value in values.tolist()]
         else:
             columns[_with_unit(name, kind)] = values

@@ -12,12 +12,12 @@ import numpy as np
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
-from rewritelog.logs.columns import Rows
+from rewritelog.logs.columns import Rows, with_text
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
-from rewritelog.text import count_text, shorten
+from rewritelog.text import Table, bytes_text, count_text, printable, shorten
 from tracebigsim.compiled import expect
 
 SUMMARY_NAME = "bgTrace"
@@ -57,6 +57,18 @@ class LogSet:
         folder = shorten(str(self.folder), 60)
         return f"<LogSet {folder}: {pes} in {files}, log version {summary.log_version}>"
 
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        rows = [
+            ("PEs", f"{summary.total_pes:,}"),
+            ("nodes", f"{summary.x:,} × {summary.y:,} × {summary.z:,}"),
+            ("worker threads a node", f"{summary.num_wth:,}"),
+            ("log version", f"{summary.log_version}"),
+            ("byte order", f"{summary.order}-endian"),
+            ("timeline files", f"{len(self.files):,}, {bytes_text(self.size_bytes)}"),
+        ]
+        return Table((printable(str(self.folder)), ""), rows).html()
+
     def timeline_block(self, pe: int) -> Block:
         """Return the block that the timeline of a PE is."""
         if pe not in self.pes:
@@ -93,22 +105,21 @@ class LogSet:
         """Return everything that the timeline of a PE holds."""
         return join_tables([tables_of(part) for part in self.timeline_parts(pe)])
 
-    def sebs(self, pes: Iterable[int] | None = None) -> Rows:
+    def sebs(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""
         return self._table("sebs", pes)
 
-    def messages(self, pes: Iterable[int] | None = None) -> Rows:
+    def messages(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the messages of some PEs, or of all of them, a row each (see `MESSAGE_ROW`)."""
         return self._table("messages", pes)
 
-    def events(self, pes: Iterable[int] | None = None) -> Rows:
+    def events(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the events of some PEs, or of all of them, a row each (see `EVENT_ROW`)."""
         return self._table("events", pes)
 
-    def _table(self, name: str, pes: Iterable[int] | None) -> Rows:
-        chosen = self.pes if pes is None else pes
-        rows = np.concatenate([getattr(self.timeline(pe), name) for pe in chosen])
-        return rows.view(Rows)
+    def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
+        chosen = self.pes if pes is None else [pes] if isinstance(pes, int) else pes
+        return with_text(np.concatenate([getattr(self.timeline(pe), name) for pe in chosen]))
 
 
 def log_folder(path: str | Path) -> Path:

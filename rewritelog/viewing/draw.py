@@ -9,6 +9,9 @@ from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.timeline import TimelineOptions, timeline_view
 
+KINDS = ("png", "svg", "pdf", "html")
+"""The kinds of pictures."""
+
 
 def draw_timeline(
     sets: Sequence[LogSet],

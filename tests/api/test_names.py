@@ -25,7 +25,7 @@ public: Any = rewritelog
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
-MODULES = ["arguments", "fitted", "frames", "jobs", "params", "regressor", "timings"]
+MODULES = ["arguments", "fitted", "frames", "jobs", "params", "pictures", "regressor", "timings"]
 
 
 def test_completion_shows_the_public_names_alone() -> None:

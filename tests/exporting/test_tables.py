@@ -48,8 +48,7 @@ def same(found: list[Any], wanted: list[Any]) -> bool:
 def expected(logs: LogSet) -> dict[str, Rows]:
     """What the tables hold, from the API that other tests check against the slow reader."""
     sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
-    names = [name.decode() for name in sebs["name"].tolist()]
-    texts = [None if t is None else t.split(b"\0")[0].decode() for t in events["text"].tolist()]
+    names, texts = sebs["name"].tolist(), events["text"].tolist()
     times = {f"{n}_s": sebs[n].tolist() for n in sebs.dtype.names or () if n.endswith("_time")}
     plain = ("pe", "seb", "ep", "src_pe", "msg_id", "flag", "messages", "backward")
     return {

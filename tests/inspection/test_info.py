@@ -209,7 +209,7 @@ def test_durations_beyond_all_numbers_become_null(made: MadeLogs) -> None:
 def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
     before = made.survey()
     events = open_logs(made.folder).events([2])
-    mark = next(event for event in events if event["text"] == b"endTraceBigSim %f\n\0")
+    mark = next(event for event in events if event["text"] == "endTraceBigSim %f\n")
     made.put_at(2, int(mark["offset"]) + 13, b"endTraceBigsim")
     found = made.survey()
     assert found.irregular == 1
