@@ -31,6 +31,7 @@ from rewritelog.cli.arguments import (
     output_option,
     to_path,
 )
+from rewritelog.cli.completion import complete_event
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
 from rewritelog.cli.rewrite import dilation_of, dilations_for
@@ -90,6 +91,7 @@ LostAs = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATTERN=CATEGORY",
+        autocompletion=complete_event,
         help="Count SEBs of that name, or middle regions of that event, as lost in a category; "
         "repeatable, the last match wins.",
     ),
