@@ -31,7 +31,7 @@ from rewritelog.cli.rewrite import rewrite_command
 from rewritelog.cli.sampling import sample_command
 from rewritelog.cli.standard import Debug, Version, plain
 from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
-from rewritelog.cli.viewing import timeline_command
+from rewritelog.cli.viewing import explore_command, timeline_command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.text import printable
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
@@ -66,6 +66,7 @@ _add("predict", predict_command, "Fit models")
 _add("verify", verify_command, "Fit models")
 _add("compare", compare_command, "Fit models")
 _add("sample", sample_command, "Fit models")
+_add("explore", plain(explore_command), "Fit models")
 _add("replay", replay_command, "Predict whole runs")
 _add("lost-cycles", lost_cycles_command, "Predict whole runs")
 _add("check", check_command, "Inspect logs")

@@ -1,4 +1,4 @@
-"""`rewritelog timeline`."""
+"""`rewritelog timeline` and `explore`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from rewritelog.cli.arguments import Logs, Seed, output_option
+from rewritelog.cli.arguments import (
+    OUTPUT,
+    ClockHz,
+    Formulas,
+    Logs,
+    Params,
+    Seed,
+    Strict,
+    Timings,
+    output_option,
+)
+from rewritelog.cli.progress import shown_progress
 from rewritelog.errors import UsageError
 
 
@@ -54,3 +65,54 @@ def timeline_command(
     drawn = draw_timeline(sets, kind, options, messages=messages, seed=seed)
     write_file(output, drawn)
     typer.echo(f"{printable(str(output))}: {bytes_text(len(drawn))}")
+
+
+def explore_command(
+    timings: Timings,
+    logs: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Logs to show the effect on.", show_default=False),
+    ] = None,
+    formulas: Formulas = None,
+    params: Params = None,
+    clock_hz: ClockHz = None,
+    strict: Strict = False,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", rich_help_panel=OUTPUT, show_default=False,
+            help="The folder to save formulas.toml and model.json in [default: this one].",
+        ),
+    ] = Path(),
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace files of these names.", rich_help_panel=OUTPUT),
+    ] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Look at fits in a live page, change them, and save what comes out.
+
+    The page is served to this machine's browser alone, at an address that cannot be guessed, until
+    Ctrl-C.
+    """
+    from rewritelog.viewing.explore import ExploreOptions, explore  # noqa: PLC0415 - heavy
+
+    options = ExploreOptions(
+        timings=tuple(timings),
+        logs=logs,
+        params=params,
+        formulas=formulas,
+        clock_hz=clock_hz,
+        strict=strict,
+        out=out,
+        force=force,
+        browser=not no_browser,
+    )
+
+    def say(address: str) -> None:
+        typer.echo(f"open {address}\nCtrl-C ends it")
+
+    with shown_progress():
+        explore(options, say)

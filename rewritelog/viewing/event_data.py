@@ -21,6 +21,9 @@ MOST_POINTS = 5_000
 
 MOST_POINTS_A_PAGE = 60_000
 
+SEED = 1
+"""Decides which lines are drawn where there are more."""
+
 BASE64 = 4 / 3
 FLOAT_BYTES = 4
 """Points are drawn from 32-bit numbers; the tables' numbers are texts made of all digits."""
@@ -32,6 +35,9 @@ MOST_LAWS = 4
 """Laws of one parameter that are drawn at a time, the best ones."""
 
 OUTLIERS_SHOWN = 20
+OUTLIER, LEFT_OUT = 1.0, 2.0
+"""The marks of lines; all others have 0."""
+
 CURVE_POINTS = (8, 60)
 """The fewest and the most points of a curve."""
 
@@ -39,7 +45,9 @@ CURVES_BYTES = 1_000_000
 """Room for the curves of all events together, where that is enough for the fewest points."""
 
 
-def events_json(views: Sequence[EventView], room_bytes: int, seed: int = 1) -> list[dict[str, Any]]:
+def events_json(
+    views: Sequence[EventView], room_bytes: int, seed: int = SEED
+) -> list[dict[str, Any]]:
     """Return all events, with as many points as there is room for beside their texts and curves."""
     curves = sum((MOST_LAWS + 2) * view.parameters for view in views)
     fewest, most = CURVE_POINTS
@@ -68,7 +76,7 @@ def _row_bytes(view: EventView) -> float:
     return (PLAIN_COLUMNS + view.parameters + 1) * FLOAT_BYTES * BASE64
 
 
-def event_json(view: EventView, points: int = MOST_POINTS, seed: int = 1) -> dict[str, Any]:
+def event_json(view: EventView, points: int = MOST_POINTS, seed: int = SEED) -> dict[str, Any]:
     """Return one event, with at most that many points."""
     return _texts(view, CURVE_POINTS[1]) | _drawn(view, points, seed)
 
@@ -129,12 +137,15 @@ def packed_rows(rows: Ints) -> str:
 
 
 def _points(view: EventView, rows: Ints) -> Floats:
-    """Return measured, predicted, low, high, outlier, mean of replicates, and the parameters."""
+    """Return measured, predicted, low, high, mark, mean of replicates, and the parameters."""
     timings = view.timings
     points = Points.of_rows(timings.params)
     counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
     means = np.where(counts > 1, sums / counts, np.nan)[points.point_of_row]
-    columns = (timings.seconds, view.predicted_s, view.low_s, view.high_s, view.outliers, means)
+    marks = view.outliers * OUTLIER
+    if view.left_out is not None:
+        marks = np.where(view.left_out, LEFT_OUT, marks)
+    columns = (timings.seconds, view.predicted_s, view.low_s, view.high_s, marks, means)
     return np.column_stack([*(column[rows] for column in columns), timings.params[rows]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rewritelog.viewing.page import Section
@@ -10,8 +11,9 @@ from rewritelog.viewing.palette import COLOURS, OTHER
 Scale: TypeAlias = Literal["linear", "log"]
 
 SCALES: tuple[Scale, Scale] = ("linear", "log")
-BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[5], COLOURS[2]
+BLUE, ORANGE, GREEN, PURPLE = COLOURS[0], COLOURS[5], COLOURS[2], COLOURS[10]
 HEIGHT, TALL = 400, 470
+TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
 _NO_LINES: dict[str, list[Any]] = {
     "xs": [[1.0]], "ys": [[1.0]], "label": [""], "colour": ["black"], "dash": ["solid"],
@@ -35,34 +37,55 @@ range asks for them</label></p>
 """
 
 
-def event_sections() -> list[Section]:
-    """Return the sections of the plots: empty, with the names that the script knows them by."""
+def event_sections(*, choosing: bool = False) -> list[Section]:
+    """Return the sections of the plots: empty, with the names that the script knows them by.
+
+    In plots for `choosing`, lines can be chosen one by one or by a box.
+    """
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
     columns = ("measured", "predicted", "low", "high", "x", "residual", "order", "number")
-    points, outliers = (
+    plain, outliers, left_out, before = (
         ColumnDataSource({column: [1.0] for column in columns}, name=name)
-        for name in ("points-data", "outliers-data")
+        for name in ("points-data", "outliers-data", "left-data", "before-data")
     )
+    points = Points(plain, outliers, left_out, before, choosing)
     lines = {
         name: ColumnDataSource(_NO_LINES, name=f"{name}-data") for name in ("diagonal", "curves")
     }
     replicates = ColumnDataSource({"x": [1.0], "ratio": [1.0]}, name="replicates-data")
     return [
         Section("Measured against predicted", plot=_twins([
-            _predicted(scale, points, outliers, lines["diagonal"]) for scale in SCALES
+            _predicted(scale, points, lines["diagonal"]) for scale in SCALES
         ]), in_grid=True, table_name="predicted-table"),
         Section("Time against one parameter, and the laws tried", plot=_twins([
-            _laws(x, y, points, outliers, lines["curves"]) for x in SCALES for y in SCALES
+            _laws(x, y, points, lines["curves"]) for x in SCALES for y in SCALES
         ]), in_grid=True, table_name="law-table"),
         Section("Relative residuals against the parameter", plot=_twins([
-            _residuals(scale, points, outliers) for scale in SCALES
+            _residuals(scale, points) for scale in SCALES
         ]), in_grid=True, table_name="residual-table"),
         Section("Relative residuals in the order of the calls",
-                plot=_order(points, outliers), in_grid=True, table_name="order-table"),
+                plot=_order(points), in_grid=True, table_name="order-table"),
         Section("Replicates: lines with the same parameters",
                 plot=_replicates(replicates), in_grid=True, table_name="replicates-table"),
     ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Points:
+    """The sources of the lines of an event: plain ones, outliers, those left out; and before."""
+
+    plain: Any
+    outliers: Any
+    left_out: Any
+    before: Any
+    """The lines with what was predicted before the last step."""
+    choosing: bool
+
+    @property
+    def tools(self) -> str:
+        """Return the tools of a plot of lines."""
+        return f"{TOOLS},tap,box_select,lasso_select" if self.choosing else TOOLS
 
 
 def _twins(plots: list[Any]) -> Any:
@@ -74,29 +97,35 @@ def _twins(plots: list[Any]) -> Any:
     return column(plots, sizing_mode="stretch_width")
 
 
-def _figure(name: str, x: Scale, y: Scale, x_label: str, y_label: str, title: str) -> Any:
+def _figure(
+    name: str, x: Scale, y: Scale, x_label: str, y_label: str, title: str, tools: str
+) -> Any:
     from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
         name=name, x_axis_type=x, y_axis_type=y, x_axis_label=x_label, y_axis_label=y_label,
-        height=HEIGHT, sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
+        height=HEIGHT, sizing_mode="stretch_width", tools=tools,
         title=title, output_backend="canvas",
     )  # fmt: skip
     plot.toolbar.logo = None
     return plot
 
 
-def _marks(plot: Any, x: str, y: str, points: Any, outliers: Any) -> None:
-    """Draw lines of the file as circles, and outliers as crosses."""
+def _marks(plot: Any, x: str, y: str, points: Points) -> None:
+    """Draw lines of the file as circles, outliers as crosses, and those left out as stars."""
     plot.scatter(
-        x, y, source=points, marker="circle", size=6, fill_color=BLUE, fill_alpha=0.35,
+        x, y, source=points.plain, marker="circle", size=6, fill_color=BLUE, fill_alpha=0.35,
         line_color=BLUE, line_alpha=0.7, legend_label="timing line",
-        nonselection_fill_alpha=0.35, nonselection_line_alpha=0.7,
     )  # fmt: skip
     plot.scatter(
-        x, y, source=outliers, marker="x", size=10, line_color=ORANGE, line_width=2,
+        x, y, source=points.outliers, marker="x", size=10, line_color=ORANGE, line_width=2,
         legend_label="off by more than 2 times",
     )  # fmt: skip
+    if points.choosing:
+        plot.scatter(
+            x, y, source=points.left_out, marker="asterisk", size=10, line_color=PURPLE,
+            line_width=1.5, legend_label="left out of the fit",
+        )  # fmt: skip
 
 
 def _legend_below(plot: Any) -> None:
@@ -107,24 +136,30 @@ def _legend_below(plot: Any) -> None:
     plot.legend.label_text_font_size = "9pt"
 
 
-def _predicted(scale: Scale, points: Any, outliers: Any, diagonal: Any) -> Any:
+def _predicted(scale: Scale, points: Points, diagonal: Any) -> Any:
     plot = _figure(f"predicted-{scale}", scale, scale, "predicted time, s", "measured time, s",
-                   "Measured against predicted time")  # fmt: skip
-    for source in (points, outliers):
+                   "Measured against predicted time", points.tools)  # fmt: skip
+    if points.choosing:
+        plot.scatter(
+            "predicted", "measured", source=points.before, marker="square", size=6,
+            fill_color=None, line_color=OTHER, legend_label="by the law before",
+        )  # fmt: skip
+    for source in (points.plain, points.outliers):
         plot.segment(
             "predicted", "low", "predicted", "high", source=source, line_color=OTHER,
             line_alpha=0.35, line_width=3, legend_label="interval for nine in ten lines",
         )  # fmt: skip
-    _marks(plot, "predicted", "measured", points, outliers)
+    _marks(plot, "predicted", "measured", points)
     plot.multi_line("xs", "ys", source=diagonal, line_color="#000000", line_dash="dashed",
                     legend_label="measured = predicted")  # fmt: skip
     _legend_below(plot)
     return plot
 
 
-def _laws(x: Scale, y: Scale, points: Any, outliers: Any, curves: Any) -> Any:
-    plot = _figure(f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter")
-    _marks(plot, "x", "measured", points, outliers)
+def _laws(x: Scale, y: Scale, points: Points, curves: Any) -> Any:
+    plot = _figure(f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter",
+                   points.tools)  # fmt: skip
+    _marks(plot, "x", "measured", points)
     plot.multi_line("xs", "ys", source=curves, line_color="colour", line_dash="dash",
                     line_width="width", legend_field="label")  # fmt: skip
     _legend_below(plot)
@@ -133,29 +168,29 @@ def _laws(x: Scale, y: Scale, points: Any, outliers: Any, curves: Any) -> Any:
     return plot
 
 
-def _residuals(scale: Scale, points: Any, outliers: Any) -> Any:
+def _residuals(scale: Scale, points: Points) -> Any:
     plot = _figure(f"residual-{scale}", scale, "linear", "parameter",
                    "(measured − predicted) / predicted, %",
-                   "Relative residuals against the parameter")  # fmt: skip
+                   "Relative residuals against the parameter", points.tools)  # fmt: skip
     _zero_line(plot)
-    _marks(plot, "x", "residual", points, outliers)
+    _marks(plot, "x", "residual", points)
     _legend_below(plot)
     return plot
 
 
-def _order(points: Any, outliers: Any) -> Any:
+def _order(points: Points) -> Any:
     plot = _figure("order", "linear", "linear", "number of the event's line in the files",
                    "(measured − predicted) / predicted, %",
-                   "Relative residuals in the order of the calls")  # fmt: skip
+                   "Relative residuals in the order of the calls", points.tools)  # fmt: skip
     _zero_line(plot)
-    _marks(plot, "order", "residual", points, outliers)
+    _marks(plot, "order", "residual", points)
     _legend_below(plot)
     return plot
 
 
 def _replicates(source: Any) -> Any:
     plot = _figure("replicates", "linear", "linear", "point, in rising order of its mean time",
-                   "time / mean time of its point", "Spread of replicates")  # fmt: skip
+                   "time / mean time of its point", "Spread of replicates", TOOLS)  # fmt: skip
     plot.scatter("x", "ratio", source=source, marker="diamond", size=7, fill_color=GREEN,
                  fill_alpha=0.5, line_color=GREEN)  # fmt: skip
     return plot

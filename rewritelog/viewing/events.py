@@ -46,6 +46,8 @@ class EventView:
     """Return the law's seconds of a table of parameters."""
     where: Callable[[int], str]
     """Return the place of a line, as `file:line`."""
+    left_out: Flags | None = None
+    """Which lines the fit was not to see; None for none of them."""
 
     @property
     def label(self) -> str:
@@ -70,7 +72,10 @@ class EventView:
         """Return which lines are off from the law by more than a factor of 2."""
         measured, predicted = self.timings.seconds, self.predicted_s
         near = (measured <= FAR_OFF * predicted) & (predicted <= FAR_OFF * measured)
-        return np.asarray(np.isfinite(measured) & np.isfinite(predicted) & ~near)
+        known = np.isfinite(measured) & np.isfinite(predicted)
+        if self.left_out is not None:
+            known &= ~self.left_out
+        return np.asarray(known & ~near)
 
 
 def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:

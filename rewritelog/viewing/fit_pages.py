@@ -12,7 +12,7 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.text import count_text, percent_text
 from rewritelog.timings.read import read_timings
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, events_json
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
 from rewritelog.viewing.events import EventView, views_of_fit, views_of_lines
 from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
@@ -86,15 +86,20 @@ def events_page(
     views: Sequence[EventView],
     seen: str,
     more: Sequence[Section] = (),
+    *,
+    choosing: bool = False,
 ) -> Page:
-    """Return a page with the overview and the views of its events, after more sections."""
+    """Return a page with the overview and the views of its events, after more sections.
+
+    `choosing`: lines can be chosen in the plots.
+    """
     overview = overview_html(views, seen)
     texts = sum(len(line) for line in (*verdict, *warnings)) + len(overview)
     room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
     events = events_json(views, room)
     shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)
     drawn = (
-        [(f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed 1): at most "
+        [(f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
          f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Laws, R² and errors are of "
          "all lines.")]
         if shown < lines else []
@@ -103,7 +108,7 @@ def events_page(
         *more,
         Section("Events and parameters", paragraphs=drawn, html=overview),
         Section("One event", html=EVENT_HTML),
-        *event_sections(),
+        *event_sections(choosing=choosing),
     ]
     data = {"events-data": {"events": events, "styles": CURVE_STYLES}}
     return Page(title, verdict, sections, warnings, ("tables.js", "events.js"), data)

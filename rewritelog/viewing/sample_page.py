@@ -13,12 +13,10 @@ from rewritelog.hashing import draw_numbers
 from rewritelog.models.distinct_points import Points
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
 from rewritelog.viewing.swaps import Option, select_html, swap_json
-
-SEED = 1
 
 NAMES = {
     "run-data": "in the run",

@@ -14,7 +14,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
             "dump", "convert", "synth", "completion", "replay", "lost-cycles",
-            "timeline", "export")  # fmt: skip
+            "timeline", "export", "explore")  # fmt: skip
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 
 const Events = (() => {
   const byId = (id) => document.getElementById(id);
-  const PLAIN = ["measured", "predicted", "low", "high", "outlier", "mean"];
+  const PLAIN = ["measured", "predicted", "low", "high", "mark", "mean"];
   const MOST_ROWS = 100;
-  const state = { events: [], styles: [], event: 0, parameter: 1, before: null };
+  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null };
 
   function model(name) {
     for (const one of Bokeh.documents) {
@@ -120,8 +120,11 @@ const Events = (() => {
       order: columns.row.map((row) => row + 1), number: columns.row,
     };
     const rows = columns.row.map((_, k) => k);
-    put("points", part(all, rows.filter((k) => !columns.outlier[k])));
-    put("outliers", part(all, rows.filter((k) => columns.outlier[k])));
+    ["points", "outliers", "left"].forEach((name, mark) =>
+      put(name, part(all, rows.filter((k) => columns.mark[k] === mark))));
+    const before = event.before;
+    put("before", before
+      ? { predicted: floats(before.points), measured: columns.measured } : { predicted: [], measured: [] });
     return { all, residuals };
   }
 
@@ -136,25 +139,30 @@ const Events = (() => {
     return event.laws.filter((law) => law[0] === state.parameter);
   }
 
-  function drawCurves(event) {
+  function curvesOf(event) {
     const packed = event.parameters ? event.curves[state.parameter - 1] : "";
     const all = packed ? floats(packed) : [];
-    const column = (k) => all.slice(k * event.steps, (k + 1) * event.steps);
+    return all.length ? (k) => all.slice(k * event.steps, (k + 1) * event.steps) : null;
+  }
+
+  function drawCurves(event) {
     const data = { xs: [], ys: [], label: [], colour: [], dash: [], width: [] };
-    const add = (k, label, colour, dash, width) => {
-      data.xs.push(column(0));
-      data.ys.push(column(k));
+    const column = curvesOf(event), before = event.before && curvesOf({ ...event, ...event.before });
+    const add = (from, k, label, colour, dash, width) => {
+      data.xs.push(from(0));
+      data.ys.push(from(k));
       data.label.push(label);
       data.colour.push(colour);
       data.dash.push(dash);
       data.width.push(width);
     };
     const laws = lawsOf(event).slice(0, state.styles.length);
-    if (all.length) {
-      laws.forEach((law, k) => add(k + 2,
+    if (before) add(before, 1, "the law before", "#9A9A9A", "solid", 5);
+    if (column) {
+      laws.forEach((law, k) => add(column, k + 2,
         `${law[1]}: R² ${text(law[2], 3)}, error ${percent(law[3])}`, ...state.styles[k], 2));
       const others = event.parameters > 1 ? ", other parameters at their median" : "";
-      add(1, `the law${others}`, "#000000", "solid", 2);
+      add(column, 1, `the law${others}`, "#000000", "solid", 2);
     }
     put("curves", data);
   }
@@ -266,7 +274,7 @@ const Events = (() => {
     state.event = number;
     state.parameter = parameter || bestParameter(event);
     redraw();
-    if (state.before) state.before(number, state.parameter);
+    if (state.shown) state.shown(number);
   }
 
   function redraw() {

@@ -1,0 +1,93 @@
+"""The live page of fits: read, fit, serve, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.models.formulas import parse_formulas
+from rewritelog.models.from_file import model_of
+from rewritelog.models.model_file import ModelFile, Source
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report_text import verdict_sentences
+from rewritelog.rewriting.run import rewrite
+from rewritelog.text import shorten
+from rewritelog.timings.read import read_timings
+from rewritelog.timings.texts import read_model_text
+from rewritelog.viewing.extra import require
+
+
+@dataclass(frozen=True)
+class ExploreOptions:
+    """What is explored, and where it is saved."""
+
+    timings: tuple[Path, ...]
+    logs: Path | None = None
+    params: Path | None = None
+    formulas: Path | None = None
+    clock_hz: float | None = None
+    strict: bool = False
+    out: Path = Path()
+    """The folder that formulas and model are saved in."""
+    force: bool = False
+    browser: bool = True
+
+
+def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C; `say` is told its address.
+
+    Raise a `RewriteLogError` for whatever cannot be read or fitted.
+    """
+    require("bokeh", "explore")
+    require("tornado", "explore")
+    from rewritelog.viewing.explorer.saving import Saving  # noqa: PLC0415 - an extra
+    from rewritelog.viewing.explorer.server import serve  # noqa: PLC0415
+    from rewritelog.viewing.explorer.session import begin  # noqa: PLC0415
+
+    given = None if options.formulas is None else read_model_text(options.formulas)
+    formulas = None if given is None else parse_formulas(given.text, given.name)
+    logs = None if options.logs is None else open_logs(options.logs)
+    read = read_timings(options.timings, options.clock_hz, strict=options.strict)
+    session = begin(read, given, formulas)
+    inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
+    saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
+    effect = None if logs is None else _Effect(logs, options.params)
+
+    def ready(address: str) -> None:
+        say(address)
+        if options.browser:
+            webbrowser.open(address)
+
+    asyncio.run(serve(session, saving, effect, ready))
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What the fits make of a rewrite, of which nothing is written."""
+
+    logs: LogSet
+    params: Path | None
+
+    def __call__(self, session: Any) -> dict[str, Any]:
+        """Return the verdict, and the seconds of each event before and after."""
+        first, now = (self._report(fitted) for fitted in (session.first_fitted(), session.fitted()))
+        by_event = {line.event: line.new_s for line in first.events}
+        return {
+            "verdict": verdict_sentences(now),
+            "events": [
+                [shorten(line.event, 60), f"{line.old_s:.6g}", f"{by_event[line.event]:.6g}",
+                 f"{line.new_s:.6g}"]
+                for line in now.events
+            ],
+        }  # fmt: skip
+
+    def _report(self, fitted: Any) -> Report:
+        source = Source("", (), 0, None, "")
+        model = model_of(ModelFile(fitted, "params", source))
+        return rewrite(self.logs, None, RewriteOptions(fitted=model, params=self.params))

@@ -1,0 +1,136 @@
+"""How an event is fitted, and what comes out: terms, category, weights, lines left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Flags
+from rewritelog.errors import UsageError
+from rewritelog.models.base import EventTimings
+from rewritelog.models.exact_matches import ExactMatch
+from rewritelog.models.expressions import Expression, Origin, parse
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.samples import Weighting
+from rewritelog.models.fitting.single_terms import SingleTermLaws, single_term_laws
+from rewritelog.models.fitting.solving import Loss
+from rewritelog.models.formulas import EventFormula
+from rewritelog.models.formulas.reading import MAX_TERMS
+from rewritelog.models.metrics import mean_relative_error
+from rewritelog.viewing.events import EventView, view_of
+
+LONGEST_TERM = 900
+"""The characters of a term: a line of a formulas file has no more than 1000."""
+
+
+@dataclass(frozen=True)
+class FitChoices:
+    """How one event is fitted."""
+
+    terms: tuple[str, ...] = ()
+    """Texts of the terms; none for the automatic choice."""
+    category: str = ""
+    """Text of what splits the event into classes; empty for none."""
+    weights: Weighting = "relative"
+    loss: Loss = "huber"
+    exact_match: ExactMatch = "auto"
+    left_out: frozenset[int] = frozenset()
+    """Rows of the event's lines that the fit does not see."""
+
+    @classmethod
+    def of_formula(cls, formula: EventFormula | None) -> FitChoices:
+        """Return the choices that a formulas file makes for an event."""
+        if formula is None:
+            return cls()
+        category = "" if formula.category is None else str(formula.category)
+        return cls(tuple(map(str, formula.terms)), category)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the choices in types that JSON has."""
+        return asdict(self) | {"terms": list(self.terms), "left_out": sorted(self.left_out)}
+
+    def kept(self, lines: int) -> Flags:
+        """Return which lines the fit sees."""
+        kept = np.ones(lines, dtype=np.bool_)
+        kept[sorted(self.left_out)] = False
+        return kept
+
+    def config(self, parameters: int) -> FitConfig:
+        """Return how the event is fitted; raise `FormulaError` for an invalid text."""
+        config = FitConfig(self.weights, self.loss, self.exact_match)
+        if self.category and not self.terms:
+            raise UsageError("a category needs a formula beside it: type its terms")
+        if self.category:
+            category = parsed(self.category, parameters, Origin("category", 1))
+            config = replace(config, category=category)
+        if not self.terms:
+            return config
+        return config.with_terms("formula", parsed_terms(self.terms, parameters))
+
+
+def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, ...]:
+    """Return the terms of a formula, each of whose lines is one.
+
+    Raise `FormulaError` with line and column for one that is invalid or duplicated.
+    """
+    terms: list[Expression] = []
+    for number, text in enumerate(texts, 1):
+        where = Origin("formula", number)
+        if len(terms) == MAX_TERMS:
+            raise where.error(f"a formula has at most {MAX_TERMS} terms")
+        term = parsed(text, parameters, where)
+        if term in terms:
+            raise where.error(f"the term {text!r} is duplicated")
+        terms.append(term)
+    return tuple(terms)
+
+
+def parsed(text: str, parameters: int, where: Origin) -> Expression:
+    """Return an expression over the parameters; raise `FormulaError` with line and column."""
+    if len(text) > LONGEST_TERM:
+        raise where.error(f"a term has at most {LONGEST_TERM} characters", LONGEST_TERM)
+    return parse(text, parameters=parameters, where=where)
+
+
+@dataclass(frozen=True)
+class Result:
+    """An event's choices with the fit that they give."""
+
+    choices: FitChoices
+    fit: EventFit
+    laws: SingleTermLaws
+
+    def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
+        """Return what the page shows of all lines, those left out too."""
+        key = timings.event, timings.params.shape[1]
+        shown = view_of(timings, FittedEvents("auto", {}, {key: self.fit}), self.laws, where)
+        return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
+
+    def numbers(self, timings: EventTimings) -> dict[str, float | None]:
+        """Return how good the fit is on its own lines and on lines that it had not seen."""
+        quality = self.fit.whole.quality
+        kept = timings.part(self.choices.kept(len(timings.seconds)))
+        predicted = np.maximum(self.fit.predict(kept.params), 0.0)
+        return {
+            "R² on the lines of the fit": quality.r2,
+            "mean error on the lines of the fit": mean_relative_error(predicted, kept.seconds),
+            "R² on unseen lines": quality.held_out_r2,
+            "mean error on unseen lines": quality.held_out_error,
+            "error of the sum on unseen lines": quality.held_out_sum_error,
+        }
+
+
+def fitted(timings: EventTimings, choices: FitChoices) -> Result:
+    """Fit an event as chosen; raise a `RewriteLogError` where that cannot be."""
+    config = choices.config(timings.params.shape[1])
+    kept = timings.part(choices.kept(len(timings.seconds)))
+    usable = np.isfinite(kept.seconds) & np.isfinite(kept.params).all(axis=1)
+    if not usable.any():
+        raise UsageError("no line with usable numbers is left to fit to: put some back")
+    laws = single_term_laws(kept, choices.weights, choices.loss)
+    return Result(choices, fit_event(kept, config), laws)

@@ -1,0 +1,119 @@
+"""The formulas file and the model file of a session, as the command line takes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import rewritelog
+from rewritelog.errors import OutputError
+from rewritelog.evaluation.fit import write_model
+from rewritelog.models.base import ModelText
+from rewritelog.models.formulas import parse_formulas
+from rewritelog.models.model_file import ModelFile, Source
+from rewritelog.models.sample_digest import digest_of
+from rewritelog.output import check_outputs, write_text_file
+from rewritelog.viewing.explorer.choices import FitChoices, parsed_terms
+from rewritelog.viewing.explorer.session import Session
+
+FORMULAS, MODEL = "formulas.toml", "model.json"
+
+
+class Saving:
+    """Where a session is saved; files of others are not replaced unless that is wanted."""
+
+    def __init__(
+        self,
+        folder: Path,
+        inputs: list[Path],
+        given: ModelText | None,
+        clock_hz: float | None = None,
+        *,
+        force: bool = False,
+    ) -> None:
+        self.folder = folder
+        self._clock_hz = clock_hz
+        self._inputs = inputs
+        self._given = given
+        self._written: set[Path] = set()
+        self._force = force
+
+    def save(self, session: Session) -> list[str]:
+        """Write both files; return their names. Raise a `RewriteLogError` where one cannot be."""
+        formulas = formulas_text(session, self._given)
+        paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
+        self._check(paths)
+        kept = session.kept_timings()
+        source = Source(
+            rewritelog=rewritelog.__version__,
+            files=tuple(path.name for path in session.read.files),
+            lines=sum(len(one.seconds) for one in kept),
+            clock_hz=self._clock_hz,
+            sha256=digest_of(kept),
+        )
+        write_model(paths[0], ModelFile(session.fitted(), "params", source))
+        self._written.add(paths[0])
+        if formulas:
+            write_text_file(paths[1], formulas)
+            self._written.add(paths[1])
+        return [str(path) for path in paths]
+
+    def _check(self, paths: list[Path]) -> None:
+        check_outputs(paths, self._inputs)
+        for path in paths:
+            if path.exists() and path not in self._written and not self._force:
+                raise OutputError(f"{path}: exists; give another folder with -o, or --force")
+
+
+def formulas_text(session: Session, given: ModelText | None) -> str:
+    """Return a formulas file for the events as they stand, before the entries of the file given.
+
+    Empty where all events are fitted automatically and no file was given.
+    """
+    by_count = sorted(
+        session.numbers, key=lambda number: -session.timings(number).params.shape[1]
+    )  # an entry without params is for any number of them: it must come last
+    entries = [line for number in by_count for line in _entry(session, number)]
+    if not entries and given is None:
+        return ""
+    text = "\n".join(["# written by rewritelog explore", *entries]) + "\n"
+    if given is not None:
+        text += f"\n# from {json.dumps(Path(given.name).name)}\n{given.text}"
+    parse_formulas(text, FORMULAS)
+    return text
+
+
+def _entry(session: Session, number: int) -> Iterator[str]:
+    """Yield the lines of an event that was given terms or a category here."""
+    result, timings = session.results[number], session.timings(number)
+    choices = result.choices
+    if not choices.terms or not _differs(choices, session.first[number].choices):
+        return
+    count = timings.params.shape[1]
+    yield "[[formula]]"
+    yield f"event = {_quoted(timings.event)}"
+    if count:
+        unnamed = ", ".join(['"_"'] * count)
+        yield f"params = [{unnamed}]"
+    yield "terms = ["
+    yield from (f"    {_quoted(str(term))}," for term in parsed_terms(choices.terms, count))
+    yield "]"
+    if choices.category:
+        yield f"category = {_quoted(choices.category)}"
+    yield ""
+
+
+def _differs(choices: FitChoices, other: FitChoices) -> bool:
+    return (choices.terms, choices.category) != (other.terms, other.category)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML has it; raise `OutputError` for one that is no text of Unicode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise OutputError(
+            f"the name {text!a} is not UTF-8: no formulas file can hold it"
+        ) from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

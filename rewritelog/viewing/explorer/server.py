@@ -1,0 +1,273 @@
+"""Who may ask for the page, and the conversation with it.
+
+It listens on 127.0.0.1 alone. Nothing is answered without the token in the address, nor under
+another host's name, nor to a page of another origin: a foreign name that resolves to 127.0.0.1 gets
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+from tornado.netutil import bind_sockets
+from tornado.web import Application, ErrorHandler, RequestHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+from rewritelog.errors import RewriteLogError
+from rewritelog.models.expressions import FormulaError
+from rewritelog.viewing.explorer.asking import (
+    MOST_CHARACTERS,
+    Check,
+    Plain,
+    Predict,
+    Refit,
+    Request,
+    read_request,
+)
+from rewritelog.viewing.explorer.choices import fitted
+from rewritelog.viewing.explorer.document import document
+from rewritelog.viewing.explorer.saving import Saving
+from rewritelog.viewing.explorer.session import Session
+from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
+
+HOST = "127.0.0.1"
+FORBIDDEN, NOT_FOUND = 403, 404
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Server": "rewritelog",
+}
+
+Effect = Callable[[Session], dict[str, Any]]
+"""What the fits of a session make of a rewrite."""
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What a request must have."""
+
+    port: int
+    token: str
+
+    @property
+    def origin(self) -> str:
+        """Return the one origin that is answered."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Return the address of the page."""
+        return f"{self.origin}/{self.token}/"
+
+    def refusal(self, request: HTTPServerRequest) -> int | None:
+        """Return the status with which a request is refused; None where it may come in."""
+        if request.headers.get_list("Host") != [f"{HOST}:{self.port}"]:
+            return FORBIDDEN
+        origins = request.headers.get_list("Origin")
+        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
+        if origins not in ([self.origin], [] if not is_socket else [self.origin]):
+            return FORBIDDEN
+        site = request.headers.get("Sec-Fetch-Site", "none")
+        if site not in ("none", "same-origin"):
+            return FORBIDDEN
+        given = request.path.split("/")[1]
+        if not secrets.compare_digest(given.encode(), self.token.encode()):
+            return NOT_FOUND
+        return None
+
+
+class Explorer(Application):
+    """The page and its session; all pages that are open show the same session."""
+
+    def __init__(
+        self, session: Session, doors: Doors, saving: Saving, effect: Effect | None
+    ) -> None:
+        super().__init__(
+            [(r"/[^/]+/", _PageHandler), (r"/[^/]+/socket", _Socket)],
+            websocket_max_message_size=MOST_CHARACTERS,
+            log_function=lambda _handler: None,
+        )
+        self.session = session
+        self.doors = doors
+        self.worker = Worker()
+        self.sockets: set[_Socket] = set()
+        self._saving = saving
+        self._effect = effect
+
+    def find_handler(self, request: HTTPServerRequest, **given: Any) -> Any:
+        """Return what answers a request: an error for one that may not come in."""
+        refusal = self.doors.refusal(request)
+        if refusal is not None:
+            return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
+        return super().find_handler(request, **given)
+
+    def page(self) -> str:
+        """Return the page as the session stands."""
+        return document(self.session, self.doors.origin, has_logs=self._effect is not None)
+
+    async def answer(self, socket: _Socket, text: str) -> None:
+        """Do what a message asks for, and say what came of it."""
+        try:
+            request = read_request(text, self.session.sizes)
+            await self._do(socket, request)
+        except FormulaError as error:
+            socket.send({"error": str(error), "line": error.line, "column": error.column,
+                         "where": error.name})  # fmt: skip
+        except RewriteLogError as error:
+            socket.send({"error": str(error)})
+        except WorkStoppedError:
+            self.tell({"stopped": True})
+
+    async def _do(self, socket: _Socket, request: Request) -> None:
+        match request:
+            case Check():
+                request.choices.config(self.session.sizes.parameters[request.event])
+                socket.send({"valid": True})
+            case Predict():
+                found = self.session.predict(request.event, request.params)
+                socket.send({"predicted": found})
+            case Refit():
+                await self._refit(request)
+            case Plain():
+                await self._plain(socket, request.do)
+
+    async def _refit(self, request: Refit) -> None:
+        timings = self.session.timings(request.event)
+        request.choices.config(timings.params.shape[1])
+        result = await self._work("fitting", lambda: fitted(timings, request.choices))
+        self.session.put(request.event, result)
+        self.tell(self._state_of(request.event))
+
+    async def _plain(self, socket: _Socket, do: str) -> None:
+        if do == "stop":
+            self.worker.stop()
+        elif do == "save":
+            self.tell({"saved": self._saving.save(self.session)})
+        elif do == "rewrite":
+            await self._rewrite()
+        elif self.worker.busy:
+            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+        else:
+            event = self.session.undo() if do == "undo" else self.session.redo()
+            if event is None:
+                socket.send({"error": f"there is nothing to {do}"})
+            else:
+                self.tell(self._state_of(event))
+
+    async def _rewrite(self) -> None:
+        if self._effect is None:
+            raise RewriteLogError("no logs were given: start explore with --logs DIR")
+        effect, session = self._effect, self.session
+        self.tell({"rewrite": await self._work("rewriting", lambda: effect(session))})
+
+    async def _work(self, what: str, work: Callable[[], Any]) -> Any:
+        """Return what the work gives, which all pages show while it is done."""
+        if self.worker.busy:
+            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+        self.tell({"busy": what})
+        try:
+            return await self.worker.run(work)
+        finally:
+            self.tell({"busy": None})
+
+    def _state_of(self, event: int) -> dict[str, Any]:
+        """Return what the pages need to show an event as it stands."""
+        session = self.session
+        return {
+            "event": event, "data": session.event_json(event), "state": session.event_state(event),
+            "steps": session.steps,
+        }  # fmt: skip
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message to all pages that are open."""
+        for socket in list(self.sockets):
+            socket.send(message)
+
+
+class _Refused(ErrorHandler):
+    """Says no more than the status."""
+
+    def set_default_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    def write_error(self, status_code: int, **_more: Any) -> None:
+        self.finish(f"{status_code}\n")
+
+
+class _PageHandler(RequestHandler):
+    application: Explorer
+
+    def set_default_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    def get(self) -> None:
+        """Send the page."""
+        self.finish(self.application.page())
+
+
+class _Socket(WebSocketHandler):
+    application: Explorer
+
+    def check_origin(self, origin: str) -> bool:
+        """Return whether a page may talk to this server; `Doors` has looked at it before."""
+        return origin == self.application.doors.origin
+
+    def open(self, *_path: str) -> None:
+        """Take the page among those that are told of changes."""
+        self.application.sockets.add(self)
+
+    def on_close(self) -> None:
+        """Forget the page."""
+        self.application.sockets.discard(self)
+
+    async def on_message(self, message: str | bytes) -> None:
+        """Answer the page; bytes are no message of it."""
+        if isinstance(message, str):
+            await self.application.answer(self, message)
+        else:
+            self.close(1003)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message, where the page is still there."""
+        with suppress(WebSocketClosedError):
+            self.write_message(json.dumps(message, allow_nan=False))
+
+
+async def serve(
+    session: Session, saving: Saving, effect: Effect | None, ready: Callable[[str], None]
+) -> None:
+    """Serve the page until Ctrl-C; `ready` is told its address."""
+    sockets = bind_sockets(0, HOST)
+    doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
+    explorer = Explorer(session, doors, saving, effect)
+    server = HTTPServer(explorer, max_body_size=1 << 16, max_header_size=1 << 14)
+    server.add_sockets(sockets)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, ended.set)
+    try:
+        ready(doors.address)
+        await ended.wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        explorer.worker.stop()
+        server.stop()
+        for socket in list(explorer.sockets):
+            socket.close(1001, "the server has ended")
+        await server.close_all_connections()
