@@ -7,7 +7,7 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.models.formulas import parse_formulas
@@ -21,6 +21,9 @@ from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text
 from rewritelog.viewing.extra import require
+
+if TYPE_CHECKING:
+    from rewritelog.viewing.explorer.server import Explorer
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)
 
-    def ready(address: str) -> None:
+    def ready(explorer: Explorer) -> None:
+        address = explorer.doors.address
+        explorer.document.text(address)  # the first time takes longest
         say(address)
         if options.browser:
             webbrowser.open(address)

@@ -87,11 +87,11 @@ def events_page(
     seen: str,
     more: Sequence[Section] = (),
     *,
-    choosing: bool = False,
+    plots: Sequence[Section] = (),
 ) -> Page:
     """Return a page with the overview and the views of its events, after more sections.
 
-    `choosing`: lines can be chosen in the plots.
+    `plots` are the sections of the chosen event, where they are at hand.
     """
     overview = overview_html(views, seen)
     texts = sum(len(line) for line in (*verdict, *warnings)) + len(overview)
@@ -108,7 +108,7 @@ def events_page(
         *more,
         Section("Events and parameters", paragraphs=drawn, html=overview),
         Section("One event", html=EVENT_HTML),
-        *event_sections(choosing=choosing),
+        *(plots or event_sections()),
     ]
     data = {"events-data": {"events": events, "styles": CURVE_STYLES}}
     return Page(title, verdict, sections, warnings, ("tables.js", "events.js"), data)

@@ -83,19 +83,36 @@ class Page:
     """More of the page's body, as HTML, before the sections."""
 
 
-def page_text(page: Page) -> str:
-    """Return a page as HTML with Bokeh's scripts in it."""
-    require("bokeh", "a page")
-    from bokeh.embed import components  # noqa: PLC0415 - an extra
-    from bokeh.resources import Resources  # noqa: PLC0415
+@dataclass(frozen=True)
+class Embedded:
+    """The plots of a page as HTML: as long as the same ones are shown it can be used again."""
 
-    plots = {str(number): section.plot for number, section in enumerate(page.sections)
-             if section.plot is not None}  # fmt: skip
-    script, divs = components(plots) if plots else ("", {})
-    body = [*_heading(page), page.head, *_sections(page.sections, divs)]
-    bokeh = (
-        Resources(mode="inline", components=["bokeh"], log_level="error").render() if plots else ""
-    )
+    script: str
+    divs: Mapping[int, str]
+    """By the number of the section."""
+    resources: str
+    """Bokeh's own scripts; empty without plots."""
+
+    @classmethod
+    def of(cls, sections: Sequence[Section]) -> Embedded:
+        """Return the plots of sections; raise `UsageError` without the extra `[view]`."""
+        require("bokeh", "a page")
+        from bokeh.embed import components  # noqa: PLC0415 - an extra
+        from bokeh.resources import Resources  # noqa: PLC0415
+
+        plots = {str(number): section.plot for number, section in enumerate(sections)
+                 if section.plot is not None}  # fmt: skip
+        if not plots:
+            return cls("", {}, "")
+        script, divs = components(plots)
+        resources = Resources(mode="inline", components=["bokeh"], log_level="error")
+        return cls(script, {int(key): div for key, div in divs.items()}, resources.render())
+
+
+def page_text(page: Page, embedded: Embedded | None = None) -> str:
+    """Return a page as HTML with Bokeh's scripts in it; `embedded` are its plots where known."""
+    plots = embedded or Embedded.of(page.sections)
+    body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
     scripts = "".join(f"<script>{asset(name)}</script>\n" for name in page.scripts)
     return "\n".join(
         [
@@ -103,10 +120,10 @@ def page_text(page: Page) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">',
             '<meta name="viewport" content="width=device-width">',
             f"<title>{escape(page.title)}</title>\n<style>{asset('page.css')}</style>",
-            f"{bokeh}\n</head>\n<body>\n<main>",
+            f"{plots.resources}\n</head>\n<body>\n<main>",
             *body,
             *(_json_script(name, value) for name, value in page.data.items()),
-            f"</main>\n{script}\n{scripts}</body>\n</html>\n",
+            f"</main>\n{plots.script}\n{scripts}</body>\n</html>\n",
         ]
     )
 
@@ -135,13 +152,13 @@ def _heading(page: Page) -> Iterator[str]:
         yield "</details>"
 
 
-def _sections(sections: Sequence[Section], divs: Mapping[str, str]) -> Iterator[str]:
+def _sections(sections: Sequence[Section], divs: Mapping[int, str]) -> Iterator[str]:
     """Yield the sections, those of a grid in a block of their own."""
     numbered = enumerate(sections)
     for in_grid, run in groupby(numbered, key=lambda one: one[1].in_grid):
         yield '<div class="plots">' if in_grid else ""
         for number, section in run:
-            yield from _section_lines(section, divs.get(str(number)))
+            yield from _section_lines(section, divs.get(number))
         yield "</div>" if in_grid else ""
 
 

@@ -34,7 +34,7 @@ from rewritelog.viewing.explorer.asking import (
     read_request,
 )
 from rewritelog.viewing.explorer.choices import fitted
-from rewritelog.viewing.explorer.document import document
+from rewritelog.viewing.explorer.document import Document
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
 from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
@@ -94,7 +94,7 @@ class Explorer(Application):
     """The page and its session; all pages that are open show the same session."""
 
     def __init__(
-        self, session: Session, doors: Doors, saving: Saving, effect: Effect | None
+        self, session: Session, doors: Doors, saving: Saving, effect: Effect | None = None
     ) -> None:
         super().__init__(
             [(r"/[^/]+/", _PageHandler), (r"/[^/]+/socket", _Socket)],
@@ -107,6 +107,7 @@ class Explorer(Application):
         self.sockets: set[_Socket] = set()
         self._saving = saving
         self._effect = effect
+        self.document = Document(session, has_logs=effect is not None)
 
     def find_handler(self, request: HTTPServerRequest, **given: Any) -> Any:
         """Return what answers a request: an error for one that may not come in."""
@@ -114,10 +115,6 @@ class Explorer(Application):
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
         return super().find_handler(request, **given)
-
-    def page(self) -> str:
-        """Return the page as the session stands."""
-        return document(self.session, self.doors.origin, has_logs=self._effect is not None)
 
     async def answer(self, socket: _Socket, text: str) -> None:
         """Do what a message asks for, and say what came of it."""
@@ -218,7 +215,7 @@ class _PageHandler(RequestHandler):
 
     def get(self) -> None:
         """Send the page."""
-        self.finish(self.application.page())
+        self.finish(self.application.document.text(self.application.doors.origin))
 
 
 class _Socket(WebSocketHandler):
@@ -250,9 +247,9 @@ class _Socket(WebSocketHandler):
 
 
 async def serve(
-    session: Session, saving: Saving, effect: Effect | None, ready: Callable[[str], None]
+    session: Session, saving: Saving, effect: Effect | None, ready: Callable[[Explorer], None]
 ) -> None:
-    """Serve the page until Ctrl-C; `ready` is told its address."""
+    """Serve the page until Ctrl-C; `ready` is given what serves it."""
     sockets = bind_sockets(0, HOST)
     doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
     explorer = Explorer(session, doors, saving, effect)
@@ -262,7 +259,7 @@ async def serve(
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, ended.set)
     try:
-        ready(doors.address)
+        ready(explorer)
         await ended.wait()
     finally:
         loop.remove_signal_handler(signal.SIGINT)

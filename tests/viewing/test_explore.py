@@ -1,0 +1,285 @@
+"""The live page: who may talk to it, what it is asked, and what it saves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.models.expressions import FormulaError
+from rewritelog.timings.read import read_timings
+from rewritelog.timings.texts import read_model_file, read_model_text
+
+pytest.importorskip("bokeh", reason="needs the extra [view]")
+
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from rewritelog.viewing.explorer.asking import Sizes, read_request
+from rewritelog.viewing.explorer.choices import FitChoices, fitted
+from rewritelog.viewing.explorer.saving import Saving, formulas_text
+from rewritelog.viewing.explorer.server import serve
+from rewritelog.viewing.explorer.session import Session, begin
+from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
+
+LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
+FORMULA = FitChoices(("1", "p1*log(p1)"))
+
+
+def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
+    timings = write_timings(folder / "t.txt", *LINES, *more)
+    return begin(read_timings([timings]), None, None)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return session_of(tmp_path, ("other", 1e-6, 1.0), ("other", 2e-6, 2.0))
+
+
+def number_of(session: Session, event: str) -> int:
+    return next(k for k in session.numbers if session.timings(k).event == event)
+
+
+def converse(session: Session, talk: Callable[[str], Awaitable[None]]) -> None:
+    """Serve a session while `talk` is given its address."""
+
+    async def both() -> None:
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        saving = Saving(Path("nowhere"), [], None)
+        server = asyncio.create_task(
+            serve(session, saving, None, lambda it: address.set_result(it.doors.address))
+        )
+        try:
+            await talk(await address)
+        finally:
+            server.cancel()
+            await asyncio.gather(server, return_exceptions=True)
+
+    asyncio.run(both())
+
+
+async def status(address: str, **headers: str) -> int:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        return (await AsyncHTTPClient().fetch(HTTPRequest(address, headers=named))).code
+    except HTTPClientError as error:
+        return error.code
+
+
+def test_nothing_is_answered_without_the_token_or_to_strangers(session: Session) -> None:
+    async def talk(address: str) -> None:
+        origin, port = address.rsplit("/", 2)[0], address.split(":")[2].split("/", maxsplit=1)[0]
+        assert address.startswith("http://127.0.0.1:")
+        assert len(address.rsplit("/", 2)[1]) >= 43
+        assert await status(address) == 200
+        assert await status(f"{origin}/") == 404
+        assert await status(f"{origin}/{'a' * 43}/") == 404
+        assert await status(f"{origin}/{'a' * 43}/socket") == 404
+        for host in (f"evil.example:{port}", f"localhost:{port}", "127.0.0.1", "127.0.0.1:1"):
+            assert await status(address, Host=host) == 403
+        assert await status(address, Origin="http://evil.example") == 403
+        assert await status(address, Origin="null") == 403
+        assert await status(address, Sec_Fetch_Site="cross-site") == 403
+        assert await status(address, Origin=origin) == 200
+
+    converse(session, talk)
+
+
+def test_a_socket_is_opened_to_the_own_page_alone(session: Session) -> None:
+    async def talk(address: str) -> None:
+        origin = address.rsplit("/", 2)[0]
+        port, socket = origin.rsplit(":", 1)[1], address.replace("http:", "ws:") + "socket"
+        for headers in (
+            {}, {"Origin": "http://evil.example"}, {"Origin": f"http://localhost:{port}"},
+            {"Origin": origin, "Host": f"evil.example:{port}"},
+        ):  # fmt: skip
+            with pytest.raises(HTTPClientError) as refused:
+                await websocket_connect(HTTPRequest(socket, headers=headers))
+            assert refused.value.code == 403
+        open_socket = await websocket_connect(HTTPRequest(socket, headers={"Origin": origin}))
+        await open_socket.write_message("nonsense")
+        assert json.loads(str(await open_socket.read_message())) == {
+            "error": "the message is not JSON"
+        }
+        await open_socket.write_message(json.dumps({"do": "undo"}))
+        assert json.loads(str(await open_socket.read_message())) == {
+            "error": "there is nothing to undo"
+        }
+        open_socket.close()
+
+    converse(session, talk)
+
+
+def test_a_refit_is_told_to_the_page(session: Session) -> None:
+    event = number_of(session, "sync")
+    asked = {"do": "refit", "event": event, **FORMULA.to_json()}
+
+    async def talk(address: str) -> None:
+        origin = address.rsplit("/", 2)[0]
+        request = HTTPRequest(
+            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
+        )
+        socket = await websocket_connect(request)
+
+        async def said() -> Any:
+            return json.loads(str(await socket.read_message()))
+
+        await socket.write_message(json.dumps(asked | {"terms": ["1", "p1*lg(p1)"]}))
+        wrong = await said()
+        assert (wrong["line"], wrong["column"]) == (2, 4)
+        await socket.write_message(json.dumps(asked))
+        assert [await said(), await said()] == [{"busy": "fitting"}, {"busy": None}]
+        told = await said()
+        assert (told["event"], told["state"]["changed"]) == (event, True)
+        assert told["state"]["numbers"]["R² on unseen lines"] == pytest.approx(1)
+        assert told["steps"] == {"undo": 1, "redo": 0}
+        await socket.write_message(json.dumps({"do": "undo"}))
+        assert (await said())["steps"] == {"undo": 0, "redo": 1}
+        socket.close()
+
+    converse(session, talk)
+
+
+SIZES = Sizes(lines=(20, 3), parameters=(1, 2))
+GOOD = {"event": 0, **FORMULA.to_json()}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "", "[]", "{}", "[" * 100_000, '{"do": "shutdown"}', '{"do": "undo", "more": 1}',
+        {"do": "refit"}, {"do": "refit", **GOOD, "more": 1}, {"do": "refit", **GOOD, "event": 2},
+        {"do": "refit", **GOOD, "event": True}, {"do": "refit", **GOOD, "event": -1},
+        {"do": "refit", **GOOD, "terms": "p1"}, {"do": "refit", **GOOD, "terms": [1]},
+        {"do": "refit", **GOOD, "terms": ["1"] * 101},
+        {"do": "refit", **GOOD, "terms": ["1" * 999]},
+        {"do": "refit", **GOOD, "weights": "heavy"}, {"do": "refit", **GOOD, "loss": ["huber"]},
+        {"do": "refit", **GOOD, "left_out": [20]}, {"do": "refit", **GOOD, "left_out": [0.5]},
+        {"do": "refit", **GOOD, "left_out": [0] * 21}, {"do": "predict", "event": 0, "params": []},
+        {"do": "predict", "event": 0, "params": ["1"]},
+        {"do": "predict", "event": 0, "params": [True]},
+        '{"do": "predict", "event": 0, "params": [NaN]}',
+        '{"do": "predict", "event": 0, "params": [1e999]}',
+        '{"do": "predict", "event": 0, "params": [1' + "0" * 400 + "]}",
+    ],
+)  # fmt: skip
+def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        read_request(message if isinstance(message, str) else json.dumps(message), SIZES)
+
+
+def test_steps_are_undone_and_redone(session: Session) -> None:
+    event = number_of(session, "sync")
+    first = session.results[event]
+    session.put(event, fitted(session.timings(event), FORMULA))
+    second = session.results[event]
+    assert session.undo() == event
+    assert session.results[event] is first
+    assert session.redo() == event
+    assert session.results[event] is second
+    assert session.redo() is None
+    session.undo()
+    session.put(event, fitted(session.timings(event), FitChoices(("p1",))))
+    assert session.redo() is None
+    numbers = session.event_json(event)["before"]["numbers"]
+    assert numbers["R² on the lines of the fit"] == first.fit.whole.quality.r2
+
+
+def test_what_cannot_be_fitted_is_an_error(session: Session) -> None:
+    event = number_of(session, "sync")
+    timings = session.timings(event)
+    with pytest.raises(UsageError, match="put some back"):
+        fitted(timings, FitChoices(left_out=frozenset(range(len(LINES)))))
+    with pytest.raises(FormulaError, match="formula:2:1: the term 'p1' is duplicated"):
+        fitted(timings, FitChoices(("p1", "p1")))
+    with pytest.raises(UsageError, match="a category needs a formula"):
+        fitted(timings, FitChoices(category="p1"))
+
+
+def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> None:
+    session = session_of(tmp_path, ("sync", 1.0, 5.0))
+    event = number_of(session, "sync")
+    choices = FitChoices(FORMULA.terms, left_out=frozenset({len(LINES)}))
+    session.put(event, fitted(session.timings(event), choices))
+    (tmp_path / "saved").mkdir()
+    saving = Saving(tmp_path / "saved", [tmp_path / "t.txt"], None)
+    saving.save(session)
+    model = tmp_path / "saved/model.json"
+    read = read_model_file(model)
+    assert read.fitted.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
+    assert read.source.lines == len(LINES)
+    params = np.array([[3.0], [7.5], [400.0]])
+    expected = session.results[event].fit.predict_detailed(params).seconds
+    assert read.fitted.predict("sync", params).tobytes() == expected.tobytes()
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5))]])
+    write_params(logs, 0, (0, "sync", 8))
+    done = run("rewrite", logs, tmp_path / "out", "--fitted", model)
+    assert done.returncode == 0, done.stderr
+    kept = write_timings(tmp_path / "kept.txt", *LINES)
+    again = tmp_path / "again.json"
+    done = run("fit", kept, "--formulas", tmp_path / "saved/formulas.toml", "-o", again, "-q")
+    assert done.returncode == 0, done.stderr
+    same = read_model_file(again).fitted.predict("sync", params)
+    assert same.tobytes() == expected.tobytes()
+    with pytest.raises(OutputError, match="exists"):
+        Saving(tmp_path / "saved", [], None).save(session)
+    saving.save(session)
+
+
+def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
+    name = 'odd "name" \\ é'
+    lines = [(name, float(n), float(n)) for n in range(1, 6)]
+    timings = write_timings(tmp_path / "t.txt", *lines, *LINES)
+    given = tmp_path / "f.toml"
+    given.write_text('[[formula]]\nevent = "sync"\nterms = ["p1"]\n')
+    text = read_model_text(given)
+    from rewritelog.models.formulas import parse_formulas  # noqa: PLC0415
+
+    session = begin(read_timings([timings]), text, parse_formulas(text.text, text.name))
+    event = number_of(session, "sync")
+    assert session.results[event].choices.terms == ("p1",)
+    assert formulas_text(session, text).endswith(text.text)
+    for number in session.numbers:
+        session.put(number, fitted(session.timings(number), FORMULA))
+    saved = parse_formulas(formulas_text(session, text), "saved")
+    for entry in (saved.for_event("sync", 1), saved.for_event(session.timings(1 - event).event, 1)):
+        assert entry is not None
+        assert [str(term) for term in entry.terms] == list(FORMULA.terms)
+
+
+def test_work_is_stopped_and_its_errors_come_back() -> None:
+    def fail() -> None:
+        raise UsageError("no")
+
+    async def work() -> None:
+        worker = Worker()
+        assert await worker.run(lambda: 6 * 7) == 42
+        with pytest.raises(UsageError, match="no"):
+            await worker.run(fail)
+        long = asyncio.create_task(worker.run(lambda: asyncio.run(asyncio.sleep(60))))
+        while not worker.busy:
+            await asyncio.sleep(0)
+        worker.stop()
+        with pytest.raises(WorkStoppedError):
+            await long
+        with pytest.raises(RewriteLogError, match="without a result"):
+            await worker.run(lambda: __import__("os")._exit(3))
+
+    asyncio.run(work())
+
+
+def test_predictions_are_those_of_the_fit(session: Session) -> None:
+    event = number_of(session, "sync")
+    session.put(event, fitted(session.timings(event), FORMULA))
+    found = session.predict(event, [50.0])
+    assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
+    assert found["by"] == "law, outside the range of the lines"
