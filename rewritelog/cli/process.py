@@ -6,8 +6,10 @@ import atexit
 import gc
 import io
 import os
+import resource
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
@@ -58,8 +60,15 @@ def main() -> NoReturn:
     _leave(code)
 
 
+_ADDRESS_SPACE_BYTES = 3 << 29
+"""What a run needs: libraries and compiled kernels map 750 MB, of which they use half."""
+
+
 def exit_code() -> int:
     """Run the command line; return its exit code."""
+    if problem := _missing():
+        sys.stderr.write(f"rewritelog: error: {problem}\n")
+        return 1
     from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before it is imported
 
     try:
@@ -67,6 +76,20 @@ def exit_code() -> int:
     except SystemExit as left:
         return code_of(left)
     return 0
+
+
+def _missing() -> str:
+    """Return what a run needs and does not have; otherwise libraries fail in many ways, or wait."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE_BYTES:
+        given, needed = limit / 1e9, _ADDRESS_SPACE_BYTES / 1e9
+        text = f"the limit (ulimit -v) is {given:.1f} GB; at least {needed:.1f} GB are needed"
+        return f"not enough address space: {text}"
+    try:
+        Path.cwd()
+    except OSError:
+        return "the current folder does not exist any more"
+    return ""
 
 
 def code_of(left: SystemExit) -> int:

@@ -26,7 +26,7 @@ from rewritelog.models.fitting.function import (
     PredictionBounds,
 )
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.json_document import Node
+from rewritelog.models.json_document import MAX_EVENT_NAME, Node
 from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64
@@ -177,7 +177,7 @@ def read_event(node: Node) -> EventFit:
         raise parts["parameters"].error(f"is {many}; at most {MAX_PARAMETERS}")
     errors = parts["family_errors"].entries()
     return EventFit(
-        event=parts["event"].text(),
+        event=parts["event"].text(MAX_EVENT_NAME),
         samples=parts["samples"].count(),
         unusable=parts["unusable_samples"].count(),
         lowest=parts["lowest"].numbers(many),

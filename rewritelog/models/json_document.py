@@ -26,6 +26,8 @@ MAX_DEPTH = 20
 """Lists and objects nest at most this deep."""
 
 MAX_TEXT = 10_000
+MAX_EVENT_NAME = 1 << 20
+"""No timing line is longer."""
 """A name or sentence has at most this many characters."""
 
 LINE_WIDTH = 100
@@ -84,12 +86,12 @@ class Node:
         values = self._list()
         return [self._child(f"[{place}]", value) for place, value in enumerate(values)]
 
-    def text(self) -> str:
-        """Return a text."""
+    def text(self, most: int = MAX_TEXT) -> str:
+        """Return a text of at most `most` characters."""
         if not isinstance(self.value, str):
             raise self.error(f"must be a text, not {self._found}")
-        if len(self.value) > MAX_TEXT:
-            raise self.error(f"has {len(self.value)} characters; at most {MAX_TEXT}")
+        if len(self.value) > most:
+            raise self.error(f"has {len(self.value)} characters; at most {most}")
         return self.value
 
     def one_of(self, *texts: str) -> str:

@@ -15,7 +15,7 @@ from rewritelog.models.base import FittedModel
 from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.json_document import Node, load_document, readable
+from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, readable
 
 FORMAT = "rewritelog model"
 VERSION = 2
@@ -165,7 +165,7 @@ def _read_source(node: Node) -> Source:
 
 def _read_key(node: Node) -> Key:
     parts = node.fields("event", "parameters")
-    return parts["event"].text(), parts["parameters"].count()
+    return parts["event"].text(MAX_EVENT_NAME), parts["parameters"].count()
 
 
 def _scalar(node: Node) -> object:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.output.drawing import drawing_defaults
 from rewritelog.replaying import units
 from rewritelog.replaying.sweep import DILATION, Axis, Sweep
 
@@ -25,18 +26,15 @@ def check_plot(path: Path) -> None:
     """Raise a `RewriteLogError` where no figure can be drawn to a path."""
     if path.suffix not in _KINDS:
         raise UsageError(f"{path}: a figure is a file with the ending {', '.join(_KINDS)}")
-    _pyplot()
+    _figure_class()
 
 
-def _pyplot() -> Any:
+def _figure_class() -> Any:
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise RewriteLogError("--plot needs matplotlib: pip install 'rewritelog[view]'") from error
-    mpl.use("agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
-    return plt
+    return Figure
 
 
 def _number(axis: Axis, value: str) -> float:
@@ -51,7 +49,7 @@ def _number(axis: Axis, value: str) -> float:
 
 def write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time over the axis with the most values, a line for each setting of the others."""
-    pyplot = _pyplot()
+    new_figure = _figure_class()
     longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
     axis = sweep.axes[longest]
     lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
@@ -60,25 +58,25 @@ def write_plot(sweep: Sweep, path: Path) -> None:
         at = _number(axis, point.values[longest])
         lines.setdefault(others, []).append((at, point.predicted_s))
     others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
-    figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
-    for k, (others, points) in enumerate(list(lines.items())[:_MOST_LINES]):
-        label = ", ".join(f"{n} {v}" for n, v in zip(others_names, others, strict=True))
-        points.sort()
-        axes.plot(*zip(*points, strict=True), marker=_MARKERS[k], label=label or None)
-    if len(lines) > _MOST_LINES:
-        axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
-    if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
-        axes.set_xscale("log")
-    unit = _UNITS.get(axis.name)
-    axes.set_xlabel(f"{axis.name} ({unit})" if unit else axis.name)
-    axes.set_ylabel("predicted run time (s)")
-    axes.set_ylim(bottom=0)
-    axes.grid(visible=True, alpha=0.3)
-    if others_names:
-        axes.legend()
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        pyplot.close(figure)
+    with drawing_defaults():
+        figure = new_figure(figsize=(7, 4.5), layout="constrained")
+        axes = figure.subplots()
+        for k, (others, points) in enumerate(list(lines.items())[:_MOST_LINES]):
+            label = ", ".join(f"{n} {v}" for n, v in zip(others_names, others, strict=True))
+            points.sort()
+            axes.plot(*zip(*points, strict=True), marker=_MARKERS[k], label=label or None)
+        if len(lines) > _MOST_LINES:
+            axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
+        if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
+            axes.set_xscale("log")
+        unit = _UNITS.get(axis.name)
+        axes.set_xlabel(f"{axis.name} ({unit})" if unit else axis.name)
+        axes.set_ylabel("predicted run time (s)")
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, alpha=0.3)
+        if others_names:
+            axes.legend()
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Table
+from rewritelog.output.drawing import drawing_defaults
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.palette import BRACKET, COLOURS, IDLE, MESSAGE, OTHER, rgb
@@ -27,11 +28,10 @@ _SUBROWS = 8
 def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
     """Return a picture of the kind `png`, `svg` or `pdf`; the same input gives the same bytes."""
     require("matplotlib", "a picture")
-    from matplotlib import rc_context  # noqa: PLC0415 - an extra
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
 
     heights = _panel_inches(view)
-    with rc_context({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}):
+    with drawing_defaults({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}):
         figure = Figure(
             figsize=(WIDTH_INCHES, heights * len(view.panels) + 1.6), layout="constrained"
         )

@@ -254,7 +254,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("extra",), [], r"\$\.extra: must be an object"),
     (("options", "loss"), [], r"\$\.options\.loss: must be a text, a number"),
     (("events", 1, "event"), 7, r"\$\.events\[1\]\.event: must be a text, not 7"),
-    (("events", 1, "event"), "x" * 10_001, "10001 characters"),
+    (("events", 1, "event"), "x" * (2**20 + 1), "1048577 characters; at most 1048576"),
     (("events", 1, "parameters"), 21, "at most 20"),
     (("events", 1, "lowest"), [1.0], r"lowest: must have 2 numbers, not 1"),
     (("events", 1, "lowest"), [1.0, "1"], r'lowest\[1\]: must be a number, not "1"'),

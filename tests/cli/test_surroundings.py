@@ -1,0 +1,89 @@
+"""What surrounds a run may fail it, in a line that says what: folders, limits, others' settings."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import rewritelog as run
+from faulty import SCRIPT
+from logbuilder import write_timings
+from oracle import SAMPLE_LOGS
+
+CELLS = SAMPLE_LOGS / "cells"
+
+
+def started(*words: object, cwd: Path, within: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the installed command after some statements of its process."""
+    code = f"import os, resource, sys\n{within}\nos.execv(sys.argv[1], sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-c", code, str(SCRIPT), *map(str, words)],
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_a_current_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = started("info", CELLS, cwd=tmp_path, within="os.chdir('gone'); os.rmdir(os.getcwd())")
+    assert done.returncode == 1
+    assert done.stderr == "rewritelog: error: the current folder does not exist any more\n"
+
+
+def test_too_little_address_space_is_said_before_libraries_wait_for_more(tmp_path: Path) -> None:
+    limit = f"resource.setrlimit(resource.RLIMIT_AS, ({400 << 20}, {resource.RLIM_INFINITY}))"
+    done = started("fit", CELLS / "timings.txt", cwd=tmp_path, within=limit)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "rewritelog: error: not enough address space: the limit (ulimit -v) is 0.4 GB; "
+        "at least 1.6 GB are needed\n"
+    )
+
+
+@pytest.mark.long
+def test_the_address_space_that_is_asked_for_is_enough(tmp_path: Path) -> None:
+    limit = f"resource.setrlimit(resource.RLIMIT_AS, ({3 << 29}, {resource.RLIM_INFINITY}))"
+    limit += "\nos.environ['TRACEBIGSIM_KERNELS'] = 'compiled'"
+    words = ("rewrite", CELLS, "out", "--timings", CELLS / "timings.txt", "-q", "--dilation", 1)
+    done = started(*words, cwd=tmp_path, within=limit)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may search every folder")
+def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path) -> None:
+    logs = shutil.copytree(CELLS, tmp_path / "in")
+    logs.chmod(0o600)
+    try:
+        for words in (("info", logs), ("check", logs), ("rewrite", logs, tmp_path / "out")):
+            done = run(*words)
+            assert done.returncode == 1
+            assert f"{logs}" in done.stderr
+            assert "ermission denied" in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+    finally:
+        logs.chmod(0o700)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t", *[("x" * 20_000, 1.0 + n, float(n)) for n in range(9)])
+    assert run("fit", timings, "-o", tmp_path / "m.json").returncode == 0
+    done = run("predict", tmp_path / "m.json", timings)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_settings_in_the_working_directory_steer_no_picture(tmp_path: Path) -> None:
+    """matplotlib reads a file of this name from the working directory."""
+    pytest.importorskip("matplotlib")
+    plain, planted = tmp_path / "plain", tmp_path / "planted"
+    for folder in (plain, planted):
+        folder.mkdir()
+    (planted / "matplotlibrc").write_text("savefig.dpi: 11\nfigure.facecolor: red\n")
+    for folder in (plain, planted):
+        done = started("timeline", CELLS, "-o", folder / "a.png", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    assert (plain / "a.png").read_bytes() == (planted / "a.png").read_bytes()
