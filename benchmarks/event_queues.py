@@ -1,5 +1,7 @@
 """Event queues for the replay, compared on the hold model: take the first, put another one in.
 
+The ladder queue is the replay's own.
+
 `python -m benchmarks.event_queues` prints nanoseconds a hold by queue and size. In a replay the
 queue holds the SEBs whose readiness is known: a few for each PE.
 """
@@ -12,7 +14,15 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.replaying.kernels.interface import Numbers
-from rewritelog.replaying.kernels.replay import comes_before, drop_first, push
+from rewritelog.replaying.kernels.queue import (
+    IN_HEAP,
+    Queue,
+    add,
+    comes_before,
+    drop_first,
+    push,
+    refill,
+)
 from tracebigsim.compiled import inner, kernel
 
 HOLDS = 2_000_000
@@ -22,7 +32,7 @@ _WAYS = 4
 
 @kernel
 def binary_heap(times: Floats, steps: Floats, holds: int) -> float:
-    """Hold with the replay's own queue."""
+    """Hold with the heap that the ladder queue has for the first few of its entries."""
     size = len(times) - 1
     ids = np.zeros(size + 1, dtype=np.int32)
     for k in range(size):
@@ -33,6 +43,26 @@ def binary_heap(times: Floats, steps: Floats, holds: int) -> float:
         drop_first(times, ids, size)
         push(times, ids, size - 1, last + steps[k & (len(steps) - 1)], seb)
     return last
+
+
+@kernel
+def _hold_ladder(queue: Queue, times: Floats, steps: Floats, holds: int) -> float:
+    for k in range(len(times) - 1):
+        add(queue, times[k], k)
+    last = 0.0
+    for k in range(holds):
+        refill(queue)
+        last, seb = queue.heap_times[0], queue.heap_sebs[0]
+        drop_first(queue.heap_times, queue.heap_sebs, queue.numbers[IN_HEAP])
+        queue.numbers[IN_HEAP] -= 1
+        add(queue, last + steps[k & (len(steps) - 1)], seb)
+    return last
+
+
+def ladder(times: Floats, steps: Floats, holds: int) -> float:
+    """Hold with the replay's own queue."""
+    held: float = _hold_ladder(Queue.of(len(times)), times, steps, holds)
+    return held
 
 
 @inner
@@ -123,11 +153,12 @@ def main() -> None:
     """Print nanoseconds a hold of each queue."""
     draws = np.random.default_rng(1)
     steps = draws.exponential(1.0, 1 << 16)
-    print(f"{'entries':>10}  {'binary heap':>12}  {'4-way heap':>12}  {'calendar':>12}")
+    print(f"{'entries':>10}  {'binary heap':>12}  {'4-way heap':>12}  "
+          f"{'calendar':>12}  {'ladder':>12}")  # fmt: skip
     for size in SIZES:
         times = np.append(draws.exponential(1.0, size), 0.0)
         spent = []
-        for queue in (binary_heap, four_way_heap, calendar):
+        for queue in (binary_heap, four_way_heap, calendar, ladder):
             queue(times.copy(), steps, 10)
             runs = []
             for _ in range(3):

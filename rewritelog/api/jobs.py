@@ -133,7 +133,7 @@ def replay(
     logs: LogsLike,
     network: Network | Mapping[str, Any] | PathLike | None = None,
     *,
-    gains: int = 10,
+    gains: int | None = None,
     write: PathLike | None = None,
     lost_as: Mapping[str, str] | None = None,
     **given: Any,
@@ -141,9 +141,10 @@ def replay(
     """Predict how long the whole program takes, from its logs alone.
 
     `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
-    keeps the recorded transit times. `lost_as` maps patterns of SEB names or events to categories
-    of lost time; the logs with their replayed times go to `write`. Further options are those of
-    `rewrite`.
+    keeps the recorded transit times. `gains` is for how many names and events the gain is computed
+    were they free: ten of each, and fewer for large logs. `lost_as` maps patterns of SEB names or
+    events to categories of lost time; the logs with their replayed times go to `write`. Further
+    options are those of `rewrite`.
 
     >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
     >>> report.pes

@@ -163,14 +163,15 @@ def replay_command(
     dilation_for: DilationFor = None,
     jobs: Jobs = 0,
     gains: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="N",
             min=0,
             rich_help_panel=ADVANCED,
-            help="Replay without each of the N largest SEB names.",
+            help="Replay without each of the N largest SEB names, and of the N largest events "
+            "[default: 10; fewer for more than 500,000 SEBs].",
         ),
-    ] = 10,
+    ] = None,
     strict: Strict = False,
     model_option: ModelOption = None,
     *,

@@ -157,7 +157,7 @@ def _busy(outcome: Outcome, lost_as: LostAs, split: _Ranges) -> dict[str, Floats
     middle[~plain[sebs.name[regions.seb]]] = 0.0
     of_event = [lost_as.category(event) or useful(event) for event in workload.events]
     busy: dict[str, Floats] = {OTHER: np.zeros(len(split.first_pes))}
-    _add_coded(busy, of_name, sebs.name, sebs.pe, outcome.durations_s, split)
+    _add_coded(busy, of_name, sebs.name, sebs.pe, outcome.durations_s(), split)
     region_pe = sebs.pe[regions.seb]
     _add_coded(busy, [OTHER] * len(of_event), regions.event, region_pe, -middle, split)
     busy[OTHER] = np.maximum(busy[OTHER], 0.0)
@@ -204,7 +204,8 @@ def _idle(outcome: Outcome) -> Floats:
     ends.sort()
     alone = chains.find_alone(begins, ends)
     del begins, ends
-    links = chains.build_chains(program, scale, times, causes, alone)
+    links = chains.Chains.of(workload.sebs)
+    chains.build_chains(program, scale, times, causes, alone, links)
     idle: Floats = chains.split_idle(
         program, scale, times, causes, alone, links, workload.pes, outcome.predicted_s
     )

@@ -16,8 +16,9 @@ class ReplayOptions:
     """Dilations, the model, its inputs and the number of threads."""
     lost_as: tuple[tuple[str, str], ...] = ()
     """Pattern of SEB names or events, and the category that their time is lost in."""
-    gains: int = 10
-    """For how many names the gain is computed were they free, the largest first."""
+    gains: int | None = None
+    """For how many names, and for how many events, the gain is computed were they free, the
+    largest first; None for ten of each, and fewer for a log set of over 500,000 SEBs."""
     write: Path | None = None
     """The folder to write the logs to with their replayed times."""
     html: Path | None = None

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.logs.logset import LogSet
 from rewritelog.replaying.blocked import Blocked
 from rewritelog.replaying.categories import LostCycles
+from rewritelog.replaying.gains import Gain
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.path import CriticalPath, MessageShare
 from rewritelog.text import Readable, Table, bytes_text, count_text, percent_text, printable
 
 _PATH_ROWS = 10
-
-
-@dataclass(frozen=True)
-class Gain:
-    """What is gained were all SEBs of a name free."""
-
-    name: str
-    busy_s: float
-    """PE-seconds in SEBs of the name."""
-    gain_s: float
-    """How much sooner the program ends."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +46,11 @@ class ReplayReport(Readable):
     remarks: tuple[str, ...]
     """Warnings of the model and the options, and of what links SEBs."""
     gains: tuple[Gain, ...] = ()
-
-    def with_gains(self, gains: tuple[Gain, ...]) -> ReplayReport:
-        """Return the report with what was found by further replays."""
-        return replace(self, gains=gains)
+    """Were all SEBs of a name free; the largest gain first."""
+    event_gains: tuple[Gain, ...] = ()
+    """Were all middle regions of an event free."""
+    gains_left_out: int = 0
+    """How many names and events have no gain, since the log set is large."""
 
     @property
     def utilisation(self) -> float:
@@ -92,6 +83,8 @@ class ReplayReport(Readable):
             "pe_ranges": self.lost.to_json()["pe_ranges"],
             "critical_path": self.path.to_json(),
             "gains": [vars(gain) for gain in self.gains],
+            "event_gains": [vars(gain) for gain in self.event_gains],
+            "gains_left_out": self.gains_left_out,
             "worst_pes": [vars(pe) for pe in self.worst_pes],
             "never_run": self.blocked.to_json(),
             "warnings": list(self.warnings),
@@ -252,17 +245,26 @@ def _message_text(share: MessageShare) -> str:
 
 
 def _gains(report: ReplayReport) -> str:
-    rows = [
-        (
-            gain.name,
-            _seconds(gain.busy_s),
-            _seconds(gain.gain_s),
-            _share(gain.gain_s, report.predicted_s),
+    parts = [
+        _gains_table(heading, gains, report.predicted_s)
+        for heading, gains in (
+            ("Were these SEBs free", report.gains),
+            ("Were these events free", report.event_gains),
         )
-        for gain in report.gains
+        if gains
     ]
-    heads = ("Were these SEBs free", "busy", "gain", "of the run")
-    return str(Table(heads, rows)) if rows else ""
+    if report.gains_left_out:
+        more = count_text(report.gains_left_out, "more name or event", "more names and events")
+        parts.append(f"No gains of {more}, since the log is large: --gains 10 has them")
+    return "\n\n".join(parts)
+
+
+def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
+    rows = [
+        (gain.name, _seconds(gain.busy_s), _seconds(gain.gain_s), _share(gain.gain_s, predicted_s))
+        for gain in gains
+    ]
+    return str(Table((heading, "busy", "gain", "of the run"), rows))
 
 
 def _worst(report: ReplayReport) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.logs.logset import LogSet
-from rewritelog.replaying.blocked import find_never_run
-from rewritelog.replaying.categories import LostAs, lost_cycles
+from rewritelog.logs.work import in_order
+from rewritelog.replaying.blocked import Blocked, find_never_run
+from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles, region_lengths
+from rewritelog.replaying.gains import Gain, gain, questions
 from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.page import check_page, write_page
-from rewritelog.replaying.path import find_critical_path
+from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
-from rewritelog.replaying.report import BusyPe, Gain, ReplayReport
-from rewritelog.replaying.simulate import Case, Outcome, run_times, simulate
+from rewritelog.replaying.report import BusyPe, ReplayReport
+from rewritelog.replaying.simulate import Case, Outcome, simulate
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
@@ -35,72 +41,103 @@ def replay(
     Raise a `RewriteLogError` for whatever is wrong.
     """
     options = options or ReplayOptions()
-    network = network or Network()
-    lost_as = LostAs(options.lost_as)
+    LostAs(options.lost_as)  # its errors come before the work
     if options.html is not None:
         check_page(options.html)
     prepared = prepare(logs, options.rewrite, progress)
+    return replay_prepared(prepared, network or Network(), options, progress)
+
+
+def replay_prepared(
+    prepared: Prepared, network: Network, options: ReplayOptions, progress: Progress | None = None
+) -> ReplayReport:
+    """Do the same with a log set that has been loaded with the options' durations."""
     case = prepared.case(network)
     outcome = simulate(prepared.workload, case)
-    report = _report(prepared, network, outcome, lost_as)
-    gains = _gains(prepared, case, report.predicted_s, outcome, options, progress)
+    report = _report(prepared, case, outcome, LostAs(options.lost_as), options, progress)
     if options.write is not None:
         write_replayed(prepared, outcome, options.write, progress)
-    report = report.with_gains(gains)
     if options.html is not None:
         write_page(report, outcome, options.html)
     return report
 
 
 def _report(
-    prepared: Prepared, network: Network, outcome: Outcome, lost_as: LostAs
+    prepared: Prepared,
+    case: Case,
+    outcome: Outcome,
+    lost_as: LostAs,
+    options: ReplayOptions,
+    progress: Progress | None,
 ) -> ReplayReport:
+    """Return the report; the replays for gains run beside what is computed of this one."""
     workload = prepared.workload
+    busy = _Busy.of(outcome)
+    asked = questions(outcome, busy.name_s, busy.event_s, options.gains)
+    workers = options.rewrite.jobs or len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(workers) as executor:
+        analysis = executor.submit(_analysis, outcome, lost_as)
+        ask = partial(gain, workload, case, outcome.predicted_s)
+        found = []
+        for answer in in_order(executor, ask, asked, workers):
+            found.append(answer)
+            if progress is not None:
+                progress("replaying without a name or event", len(found), len(list(asked)))
+        lost, path, blocked = analysis.result()
+    many = len(asked.names)
     return ReplayReport(
         logs=prepared.logs,
-        network=network,
-        predicted_s=float(outcome.predicted_s),
+        network=case.network,
+        predicted_s=outcome.predicted_s,
         recorded_s=workload.recorded_s,
         pes=workload.pes,
         sebs=workload.sebs,
         messages=workload.messages,
-        busy_s=float(outcome.durations_s.sum()),
-        lost=lost_cycles(outcome, lost_as),
-        path=find_critical_path(outcome),
-        worst_pes=_worst_pes(outcome),
-        blocked=find_never_run(outcome),
-        remarks=(*prepared.warnings, *workload.faults.warnings(recorded=network.recorded)),
+        busy_s=busy.total_s,
+        lost=lost,
+        path=path,
+        worst_pes=busy.worst_pes(outcome),
+        blocked=blocked,
+        remarks=(
+            *prepared.warnings,
+            *workload.faults.warnings(recorded=case.network.recorded),
+        ),
+        gains=_largest_first(found[:many]),
+        event_gains=_largest_first(found[many:]),
+        gains_left_out=asked.left_out,
     )
 
 
-def _worst_pes(outcome: Outcome) -> tuple[BusyPe, ...]:
-    """Return the PEs that are busy longest."""
-    sebs = outcome.workload.program.sebs
-    busy = np.bincount(sebs.pe, outcome.durations_s, minlength=outcome.workload.pes)
-    counts = np.diff(sebs.first_of_pe)
-    worst = np.argsort(-busy, kind="stable")[:WORST_PES]
-    return tuple(BusyPe(int(pe), float(busy[pe]), int(counts[pe])) for pe in worst)
+def _analysis(outcome: Outcome, lost_as: LostAs) -> tuple[LostCycles, CriticalPath, Blocked]:
+    return lost_cycles(outcome, lost_as), find_critical_path(outcome), find_never_run(outcome)
 
 
-def _gains(
-    prepared: Prepared,
-    case: Case,
-    predicted_s: float,
-    outcome: Outcome,
-    options: ReplayOptions,
-    progress: Progress | None,
-) -> tuple[Gain, ...]:
-    """Return what is gained were each of the largest names free, by replay."""
-    workload = prepared.workload
-    totals: Any = np.bincount(
-        workload.program.sebs.name, outcome.durations_s, minlength=len(workload.names)
-    )
-    largest = [int(k) for k in np.argsort(-totals, kind="stable")[: options.gains] if totals[k] > 0]
-    cases = (Case(case.network, case.factor_of, workload.names[k]) for k in largest)
-    gains = []
-    times = run_times(workload, cases, options.rewrite.jobs)
-    for done, (k, time_s) in enumerate(zip(largest, times, strict=True), 1):
-        gains.append(Gain(workload.names[k], float(totals[k]), predicted_s - time_s))
-        if progress is not None:
-            progress("replaying without a name", done, len(largest))
+def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:
     return tuple(sorted(gains, key=lambda gain: -gain.gain_s))
+
+
+@dataclass(frozen=True)
+class _Busy:
+    """Busy time of a replay, in all and by PE, name and event."""
+
+    total_s: float
+    pe_s: Floats
+    name_s: Floats
+    event_s: Floats
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> _Busy:
+        workload, durations = outcome.workload, outcome.durations_s()
+        sebs, regions = workload.program.sebs, workload.regions
+        return cls(
+            float(durations.sum()),
+            np.bincount(sebs.pe, durations, workload.pes),
+            np.bincount(sebs.name, durations, len(workload.names)),
+            np.bincount(regions.event, region_lengths(outcome), len(workload.events)),
+        )
+
+    def worst_pes(self, outcome: Outcome) -> tuple[BusyPe, ...]:
+        """Return the PEs that are busy longest."""
+        counts = np.diff(outcome.workload.program.sebs.first_of_pe)
+        worst = np.argsort(-self.pe_s, kind="stable")[:WORST_PES]
+        return tuple(BusyPe(int(pe), float(self.pe_s[pe]), int(counts[pe])) for pe in worst)

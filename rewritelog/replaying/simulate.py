@@ -7,15 +7,28 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.work import in_order
-from rewritelog.replaying.kernels.interface import STATE_ROW, Causes, Delays, Scale, State, Times
-from rewritelog.replaying.kernels.replay import find_causes, replay
+from rewritelog.replaying.kernels.interface import (
+    RUN_ROW,
+    STATE_ROW,
+    Causes,
+    Delays,
+    Program,
+    Record,
+    Scale,
+    State,
+    Times,
+    record_of,
+    state_of,
+    times_of,
+)
+from rewritelog.replaying.kernels.queue import Queue
+from rewritelog.replaying.kernels.replay import replay
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Workload
 
@@ -62,30 +75,16 @@ class Outcome:
     scale: Scale
     delays: Delays
     times: Times
+    causes: Causes
     predicted_s: float
-
-    @cached_property
-    def causes(self) -> Causes:
-        """What made each SEB ready, and what its PE ran before it."""
-        sebs = self.workload.sebs
-        causes = Causes(
-            np.empty(sebs, dtype=np.int32),
-            np.empty(sebs, dtype=np.uint8),
-            np.empty(sebs, dtype=np.int32),
-        )
-        find_causes(
-            self.workload.program, self.scale, self.delays, self.times, causes, self.workload.pes
-        )
-        return causes
 
     @property
     def run(self) -> int:
         """How many SEBs have run."""
         return len(self.times.order)
 
-    @cached_property
     def durations_s(self) -> Floats:
-        """How long each SEB took; 0 for one that never ran."""
+        """Return how long each SEB took; 0 for one that never ran."""
         sebs = self.workload.program.sebs
         durations: Floats = sebs.scaled_s * self.scale.scaled[sebs.name]
         if len(sebs.fixed_s):
@@ -97,33 +96,33 @@ class Outcome:
 
 def simulate(workload: Workload, case: Case) -> Outcome:
     """Replay a workload once; raise `RewriteLogError` where a time is too large for a number."""
-    sebs = workload.sebs
-    start_s, end_s = np.full(sebs, np.nan), np.full(sebs, np.nan)
-    order = np.empty(sebs, dtype=np.int32)
+    table = np.empty(workload.sebs, dtype=RUN_ROW)
+    record = record_of(table, np.empty(workload.sebs, dtype=np.int32), workload.pes)
+    predicted_s, run = _replay(workload, case, workload.program, state_of(table), record)
+    times = times_of(table, record.times.order[:run])
     scale, delays = case.scale(workload), case.delays(workload)
-    state = _state(sebs)
-    predicted_s, run = replay(
-        workload.program, scale, delays, workload.pes, state, start_s, end_s, order
-    )
-    _check(predicted_s)
-    times = Times(state.ready_s.copy(), start_s, end_s, order[:run])
-    return Outcome(workload, scale, delays, times, predicted_s)
+    return Outcome(workload, scale, delays, times, record.causes, predicted_s)
 
 
-def run_time(workload: Workload, case: Case) -> float:
-    """Return how long the program takes, in seconds, in half the memory of `simulate`."""
-    none, no_order = np.empty(0), np.empty(0, dtype=np.int32)
+def run_time(workload: Workload, case: Case, program: Program | None = None) -> float:
+    """Return how long the program takes, in seconds, in a third of the memory of `simulate`.
+
+    `program` is another one of the same SEBs in place of the workload's.
+    """
+    nothing = record_of(np.empty(2, dtype=RUN_ROW), np.empty(2, dtype=np.int32), 1, wanted=False)
+    state = state_of(np.empty(workload.sebs, dtype=STATE_ROW))
+    return _replay(workload, case, program or workload.program, state, nothing)[0]
+
+
+def _replay(
+    workload: Workload, case: Case, program: Program, state: State, record: Record
+) -> tuple[float, int]:
     scale, delays = case.scale(workload), case.delays(workload)
-    predicted_s, _ = replay(
-        workload.program, scale, delays, workload.pes, _state(workload.sebs), none, none, no_order
-    )
-    _check(predicted_s)
-    return float(predicted_s)
-
-
-def _state(sebs: int) -> State:
-    table = np.empty(sebs, dtype=STATE_ROW)
-    return State(table["ready_s"], table["missing"], table["pe"])
+    free, queue = np.zeros(workload.pes), Queue.of(workload.sebs)
+    predicted_s, run = replay(program, scale, delays, free, state, record, queue)
+    if not math.isfinite(predicted_s):
+        raise RewriteLogError("the replayed time exceeds the range of a double")
+    return float(predicted_s), int(run)
 
 
 def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:
@@ -131,8 +130,3 @@ def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Itera
     workers = jobs or len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(workers) as executor:
         yield from in_order(executor, lambda case: run_time(workload, case), cases, workers)
-
-
-def _check(predicted_s: float) -> None:
-    if not math.isfinite(predicted_s):
-        raise RewriteLogError("the replayed time exceeds the range of a double")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
 from rewritelog.logs.work import in_order
 from rewritelog.output import OutputFile, new_folder
+from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of
 from rewritelog.replaying.kernels.shift import place_never_run, write_times
 from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.prepare import Prepared
@@ -36,6 +38,7 @@ class _WriteTask:
     outcome: Outcome
     rewrite: RewriteTask | None
     """What gives the block its new durations first; None where they stay."""
+    durations_s: Floats
     draft: Path
 
 
@@ -48,22 +51,14 @@ def write_replayed(
     cannot be written; then it is as it was before.
     """
     options, logs = prepared.options, prepared.logs
-    times = outcome.times
     if outcome.run < outcome.workload.sebs:
-        times = times._replace(
-            ready_s=times.ready_s.copy(), start_s=times.start_s.copy(), end_s=times.end_s.copy()
-        )
-        workload = outcome.workload
-        place_never_run(
-            workload.program, outcome.scale, times, workload.pes, float(outcome.predicted_s)
-        )
-        outcome = Outcome(workload, outcome.scale, outcome.delays, times, outcome.predicted_s)
+        outcome = replace(outcome, times=_all_times(outcome))
     fitted = options.fitted if isinstance(options.fitted, Path) else None
     beside = (fitted, options.formulas, options.coefficients, options.params)
     inputs = [logs.folder, *options.timings, *(path for path in beside if path)]
     with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
         prepare_output(logs, draft, options)
-        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), draft)
+        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), outcome.durations_s(), draft)
         workers = options.jobs or len(os.sched_getaffinity(0))
         total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
         done = 0
@@ -73,6 +68,16 @@ def write_replayed(
                 done += size
                 if progress is not None:
                     progress("writing", done, total)
+
+
+def _all_times(outcome: Outcome) -> Times:
+    """Return the times of all SEBs, those that never ran one after the other after the end."""
+    workload, known = outcome.workload, outcome.times
+    times = times_of(np.empty(workload.sebs, dtype=RUN_ROW), known.order)
+    for mine, found in zip(times[:3], known[:3], strict=True):
+        mine[:] = found
+    place_never_run(workload.program, outcome.scale, times, workload.pes, outcome.predicted_s)
+    return times
 
 
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
@@ -123,6 +128,6 @@ def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
         outcome.scale,
         outcome.delays,
         outcome.times,
-        outcome.durations_s,
+        task.durations_s,
         fault,
     )

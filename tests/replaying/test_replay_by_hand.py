@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from logbuilder import message, seb, write_logs
+from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 
+from rewritelog.replaying import gains
+from rewritelog.replaying.gains import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.page import busy_shares
@@ -90,6 +92,25 @@ def test_a_broadcast_starts_a_seb_on_every_pe_its_own_without_delay(tmp_path: Pa
     assert report.predicted_s == 4  # the root's own is ready at 0.5 and waits for its PE
     assert report.lost.totals_s["start"] == 3 * 2.5
     assert report.lost.totals_s["end"] == 3 * 0.5
+
+
+def test_a_tree_of_broadcasts_takes_its_levels_and_the_siblings_before(tmp_path: Path) -> None:
+    """PE p sends to 2p + 1 after 1 s and to 2p + 2 after 2 s, and the last level sends nothing.
+
+    A SEB takes 2.5 s and a message 0.25 s, so each right turn costs 1 s more than a left one.
+    """
+    lines: list[list[dict[str, Any]]] = []
+    for pe in range(15):
+        sends = [message(k + 1.0, msg_id=k, dst_node=2 * pe + 1 + k) for k in range(2)]
+        cause = started_by((pe - 1) // 2, (pe - 1) % 2) if pe else {}
+        lines.append([seb(0, 2.5, messages=sends if pe < 7 else [], **cause)])
+    report = replay(write_logs(tmp_path / "logs", lines), Network(latency_s=0.25))
+    assert report.predicted_s == 3 * (2 + 0.25) + 2.5
+    assert report.path.length == 4
+    starts = [2.25 * bin(pe - 7).count("1") + 1.25 * (3 - bin(pe - 7).count("1"))
+              for pe in range(7, 15)]  # fmt: skip
+    inner = [0, 1.25, 2.25, 2.5, 3.5, 3.5, 4.5]
+    assert report.lost.totals_s["start"] == sum(starts) + sum(inner)
 
 
 def test_a_pe_runs_what_is_ready_first_and_of_equals_the_first(tmp_path: Path) -> None:
@@ -206,6 +227,51 @@ def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> N
         "other": 0.5,
         "short": 0.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "run_s", "gain_s"), [((), 1.5 + 0.25 + 1, 1.0), ((4.0, 5.0), 5.5 + 0.25 + 1, 5.0)]
+)
+def test_without_an_event_messages_after_it_leave_sooner(
+    given: tuple[float, ...], run_s: float, gain_s: float, tmp_path: Path
+) -> None:
+    """One message leaves halfway through the region, one 0.25 s behind it; a model may give 5 s."""
+    halfway = message(0.75, 1.0, dst_node=1)
+    behind = message(1.5, 1.75, msg_id=1, dst_node=1)
+    lines = [
+        [seb(0, 2, messages=[halfway, behind], events=bracket(0.25, 1.25))],
+        [seb(2, 2.125, **started_by(0, 0)), seb(3, 4, **started_by(0, 1))],
+    ]
+    logs = write_logs(tmp_path / "logs", lines)
+    write_params(logs, 0, (0, "kernel", *given[:1]))
+    options = RewriteOptions()
+    if given:
+        timings = write_timings(tmp_path / "timings", *[("kernel", given[1], given[0])] * 3)
+        options = RewriteOptions("least-squares", timings=(timings,))
+    report = replay(logs, options=ReplayOptions(options))
+    assert report.predicted_s == run_s
+    assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
+    prepared = prepare(logs, options)
+    free = without_event(prepared.workload, 0)
+    offsets = free.messages.scaled_s + (free.messages.fixed_s if given else 0.0)
+    assert offsets.tolist() == [0.25, 0.5]
+
+
+def test_large_logs_have_fewer_gains_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = [seb(0, k + 1, name=f"name {k}".encode()) for k in range(4)]
+    logs = write_logs(tmp_path / "logs", [line])
+    write_params(logs, 0, (3, "kernel", 1.0))
+    monkeypatch.setattr(gains, "MOST_SEBS", 12)
+    some = replay(logs)
+    assert [gain.name for gain in some.gains] == ["name 3", "name 2"]
+    assert [gain.name for gain in some.event_gains] == ["kernel"]
+    assert "No gains of 2 more names and events, since the log is large" in some.text()
+    every = replay(logs, options=ReplayOptions(gains=10))
+    assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 1, 0)
+    monkeypatch.setattr(gains, "MOST_SEBS", 1)
+    assert [gain.name for gain in replay(logs).gains] == ["name 3"]
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 2], [1, 1, 2]])

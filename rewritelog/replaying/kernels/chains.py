@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.kernels.prefetch import prefetch
 from rewritelog.kernels.sums import add_to
 from rewritelog.replaying.kernels.interface import (
     BY_MESSAGE,
@@ -41,8 +42,24 @@ class BusyAlone(NamedTuple):
     """How much such time lies before each interval."""
 
 
+CHAIN_ROW = np.dtype(
+    [
+        ("communication_s", np.float64),
+        ("alone_s", np.float64),
+        ("imbalance_s", np.float64),
+        ("depth", np.int32),
+        ("jump", np.int32),
+    ],
+    align=True,
+)
+"""What is known of a SEB's chain, side by side: a chain goes from PE to PE."""
+
+AHEAD = 16
+"""How many SEBs before its turn what is read of one is loaded, and half of it what is behind it."""
+
+
 class Chains(NamedTuple):
-    """For each SEB, how much of each kind its chain holds, and a way down the chain."""
+    """The columns of a table of `CHAIN_ROW`: how much of each kind chains hold, and a way down."""
 
     communication_s: Floats
     alone_s: Floats
@@ -50,6 +67,12 @@ class Chains(NamedTuple):
     depth: Numbers
     jump: Numbers
     """A SEB further down the chain, itself at its end."""
+
+    @classmethod
+    def of(cls, sebs: int) -> Chains:
+        """Return empty chains."""
+        table = np.zeros(sebs, dtype=CHAIN_ROW)
+        return cls(*(table[name] for name in CHAIN_ROW.names or ()))
 
 
 @kernel
@@ -137,20 +160,35 @@ def split_link(
     return ready - max(left, since), alone_s, max(start - max(since, times.ready_s[source]), 0.0)
 
 
+@inner
+def load_ahead(program: Program, times: Times, causes: Causes, chains: Chains, k: int) -> None:
+    """Have loaded what the chain of the SEB some places behind the `k`th that ran will need."""
+    order = times.order
+    if k + AHEAD < len(order):
+        seb = order[k + AHEAD]
+        prefetch(times.ready_s, seb)
+        prefetch(causes.seb, seb)
+        prefetch(program.sebs.starter, seb)
+        prefetch(chains.depth, seb)
+    if k + AHEAD // 2 < len(order):
+        seb = order[k + AHEAD // 2]
+        source, message = causes.seb[seb], program.sebs.starter[seb]
+        if source >= 0:
+            prefetch(times.ready_s, source)
+            prefetch(times.end_s, source)
+            prefetch(chains.communication_s, source)
+            prefetch(program.sebs.name, source)
+        if message >= 0:
+            prefetch(program.messages.scaled_s, message)
+
+
 @kernel
 def build_chains(
-    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone
-) -> Chains:
-    """Return the chains of all SEBs that have run."""
-    sebs = len(program.sebs.pe)
-    chains = Chains(
-        np.zeros(sebs),
-        np.zeros(sebs),
-        np.zeros(sebs),
-        np.zeros(sebs, dtype=np.int32),
-        np.zeros(sebs, dtype=np.int32),
-    )
+    program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, chains: Chains
+) -> None:
+    """Fill in the chains of all SEBs that have run, which begin as zeros."""
     for k in range(len(times.order)):
+        load_ahead(program, times, causes, chains, k)
         seb = times.order[k]
         source = causes.seb[seb]
         if source < 0:
@@ -169,7 +207,6 @@ def build_chains(
             chains.depth[jump] - chains.depth[further]
         )
         chains.jump[seb] = further if as_far else source
-    return chains
 
 
 @inner

@@ -96,8 +96,24 @@ MESSAGE_ROW = np.dtype(
 )
 """What a replay reads of a message."""
 
+OFFSET_ROW = np.dtype([("scaled_s", np.float64), ("unused", np.uint8)], align=True)
+"""A column of `scaled_s` in place of one of those tables: kernels compile for columns of tables."""
+
 STATE_ROW = np.dtype([("ready_s", np.float64), ("missing", np.int32), ("pe", np.int32)], align=True)
 """What is known of a SEB that has not run: its latest input so far, and how many it lacks."""
+
+RUN_ROW = np.dtype(
+    [
+        *((name, STATE_ROW[name]) for name in STATE_ROW.names or ()),
+        ("start_s", np.float64),
+        ("end_s", np.float64),
+        ("cause", np.int32),
+        ("previous", np.int32),
+        ("kind", np.uint8),
+    ],
+    align=True,
+)
+"""The same, and what is recorded of a SEB."""
 
 
 class Sebs(NamedTuple):
@@ -200,7 +216,7 @@ class Delays(NamedTuple):
 
 
 class State(NamedTuple):
-    """The columns of a table of `STATE_ROW`."""
+    """The columns of a table of `STATE_ROW`, or the same ones of `RUN_ROW`."""
 
     ready_s: Floats
     missing: Numbers
@@ -225,3 +241,29 @@ class Causes(NamedTuple):
     kind: Bytes
     previous: Numbers
     """The SEB that its PE ran before it, −1 for none."""
+
+
+class Record(NamedTuple):
+    """What a replay records of each SEB, where it does."""
+
+    wanted: bool
+    times: Times
+    causes: Causes
+    last_run: Numbers
+    """The SEB that each PE ran last, −1 for none."""
+
+
+def state_of(table: Table) -> State:
+    """Return the columns of a table of `STATE_ROW` or `RUN_ROW` that every replay needs."""
+    return State(table["ready_s"], table["missing"], table["pe"])
+
+
+def times_of(table: Table, order: Numbers) -> Times:
+    """Return the columns of a table of `RUN_ROW` that say when SEBs ran."""
+    return Times(table["ready_s"], table["start_s"], table["end_s"], order)
+
+
+def record_of(table: Table, order: Numbers, pes: int, *, wanted: bool = True) -> Record:
+    """Return the columns of a table of `RUN_ROW` that are filled in where it is `wanted`."""
+    causes = Causes(table["cause"], table["kind"], table["previous"])
+    return Record(wanted, times_of(table, order), causes, np.full(pes, -1, dtype=np.int32))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats
+from rewritelog.kernels.prefetch import prefetch
 from rewritelog.replaying.kernels.interface import (
     BY_DEPENDENCY,
     BY_ITSELF,
@@ -17,15 +18,16 @@ from rewritelog.replaying.kernels.interface import (
     BY_PREVIOUS,
     NO_MESSAGE,
     WAITS_FOR_PREVIOUS,
-    Causes,
     Delays,
     Numbers,
     Program,
+    Record,
     Scale,
     Sebs,
     State,
     Times,
 )
+from rewritelog.replaying.kernels.queue import IN_HEAP, Queue, add, drop_first, refill
 from tracebigsim.compiled import inner, kernel
 
 
@@ -67,70 +69,43 @@ def delay_between(program: Program, delays: Delays, message: int, sender: int, t
     """Return how long a message takes from PE to PE."""
     if sender == to:
         return 0.0
-    if sender // delays.workers == to // delays.workers:
+    if delays.workers > 1 and sender // delays.workers == to // delays.workers:
         return delays.node_latency_s
     messages = program.messages
     return network_delay(delays, messages.transit_s[message], messages.size_bytes[message])
 
 
 @inner
-def comes_before(times: Floats, ids: Numbers, a: int, time: float, seb: int) -> bool:
-    """Return whether the queue's entry `a` comes before a SEB that is ready at `time`."""
-    return times[a] < time or (times[a] == time and ids[a] < seb)
-
-
-@inner
-def push(times: Floats, ids: Numbers, size: int, time: float, seb: int) -> None:
-    """Put a SEB into a binary heap of `size` entries."""
-    at = size
-    while at > 0:
-        parent = (at - 1) >> 1
-        if comes_before(times, ids, parent, time, seb):
-            break
-        times[at], ids[at] = times[parent], ids[parent]
-        at = parent
-    times[at], ids[at] = time, seb
-
-
-@inner
-def drop_first(times: Floats, ids: Numbers, size: int) -> None:
-    """Take the first entry out of a binary heap of `size` entries."""
-    time, seb = times[size - 1], ids[size - 1]
-    at, left = 0, size - 1
-    while True:
-        child = 2 * at + 1
-        if child >= left:
-            break
-        if child + 1 < left and comes_before(times, ids, child + 1, times[child], ids[child]):
-            child += 1
-        if not comes_before(times, ids, child, time, seb):
-            break
-        times[at], ids[at] = times[child], ids[child]
-        at = child
-    times[at], ids[at] = time, seb
-
-
-@inner
-def begin(sebs: Sebs, state: State) -> None:
+def begin(sebs: Sebs, state: State, record: Record) -> None:
     """Fill in how many inputs each SEB waits for."""
     for seb in range(len(state.missing)):
         wanted = sebs.first_dependency[seb + 1] - sebs.first_dependency[seb]
         wanted += sebs.starter[seb] != NO_MESSAGE
         wanted += (sebs.flags[seb] & WAITS_FOR_PREVIOUS) != 0
         state.missing[seb], state.ready_s[seb], state.pe[seb] = wanted, 0.0, sebs.pe[seb]
+        if record.wanted:
+            record.causes.seb[seb], record.causes.kind[seb] = -1, BY_ITSELF
 
 
 @inner
-def arrive(seb: int, time: float, state: State, times: Floats, ids: Numbers, size: int) -> int:
-    """Give a SEB one of its inputs, and put it into the queue when it has all; return its size."""
-    ready = max(state.ready_s[seb], time)
-    state.ready_s[seb] = ready
+def arrive(
+    seb: int, time: float, kind: int, source: int, state: State, record: Record, queue: Queue
+) -> None:
+    """Give a SEB one of its inputs, and put it into the queue when it has all.
+
+    Of inputs that come last together the kind decides what made it ready, then which is given last.
+    """
+    ready = state.ready_s[seb]
+    if record.wanted:
+        causes = record.causes
+        if time > ready or (time == ready and kind >= causes.kind[seb]):
+            causes.seb[seb], causes.kind[seb] = source, kind
+    if time > ready:
+        state.ready_s[seb] = ready = time
     left = state.missing[seb] - 1
     state.missing[seb] = left
-    if left > 0:
-        return size
-    push(times, ids, size, ready, seb)
-    return size + 1
+    if left <= 0:
+        add(queue, ready, seb)
 
 
 @inner
@@ -139,97 +114,110 @@ def follows(sebs: Sebs, seb: int) -> bool:
     return seb + 1 < len(sebs.flags) and (sebs.flags[seb + 1] & WAITS_FOR_PREVIOUS) != 0
 
 
+@inner
+def take(program: Program, record: Record, queue: Queue) -> tuple[float, int]:
+    """Take the first SEB out of the queue, which is not empty, and have the next ones loaded."""
+    sebs, messages = program.sebs, program.messages
+    times, ids, numbers = queue.heap_times, queue.heap_sebs, queue.numbers
+    ready, first = times[0], ids[0]
+    left = numbers[IN_HEAP]
+    drop_first(times, ids, left)
+    numbers[IN_HEAP] = left - 1
+    if left == 1 and refill(queue):
+        for k in range(numbers[IN_HEAP]):
+            prefetch(sebs.scaled_s, ids[k])
+            prefetch(sebs.first_message, ids[k] + 1)
+            if record.wanted:
+                prefetch(record.times.start_s, ids[k])
+    if numbers[IN_HEAP] > 0:
+        prefetch(messages.scaled_s, sebs.first_message[ids[0]])
+    return ready, first
+
+
+@inner
+def give(
+    program: Program,
+    scale: Scale,
+    delays: Delays,
+    seb: int,
+    start: float,
+    end: float,
+    state: State,
+    record: Record,
+    queue: Queue,
+) -> None:
+    """Give all that a SEB sends and that waits for it to those that it makes ready."""
+    sebs, messages, dependents = program.sebs, program.messages, program.dependents
+    pe, name = sebs.pe[seb], sebs.name[seb]
+    for message in range(sebs.first_message[seb], sebs.first_message[seb + 1]):
+        first, last = messages.first_receiver[message], messages.first_receiver[message + 1]
+        if first == last:
+            continue
+        sent = sent_at(program, scale, name, start, end, message)
+        for k in range(first, last):
+            to = messages.receivers[k]
+            arrived = sent + delay_between(program, delays, message, pe, state.pe[to])
+            arrive(to, arrived, BY_MESSAGE, seb, state, record, queue)
+    for k in range(dependents.first[seb], dependents.first[seb + 1]):
+        arrive(dependents.sebs[k], end, BY_DEPENDENCY, seb, state, record, queue)
+    if follows(sebs, seb):
+        arrive(seb + 1, end, BY_PREVIOUS, seb, state, record, queue)
+
+
+@inner
+def note(record: Record, seb: int, pe: int, run: int, start: float, end: float) -> None:
+    """Record when a SEB ran, the `run`th of all, and what its PE ran before it."""
+    times, last_run = record.times, record.last_run
+    times.start_s[seb], times.end_s[seb], times.order[run] = start, end, seb
+    record.causes.previous[seb], last_run[pe] = last_run[pe], seb
+
+
+@inner
+def forget_never_run(state: State, record: Record) -> None:
+    """Leave no times and no causes with the SEBs that never ran."""
+    for seb in range(len(state.missing)):
+        if state.missing[seb] > 0:
+            state.ready_s[seb] = np.nan
+            if record.wanted:
+                record.times.start_s[seb] = record.times.end_s[seb] = np.nan
+                record.causes.seb[seb], record.causes.kind[seb] = -1, BY_ITSELF
+                record.causes.previous[seb] = -1
+
+
 @kernel
 def replay(
     program: Program,
     scale: Scale,
     delays: Delays,
-    pes: int,
+    free: Floats,
     state: State,
-    start_s: Floats,
-    end_s: Floats,
-    order: Numbers,
+    record: Record,
+    queue: Queue,
 ) -> tuple[float, int]:
     """Run the program; return when the last SEB ends, and how many have run.
 
-    Fill in when SEBs were ready (NaN for one that never was), started and ended, and their order;
-    the last three only where they have entries.
+    `free`, when each PE can run its next SEB, begins as zeros. Fill in when SEBs were ready (NaN
+    for one that never was), and the record where it is wanted.
     """
-    sebs, messages, dependents = program.sebs, program.messages, program.dependents
-    count = len(sebs.pe)
-    begin(sebs, state)
-    times, ids = np.empty(count), np.empty(count, dtype=np.int32)
-    free = np.zeros(pes)
-    size = run = 0
-    latest = 0.0
-    for seb in range(count):
+    sebs = program.sebs
+    begin(sebs, state, record)
+    for seb in range(len(sebs.pe)):
         if state.missing[seb] == 0:
-            push(times, ids, size, 0.0, seb)
-            size += 1
-    while size > 0:
-        seb, ready = ids[0], times[0]
-        drop_first(times, ids, size)
-        size -= 1
-        pe, name = sebs.pe[seb], sebs.name[seb]
+            add(queue, 0.0, seb)
+    run, latest = 0, 0.0
+    while refill(queue):
+        ready, seb = take(program, record, queue)
+        pe = sebs.pe[seb]
         start = max(ready, free[pe])
         end = start + duration_of(program, scale, seb)
         free[pe] = end
         latest = max(latest, end)
-        if len(order) > 0:
-            start_s[seb], end_s[seb], order[run] = start, end, seb
+        if record.wanted:
+            note(record, seb, pe, run, start, end)
         run += 1
-        for message in range(sebs.first_message[seb], sebs.first_message[seb + 1]):
-            first, last = messages.first_receiver[message], messages.first_receiver[message + 1]
-            if first == last:
-                continue
-            sent = sent_at(program, scale, name, start, end, message)
-            for k in range(first, last):
-                to = messages.receivers[k]
-                arrived = sent + delay_between(program, delays, message, pe, state.pe[to])
-                size = arrive(to, arrived, state, times, ids, size)
-        for k in range(dependents.first[seb], dependents.first[seb + 1]):
-            size = arrive(dependents.sebs[k], end, state, times, ids, size)
-        if follows(sebs, seb):
-            size = arrive(seb + 1, end, state, times, ids, size)
-    for seb in range(count):
-        if state.missing[seb] > 0:
-            state.ready_s[seb] = np.nan
+        give(program, scale, delays, seb, start, end, state, record, queue)
+    forget_never_run(state, record)
     return latest, run
-
-
-@inner
-def credit(causes: Causes, times: Times, seb: int, kind: int, source: int, time: float) -> None:
-    """Note that an input which came at `time` made a SEB ready, where it was the last to come."""
-    if time == times.ready_s[seb] and kind >= causes.kind[seb]:
-        causes.kind[seb], causes.seb[seb] = kind, source
-
-
-@kernel
-def find_causes(
-    program: Program, scale: Scale, delays: Delays, times: Times, causes: Causes, pes: int
-) -> None:
-    """Fill in what made each SEB ready, which had been `BY_ITSELF`, and what ran before it."""
-    sebs, messages, dependents = program.sebs, program.messages, program.dependents
-    last_run = np.full(pes, -1, dtype=np.int32)
-    for seb in range(len(sebs.pe)):
-        causes.kind[seb], causes.seb[seb], causes.previous[seb] = BY_ITSELF, -1, -1
-    for k in range(len(times.order)):
-        seb = times.order[k]
-        pe, name = sebs.pe[seb], sebs.name[seb]
-        start, end = times.start_s[seb], times.end_s[seb]
-        causes.previous[seb] = last_run[pe]
-        last_run[pe] = seb
-        for message in range(sebs.first_message[seb], sebs.first_message[seb + 1]):
-            sent = sent_at(program, scale, name, start, end, message)
-            first, last = messages.first_receiver[message], messages.first_receiver[message + 1]
-            for at in range(first, last):
-                to = messages.receivers[at]
-                arrived = sent + delay_between(program, delays, message, pe, sebs.pe[to])
-                credit(causes, times, to, BY_MESSAGE, seb, arrived)
-        for at in range(dependents.first[seb], dependents.first[seb + 1]):
-            credit(causes, times, dependents.sebs[at], BY_DEPENDENCY, seb, end)
-        if follows(sebs, seb):
-            credit(causes, times, seb + 1, BY_PREVIOUS, seb, end)
 
 
 @kernel

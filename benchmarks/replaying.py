@@ -1,0 +1,76 @@
+"""`python -m benchmarks.replaying`: how the time and memory of `replay` grow with a log set.
+
+The table of docs/measurements/replaying.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.process import ROOT, module, rewritelog, run
+from benchmarks.results import Table, machine, put_into
+
+SEBS = (100_000, 1_000_000, 10_000_000)
+PES = 1000
+MESSAGES = 0.8
+"""Of a SEB."""
+ROUNDS = 2
+SMALL = ROOT / "sample_logs" / "cells"
+HEAD = (
+    "SEBs",
+    "messages",
+    "loading",
+    "replays",
+    "replay and report",
+    "processor's time for it",
+    "of one SEB and replay",
+    "peak memory",
+)
+
+
+def main() -> None:
+    """Measure, print, and put the table into a document."""
+    parser = argparse.ArgumentParser("python -m benchmarks.replaying", description=__doc__)
+    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    parser.add_argument("--work", type=Path, help="the folder to make logs in; it needs 2 GB")
+    given = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="rewritelog-replaying-", dir=given.work) as folder:
+        for sebs in SEBS:
+            print(f"measuring: {sebs:,} SEBs", file=sys.stderr, flush=True)
+            logs = Path(folder) / "logs"
+            size = ("--pes", str(PES), "--sebs", str(sebs // PES), "--messages", str(MESSAGES))
+            run(rewritelog("synth", logs, *size, "--quiet"))
+            rows += [_row(logs, *gains) for gains in ([], ["10"])]
+            shutil.rmtree(logs)
+    title = f"Loaded kernels, the quickest of {ROUNDS} runs, on {PES:,} PEs:"
+    text = f"{machine()}\n\n{Table(title, HEAD, rows).text()}"
+    print(text)
+    if given.out:
+        put_into(given.out, text)
+
+
+def _row(logs: Path, *gains: str) -> list[str]:
+    ran = [run(module("child_replaying", SMALL, logs, *gains)) for _ in range(ROUNDS)]
+    found = [json.loads(one.output) for one in ran]
+    best = min(found, key=lambda one: float(one["replay_s"]))
+    each_ns = best["replay_cpu_s"] / best["sebs"] / best["replays"] * 1e9
+    return [
+        f"{best['sebs']:,}",
+        f"{best['messages']:,}",
+        f"{min(one['load_s'] for one in found):.1f} s",
+        f"{best['replays']}",
+        f"{best['replay_s']:.1f} s",
+        f"{best['replay_cpu_s']:.1f} s",
+        f"{each_ns:.0f} ns",
+        f"{max(one.peak_bytes for one in ran) / 1e6:,.0f} MB",
+    ]
+
+
+if __name__ == "__main__":
+    main()
