@@ -13,24 +13,42 @@ threads: a message that comes while the worker computes need not wait for it.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import BinaryIO, TypeVar
 
+import numpy as np
+
+from rewritelog.arrays import Bytes
 from rewritelog.errors import UsageError
-from rewritelog.exporting.programs import Send, Step
+from rewritelog.exporting.kernels.goal import (
+    COMPUTATIONS,
+    DEPENDENCY_ROW,
+    LINE_BYTES,
+    OPERATION_ROW,
+    RECEIVES,
+    SENDS,
+    WORDS,
+    Dependencies,
+    Operations,
+    lay_out,
+    write_dependencies,
+    write_operations,
+)
+from rewritelog.exporting.programs import Steps
 
-_NS_PER_S = 1e9
 _MOST_CPUS = 256
-_TAGS = (1 << 32) - 1
-"""One less than there are: the last one stands for any tag."""
+_ROWS_AT_ONCE = 1 << 16
+
+Rows = TypeVar("Rows", Operations, Dependencies)
 
 
 @dataclass
 class GoalWriter:
     """Writes ranks one after the other; the PEs must come in rising order."""
 
-    file: TextIO
-    dependencies: TextIO
+    file: BinaryIO
+    dependencies: BinaryIO
     """A scratch file for the dependencies of the rank that is being written."""
     nodes: int
     workers: int
@@ -44,7 +62,7 @@ class GoalWriter:
             most = _MOST_CPUS // 2
             raise UsageError(f"GOAL has room for {most} worker threads a node, not {self.workers}")
         self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
-        self.file.write(f"num_ranks {self.nodes}\n")
+        self.file.write(f"num_ranks {self.nodes}\n".encode())
 
     def end(self) -> None:
         """End the last rank."""
@@ -56,25 +74,39 @@ class GoalWriter:
         if node != self._node:
             self._end_rank()
             self._node = node
-            self.file.write(f"rank {node} {{\n")
+            self.file.write(f"rank {node} {{\n".encode())
 
-    def write(self, step: Step) -> None:
-        """Write a SEB."""
-        _Block(self, step, step.pe % self.workers).write()
+    def write(self, steps: Steps) -> None:
+        """Write SEBs."""
+        sebs, sends, receivers = len(steps.seb), len(steps.number), len(steps.receiver_pe)
+        table = np.empty(2 * sebs + 2 * sends + receivers, dtype=OPERATION_ROW)
+        links = np.empty(
+            2 * sebs + len(steps.required) + 2 * sends + 2 * receivers, dtype=DEPENDENCY_ROW
+        )
+        operations = Operations(*(table[name] for name in OPERATION_ROW.names or ()))
+        dependencies = Dependencies(*(links[name] for name in DEPENDENCY_ROW.names or ()))
+        count, linked = lay_out(steps, self.workers, operations, dependencies)
+        worker = steps.pe % self.workers
+        for kind, name in (
+            (COMPUTATIONS, "computations"),
+            (SENDS, "sends"),
+            (RECEIVES, "receives"),
+        ):
+            self.counts[name] += int(np.count_nonzero(operations.kind[:count] == kind))
+        self.counts["dependencies"] += linked
+        self._put(self.file, write_operations, operations, count, worker)
+        self._put(self.dependencies, write_dependencies, dependencies, linked, worker)
 
-    def operation(self, kind: str, label: str, text: str) -> None:
-        """Write an operation."""
-        self.file.write(f"{label}: {text}\n")
-        self.counts[kind] += 1
-
-    def dependency(self, label: str, other: str, *, begun: bool = False) -> None:
-        """Note that an operation requires the end of another, or only that it has begun."""
-        self.dependencies.write(f"{label} {'irequires' if begun else 'requires'} {other}\n")
-        self.counts["dependencies"] += 1
-
-    def tag(self, pe: int, msg_id: int) -> int:
-        """Return the tag of a message, which is unique among those of its rank."""
-        return (msg_id * self.workers + pe % self.workers) % _TAGS
+    @staticmethod
+    def _put(
+        file: BinaryIO, write: Callable[..., int], rows: Rows, count: int, worker: int
+    ) -> None:
+        """Write the text of rows, of some at a time."""
+        text: Bytes = np.empty(min(count, _ROWS_AT_ONCE) * LINE_BYTES, dtype=np.uint8)
+        for at in range(0, count, _ROWS_AT_ONCE):
+            some = type(rows)(*(column[at:] for column in rows))
+            length = write(some, min(_ROWS_AT_ONCE, count - at), worker, WORDS, text)
+            file.write(text[:length])
 
     def _end_rank(self) -> None:
         if self._node >= 0:
@@ -82,79 +114,4 @@ class GoalWriter:
             shutil.copyfileobj(self.dependencies, self.file)
             self.dependencies.seek(0)
             self.dependencies.truncate()
-            self.file.write("}\n")
-
-
-@dataclass
-class _Block:
-    """One SEB, operation by operation."""
-
-    out: GoalWriter
-    step: Step
-    worker: int
-    reached_ns: int = 0
-    current: str = ""
-    """The last computation."""
-    begun: list[str] = field(default_factory=list)
-    """Sends since then."""
-
-    @property
-    def _end(self) -> str:
-        return f"w{self.worker}_{self.step.seb}"
-
-    @property
-    def _messenger(self) -> int:
-        return self.out.workers + self.worker
-
-    def write(self) -> None:
-        """Write what the SEB waits for, what it computes and what it sends."""
-        entry = self._entry()
-        for k, send in enumerate(self.step.sends):
-            self._compute(f"{self._end}_c{k}", round(send.offset_s * _NS_PER_S), entry)
-            self._send(k, send)
-        self._compute(self._end, round(self.step.duration_s * _NS_PER_S), entry, last=True)
-
-    def _entry(self) -> list[str]:
-        """Write the receive of the starting message; return what the SEB requires."""
-        entry = [f"w{self.worker}_{seb}" for seb in self.step.requires]
-        cause = self.step.cause
-        if cause is not None:
-            node, worker = divmod(cause.pe, self.out.workers)
-            if cause.pe == self.step.pe:
-                return [f"w{self.worker}_{cause.seb}", *entry]
-            if node == self.step.pe // self.out.workers:
-                return [f"w{worker}_m{cause.msg_id}", *entry]
-            tag = self.out.tag(cause.pe, cause.msg_id)
-            text = f"recv {cause.size_bytes}b from {node} tag {tag} cpu {self._messenger}"
-            self.out.operation("receives", f"{self._end}_r", text)
-            entry.insert(0, f"{self._end}_r")
-        return entry
-
-    def _compute(self, label: str, until_ns: int, entry: list[str], *, last: bool = False) -> None:
-        """Write the computation up to a time since the start, where there is any or it is last."""
-        if not last and self.current and until_ns == self.reached_ns:
-            return
-        duration = max(0, until_ns - self.reached_ns)
-        self.out.operation("computations", label, f"calc {duration} cpu {self.worker}")
-        for other in [self.current] if self.current else entry:
-            self.out.dependency(label, other)
-        for other in self.begun:
-            self.out.dependency(label, other, begun=True)
-        self.reached_ns = max(until_ns, self.reached_ns)
-        self.current, self.begun = label, []
-
-    def _send(self, k: int, send: Send) -> None:
-        """Write a message: a send to each SEB of another node that it starts."""
-        nodes = send.receivers["pe"] // self.out.workers
-        own = self.step.pe // self.out.workers
-        if ((nodes == own) & (send.receivers["pe"] != self.step.pe)).any():
-            mark = f"w{self.worker}_m{send.msg_id}"
-            self.out.operation("computations", mark, f"calc 0 cpu {self.worker}")
-            self.out.dependency(mark, self.current)
-        tag = self.out.tag(self.step.pe, send.msg_id)
-        for j, node in enumerate(nodes[nodes != own].tolist()):
-            label = f"{self._end}_s{k}_{j}"
-            text = f"send {send.size_bytes}b to {node} tag {tag} cpu {self._messenger}"
-            self.out.operation("sends", label, text)
-            self.out.dependency(label, self.current)
-            self.begun.append(label)
+            self.file.write(b"}\n")

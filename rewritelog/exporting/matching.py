@@ -50,12 +50,19 @@ class Matching:
     sent: ByPe
     receivers: ByPe
 
-    def receivers_of(self, pe: int, numbers: Ints) -> list[Table]:
-        """Return the receivers of each of a PE's messages."""
-        rows = self.receivers.of(pe)
-        begins = np.searchsorted(rows["msg_id"], numbers, side="left").tolist()
-        ends = np.searchsorted(rows["msg_id"], numbers, side="right").tolist()
-        return [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    def receivers_of(self, pe: int, messages: Table) -> tuple[Ints, Ints]:
+        """Return where the receivers of a PE's messages begin and end among those of the PE.
+
+        Where a PE repeats a number, only its first message has any.
+        """
+        numbers, sent = messages["msg_id"], self.sent.of(pe)
+        rows = self.receivers.of(pe)["msg_id"]
+        begins = np.searchsorted(rows, numbers, side="left")
+        ends = np.searchsorted(rows, numbers, side="right")
+        counts = sent["seb"][np.searchsorted(sent["msg_id"], numbers)] == messages["seb"]
+        _, first = np.unique(numbers[counts], return_index=True)
+        counts[np.delete(np.flatnonzero(counts), first)] = False
+        return begins, np.where(counts, ends, begins)
 
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
         """Return the message that starts each SEB, and whether there is one that was sent."""
@@ -63,15 +70,17 @@ class Matching:
         found = np.zeros(len(sebs), dtype=np.bool_)
         pes = len(self.sent.begins) - 1
         waits = (sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes)
-        for pe in np.unique(sebs["src_pe"][waits]).tolist():
-            asked = np.flatnonzero(waits & (sebs["src_pe"] == pe))
+        waiting = np.flatnonzero(waits)
+        waiting = waiting[np.argsort(sebs["src_pe"][waiting], kind="stable")]
+        sources, first = np.unique(sebs["src_pe"][waiting], return_index=True)
+        for pe, asked in zip(sources.tolist(), np.split(waiting, first[1:]), strict=False):
             rows = self.sent.of(pe)
             at = np.searchsorted(rows["msg_id"], sebs["msg_id"][asked])
             inside = at < len(rows)
-            asked, at = asked[inside], at[inside]
-            same = rows["msg_id"][at] == sebs["msg_id"][asked]
-            causes[asked[same]] = rows[at[same]]
-            found[asked[same]] = True
+            at, row = at[inside], asked[inside]
+            same = rows["msg_id"][at] == sebs["msg_id"][row]
+            causes[row[same]] = rows[at[same]]
+            found[row[same]] = True
         return causes, found
 
 

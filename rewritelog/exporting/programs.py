@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Table
+from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 
@@ -15,42 +15,31 @@ _NOT_RECEIVED = -1.0
 """The recvTime of a SEB that no message resumes."""
 
 
-@dataclass(frozen=True)
-class Send:
-    """A message, and the SEBs that it starts."""
-
-    offset_s: float
-    """When it leaves, since its SEB's start: from 0 to the SEB's duration."""
-    msg_id: int
-    size_bytes: int
-    receivers: Table
-    """Rows of `RECEIVER`."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """The message that starts a SEB."""
+class Steps(NamedTuple):
+    """Successive SEBs of a PE as columns; lists of other columns begin where `first_…` says."""
 
     pe: int
-    """Of the sender."""
-    seb: int
-    """The SEB that sends it."""
-    msg_id: int
-    size_bytes: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """A SEB of a PE."""
-
-    pe: int
-    seb: int
-    duration_s: float
-    cause: Cause | None
-    requires: tuple[int, ...]
-    """SEBs of the same PE that must have ended."""
-    sends: tuple[Send, ...]
-    """In the order in which they leave."""
+    seb: Ints
+    duration_s: Floats
+    cause_pe: Ints
+    """The PE that sends the message which starts it, −1 for none."""
+    cause_seb: Ints
+    cause_number: Ints
+    cause_bytes: Ints
+    first_required: Ints
+    """Shape (SEBs + 1,)."""
+    required: Ints
+    """SEBs of the same PE that must have ended, rising for each."""
+    first_send: Ints
+    """Shape (SEBs + 1,)."""
+    offset_s: Floats
+    """When a message leaves, since its SEB's start, from 0 to its duration; rising for each."""
+    number: Ints
+    size_bytes: Ints
+    first_receiver: Ints
+    """Shape (messages + 1,)."""
+    receiver_pe: Ints
+    """Of each SEB that a message starts."""
 
 
 @dataclass
@@ -66,62 +55,64 @@ class Program:
     invalid_dependencies: int = 0
     """Backward dependencies on a SEB that is not an earlier one."""
 
-    def steps_of(self, contents: Contents) -> Iterator[Step]:
-        """Yield the steps of some SEBs of a PE, in the order of the timeline."""
+    def steps_of(self, contents: Contents) -> Steps:
+        """Return the steps of successive SEBs of a PE, in the order of the timeline."""
         sebs = contents.tables.sebs
-        durations = durations_of(sebs).tolist()
         causes, sent = self.matching.causes(sebs)
-        sends = self._sends_of(contents)
-        before = self._dependencies_of(contents)
-        self.not_sent += int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent))
-        for k, (seb, source, number, received) in enumerate(
-            zip(
-                sebs["seb"].tolist(),
-                sebs["src_pe"].tolist(),
-                sebs["msg_id"].tolist(),
-                sebs["recv_time"].tolist(),
-                strict=True,
-            )
-        ):
-            cause = None
-            if sent[k]:
-                size = max(0, int(causes["size"][k]))
-                cause = Cause(source, int(causes["seb"][k]), number, size)
-            requires = before.get(seb, ())
-            if seb > 0 and cause is None and (not requires or received != _NOT_RECEIVED):
-                requires = tuple(sorted({*requires, seb - 1}))
-            departures = sends.get(seb, ())
-            yield Step(contents.pe, seb, durations[k], cause, requires, departures)
         self.steps += len(sebs)
+        self.not_sent += int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent))
+        durations = durations_of(sebs)
+        return Steps(
+            contents.pe,
+            sebs["seb"].astype(np.int64),
+            durations,
+            np.where(sent, sebs["src_pe"], -1).astype(np.int64),
+            causes["seb"].astype(np.int64),
+            causes["msg_id"].astype(np.int64),
+            np.maximum(causes["size"], 0).astype(np.int64),
+            *self._required(contents, sent),
+            *self._sends(contents, durations),
+        )
 
-    def _sends_of(self, contents: Contents) -> dict[int, tuple[Send, ...]]:
-        """Return the messages of each SEB that start any SEB."""
-        messages, sebs = contents.tables.messages, contents.tables.sebs
-        at = np.searchsorted(sebs["seb"], messages["seb"])
-        offsets = messages["send_time"] - sebs["start_time"][at]
-        offsets = np.clip(np.nan_to_num(offsets), 0.0, durations_of(sebs)[at])
-        receivers = self.matching.receivers_of(contents.pe, messages["msg_id"])
-        found: dict[int, list[Send]] = {}
-        for k, rows in enumerate(receivers):
-            if len(rows) == 0:
-                self.not_received += 1
-                continue
-            number, size = int(messages["msg_id"][k]), max(0, int(messages["size"][k]))
-            send = Send(float(offsets[k]), number, size, rows)
-            found.setdefault(int(messages["seb"][k]), []).append(send)
-        return {
-            seb: tuple(sorted(sends, key=lambda send: send.offset_s))
-            for seb, sends in found.items()
-        }
-
-    def _dependencies_of(self, contents: Contents) -> dict[int, tuple[int, ...]]:
-        rows = contents.tables.dependencies
+    def _required(self, contents: Contents, sent: Flags) -> tuple[Ints, Ints]:
+        """Return what each SEB requires of its own PE."""
+        sebs, rows = contents.tables.sebs, contents.tables.dependencies
         rows = rows[~rows["forward"]]
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
         self.invalid_dependencies += int(np.count_nonzero(~valid))
-        found: dict[int, set[int]] = {}
-        for seb, other in zip(
-            rows["seb"][valid].tolist(), rows["other"][valid].tolist(), strict=True
-        ):
-            found.setdefault(seb, set()).add(other)
-        return {seb: tuple(sorted(others)) for seb, others in found.items()}
+        row = np.searchsorted(sebs["seb"], rows["seb"][valid])
+        depends = np.bincount(row, minlength=len(sebs)) > 0
+        follows = ~sent & (sebs["seb"] > 0) & (~depends | (sebs["recv_time"] != _NOT_RECEIVED))
+        follower = np.flatnonzero(follows)
+        other = np.concatenate([rows["other"][valid], sebs["seb"][follower] - 1]).astype(np.int64)
+        pairs = np.unique(np.concatenate([row, follower]) << 32 | other)
+        return _begins(pairs >> 32, len(sebs)), pairs & 0xFFFFFFFF
+
+    def _sends(
+        self, contents: Contents, durations: Floats
+    ) -> tuple[Ints, Floats, Ints, Ints, Ints, Ints]:
+        """Return the messages of each SEB that start any SEB, as they leave, and which they do."""
+        messages, sebs = contents.tables.messages, contents.tables.sebs
+        begins, ends = self.matching.receivers_of(contents.pe, messages)
+        row = np.searchsorted(sebs["seb"], messages["seb"])
+        offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
+        offsets = np.clip(offsets, 0.0, durations[row])
+        chosen = np.flatnonzero(ends > begins)
+        self.not_received += len(messages) - len(chosen)
+        chosen = chosen[np.lexsort((offsets[chosen], row[chosen]))]
+        counts = ends[chosen] - begins[chosen]
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        receiver = np.repeat(begins[chosen] - first[:-1], counts) + np.arange(first[-1])
+        return (
+            _begins(row[chosen], len(sebs)),
+            offsets[chosen],
+            messages["msg_id"][chosen].astype(np.int64),
+            np.maximum(messages["size"][chosen], 0).astype(np.int64),
+            first,
+            self.matching.receivers.of(contents.pe)["pe"][receiver].astype(np.int64),
+        )
+
+
+def _begins(rows: Ints | Table, count: int) -> Ints:
+    """Return where the entries of each row begin, given the row of each, rising."""
+    return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)

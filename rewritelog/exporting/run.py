@@ -124,8 +124,8 @@ class _Job:
             program = Program(matching)
             if self.options.to == "goal":
                 with (
-                    (folder / "program.goal").open("x", encoding="ascii") as file,
-                    TemporaryFile("w+", dir=folder, encoding="ascii") as scratch,
+                    (folder / "program.goal").open("xb") as file,
+                    TemporaryFile("w+b", dir=folder) as scratch,
                 ):
                     goal = GoalWriter(file, scratch, self.logs.summary.nodes, workers)
                     return self._run(program, goal)
@@ -135,8 +135,7 @@ class _Job:
         writer.begin()
         for contents in self._contents():
             writer.rank(contents.pe)
-            for step in program.steps_of(contents):
-                writer.write(step)
+            writer.write(program.steps_of(contents))
         writer.end()
         return {"SEBs": program.steps, **writer.counts}, tuple(_warnings(program))
 

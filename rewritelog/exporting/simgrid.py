@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from rewritelog.exporting.programs import Step
+from rewritelog.exporting.programs import Steps
 
 FLOPS_PER_S = 1e9
 """The speed of a host on which a SEB takes as long as in the log."""
@@ -55,21 +55,43 @@ class SimgridWriter:
                 file.write(f"{line}\n")
         self._line("init")
 
-    def write(self, step: Step) -> None:
-        """Write a SEB: the receive of its message, and its computation and sends in turn."""
-        cause = step.cause
-        if cause is not None and cause.pe != step.pe:
-            self._line(f"recv {cause.pe} {cause.msg_id} {cause.size_bytes}")
-            self.counts["receives"] += 1
-        reached_s = 0.0
-        for send in step.sends:
-            self._compute(send.offset_s - reached_s)
-            reached_s = send.offset_s
-            for pe in send.receivers["pe"][send.receivers["pe"] != step.pe].tolist():
-                self._line(f"isend {pe} {send.msg_id} {send.size_bytes}")
-                self._pending = True
-                self.counts["sends"] += 1
-        self._compute(step.duration_s - reached_s)
+    def write(self, steps: Steps) -> None:
+        """Write SEBs: the receive of its message, and its computation and sends in turn."""
+        causes = zip(
+            steps.cause_pe.tolist(),
+            steps.cause_number.tolist(),
+            steps.cause_bytes.tolist(),
+            strict=True,
+        )
+        begins, durations = steps.first_send.tolist(), steps.duration_s.tolist()
+        sends = self._sends_of(steps)
+        for k, (pe, number, size) in enumerate(causes):
+            if pe not in (-1, steps.pe):
+                self._line(f"recv {pe} {number} {size}")
+                self.counts["receives"] += 1
+            reached_s = 0.0
+            for offset_s, text, receivers in sends[begins[k] : begins[k + 1]]:
+                self._compute(offset_s - reached_s)
+                reached_s = offset_s
+                for to in receivers:
+                    self._line(f"isend {to} {text}")
+                    self._pending = True
+                    self.counts["sends"] += 1
+            self._compute(durations[k] - reached_s)
+
+    @staticmethod
+    def _sends_of(steps: Steps) -> list[tuple[float, str, list[int]]]:
+        """Return when each message leaves, its number and size, and the other PEs it goes to."""
+        to, begins = steps.receiver_pe.tolist(), steps.first_receiver.tolist()
+        offsets, numbers = steps.offset_s.tolist(), steps.number.tolist()
+        return [
+            (
+                offsets[k],
+                f"{numbers[k]} {size}",
+                [pe for pe in to[begins[k] : begins[k + 1]] if pe != steps.pe],
+            )
+            for k, size in enumerate(steps.size_bytes.tolist())
+        ]
 
     def _compute(self, duration_s: float) -> None:
         if duration_s > 0:
