@@ -101,8 +101,7 @@ def put_label(out: Bytes, at: int, kind: int, worker: int, seb: int, k: int, j: 
 
 
 class Operations(NamedTuple):
-    """Operations: their labels (see `put_label`), nanoseconds or bytes, and of messages the other
-    node and the tag."""
+    """Operations by column: their labels, which `put_label` describes, and what they do."""
 
     label: Ints
     seb: Ints
@@ -110,7 +109,9 @@ class Operations(NamedTuple):
     j: Ints
     kind: Ints
     amount: Ints
+    """Nanoseconds of a computation, bytes of a message."""
     node: Ints
+    """The other one of a message."""
     tag: Ints
     cpu: Ints
 
