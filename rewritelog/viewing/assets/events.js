@@ -101,8 +101,10 @@ const Events = (() => {
     return { shown, exact: all, clipped };
   }
 
+  // Saved pages have no lines left out, nor a law before: these are in live pages alone.
   function put(name, data) {
-    model(`${name}-data`).data = data;
+    const source = model(`${name}-data`);
+    if (source) source.data = data;
   }
 
   function part(columns, rows) {

@@ -1,0 +1,194 @@
+"""Pages in a browser without a network: from the overview to a graph, and a fit that is mended."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import rewritelog as run
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
+
+pytest.importorskip("bokeh", reason="needs the extra [view]")
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-quic", "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]  # fmt: skip
+
+RANDOM = np.random.default_rng(5)
+SYNC = [
+    ("sync", 1e-6 * n * math.log(n) * float(RANDOM.normal(1, 0.02)), float(n), float(k % 5))
+    for k, n in enumerate(range(2, 62))
+]
+FLAT = [("flat", 2e-6 * float(RANDOM.normal(1, 0.02)), float(n)) for n in range(2, 30)]
+
+
+class Opened:
+    """A page, all that it asked for, and all that went wrong in it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._noted)
+
+    def _noted(self, message: Any) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def go(self, address: str) -> None:
+        """Open an address, and wait until the plots are there."""
+        self.page.goto(address)
+        self.page.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
+        assert self.errors == []
+
+    def column(self, source: str, column: str) -> list[float]:
+        """The numbers that a plot shows."""
+        asked = f"Array.from(Events.model('{source}').data['{column}'])"
+        found: list[float] = self.page.evaluate(asked)
+        return found
+
+
+@contextmanager
+def browser(width: int = 1280) -> Iterator[Opened]:
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        opened = Opened(chromium.new_page(viewport={"width": width, "height": 1000}))
+        yield opened
+        chromium.close()
+
+
+def choose(opened: Opened, event: str, column: int) -> None:
+    """Choose a cell of the overview, by the beginning of its event's name."""
+    row = opened.page.locator(f"#overview tbody tr:has(td[data-v^='{event}'])")
+    row.locator(f"td:nth-child({column}) button").click()
+
+
+def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    done = run("fit", timings, "--model=least-squares", "--html", tmp_path / "p.html", "-q")
+    assert done.returncode == 0, done.stderr
+    with browser() as opened:
+        opened.go(f"file://{tmp_path / 'p.html'}")
+        choose(opened, "sync", 4)
+        assert opened.page.inner_text("#event-name") == "sync(p1, p2)"
+        assert opened.page.input_value("#parameter") == "2"
+        assert sorted({*opened.column("points-data", "x")}) == [0, 1, 2, 3, 4]
+        shown = opened.column("points-data", "measured") + opened.column(
+            "outliers-data", "measured"
+        )
+        assert sorted(shown) == pytest.approx(sorted(line[1] for line in SYNC), rel=1e-6)
+        opened.page.select_option("#parameter", "1")
+        assert len({*opened.column("points-data", "x")}) > 5
+        opened.page.fill("#filter", "FLA")
+        assert opened.page.locator("#overview tbody tr:visible").count() == 1
+        opened.page.fill("#filter", "")
+        opened.page.click("#overview thead th:nth-child(2) button")
+        assert opened.page.locator("#overview tbody tr td").first.inner_text() == "flat(p1)"
+        assert opened.page.locator("#predicted-table tr").count() == 61
+        assert opened.requests == [f"file://{tmp_path / 'p.html'}"]
+        assert opened.errors == []
+
+
+@contextmanager
+def exploring(*words: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `explore` and yield its address with its process."""
+    command = [sys.executable, "-m", "rewritelog", "explore", *map(str, words), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[1], process
+        finally:
+            process.kill()
+
+
+def wait_for_status(opened: Opened, words: str) -> None:
+    opened.page.wait_for_function(
+        "words => document.getElementById('status').textContent.includes(words)",
+        arg=words, timeout=60_000,
+    )  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *SYNC, ("sync", 1.0, 7.0, 1.0), *FLAT)
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5))]])
+    write_params(logs, 0, (0, "sync", 8, 3))
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    with (
+        exploring(timings, "--logs", logs, "-o", saved) as (address, process),
+        browser() as opened,
+    ):
+        opened.go(address)
+        choose(opened, "sync", 3)
+        opened.page.fill("#terms", "1\np1*lg(p1)")
+        opened.page.wait_for_selector("#terms-error:has-text('formula:2:4')")
+        opened.page.fill("#terms", "1\np1*log(p1)")
+        opened.page.click("#refit")
+        opened.page.wait_for_selector("#old-and-new h3:has-text('law before')")
+        opened.page.evaluate(
+            "Events.model('outliers-data').selected.indices ="
+            " [Events.model('outliers-data').data.measured.indexOf("
+            "Math.max(...Events.model('outliers-data').data.measured))]"
+        )
+        opened.page.click("#leave-out")
+        opened.page.wait_for_selector("#left-out-count:has-text('1 left out')")
+        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 1")
+        wait_for_status(opened, "R² 0.99")
+        opened.page.click("#undo")
+        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 0")
+        opened.page.click("#redo")
+        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 1")
+        for number, value in ((1, "8"), (2, "3")):
+            opened.page.fill(f"#predict-at input[aria-label=p{number}]", value)
+        opened.page.click("#predict-at button")
+        opened.page.wait_for_selector("#predicted:has-text('by law')")
+        opened.page.click("#rewrite")
+        opened.page.wait_for_selector("#effect-table td:has-text('sync')", timeout=120_000)
+        opened.page.click("#save")
+        wait_for_status(opened, "saved: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        opened.page.wait_for_selector("#gone:visible")
+        origin = address.rsplit("/", 2)[0]
+        assert {url for url in opened.requests if not url.startswith(origin)} == set()
+        assert opened.errors == []
+    done = run("rewrite", logs, tmp_path / "out", "--fitted", saved / "model.json", "--json")
+    assert done.returncode == 0, done.stderr
+    (event,) = json.loads(done.stdout)["events"]
+    assert event["new_s"] == pytest.approx(8e-6 * math.log(8), rel=0.05)
+    words = ("--timings", timings, "--formulas", saved / "formulas.toml", "--dry-run")
+    assert run("rewrite", logs, *words).returncode == 0
+    assert json.loads((saved / "model.json").read_text())["extra"]["left_out"] == [f"{timings}:61"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
+    timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
+    with browser(width) as opened:
+        opened.go(f"file://{tmp_path / 'p.html'}")
+        wide = opened.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width
+        opened.page.emulate_media(media="print")
+        assert not opened.page.is_visible("#filter")
+        printed = opened.page.pdf(format="A4")
+        assert printed.startswith(b"%PDF")
