@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
@@ -125,21 +124,3 @@ def has_colours(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
     return stream.isatty()
-
-
-@contextmanager
-def stages() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what shows stages on stderr, or None where it is not a terminal or with --quiet."""
-    if quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm  # noqa: PLC0415
-
-    with tqdm(leave=False, bar_format="{desc}: {percentage:3.0f} %|{bar}|") as bar:
-
-        def advance(stage: str, done: int, total: int) -> None:
-            bar.set_description_str(stage, refresh=False)
-            bar.total, bar.n = total, done
-            bar.refresh()
-
-        yield advance

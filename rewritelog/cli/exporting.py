@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from rewritelog.cli.arguments import Force, Logs, Out, Params
-from rewritelog.cli.console import Outcome, stages
+from rewritelog.cli.console import Outcome
 from rewritelog.cli.standard import reporting
 from rewritelog.exporting.options import ExportOptions, Target
+from rewritelog.progress import report_progress
 
 CHOICE = "Choice"
 
@@ -56,5 +57,4 @@ def export_command(
     begin = -math.inf if from_s is None else from_s
     end = math.inf if to_s is None else to_s
     options = ExportOptions(to, pes, begin, end, params)
-    with stages() as progress:
-        return Outcome(export(logs, out, options, progress, force=force))
+    return Outcome(export(logs, out, options, report_progress, force=force))

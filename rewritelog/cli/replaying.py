@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rewritelog.cli import console
 from rewritelog.cli.arguments import (
     ADVANCED,
     OUTPUT,
@@ -37,6 +36,7 @@ from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_opti
 from rewritelog.cli.rewrite import dilation_of, dilations_for
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
+from rewritelog.progress import report_progress
 from rewritelog.rewriting.options import RewriteOptions
 
 if TYPE_CHECKING:
@@ -282,8 +282,7 @@ def lost_cycles_command(
     from rewritelog.replaying.study import Study, variables_of  # noqa: PLC0415
 
     study = Study(variables_of(split_pairs(var or [], "--var")), timings_out)
-    with console.stages() as progress:
-        return Outcome(study.add(logs, chosen, options, _lost_as(lost_as), progress))
+    return Outcome(study.add(logs, chosen, options, _lost_as(lost_as), report_progress))
 
 
 def _network(
@@ -341,8 +340,7 @@ def _sweep(
     axes = [Axis.parse(text) for text in texts]
     if plot is not None:
         check_plot(plot)
-    with console.stages() as progress:
-        found = sweep(logs, axes, network, options, progress)
+    found = sweep(logs, axes, network, options, report_progress)
     if output is not None:
         write_text_file(output, found.csv())
     if plot is not None:
@@ -356,10 +354,9 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
     from rewritelog.replaying.report import Comparison  # noqa: PLC0415
     from rewritelog.replaying.run import replay  # noqa: PLC0415 - numba is slow to import
 
-    with console.stages() as progress:
-        before = None
-        if against is not None:
-            plain = replace(options, gains=0, write=None, html=None)
-            before = replay(against, network, plain, progress)
-        after = replay(logs, network, options, progress)
+    before = None
+    if against is not None:
+        plain = replace(options, gains=0, write=None, html=None)
+        before = replay(against, network, plain, report_progress)
+    after = replay(logs, network, options, report_progress)
     return Outcome(after if before is None else Comparison(before, after))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -76,12 +77,19 @@ FailOnWarning = Annotated[
 ]  # fmt: skip
 
 
+_PRINT_LINES = ("dump_command", "predict_command")
+
+
 def plain(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that prints by itself the options of all commands."""
+    """Give a command that prints by itself the options of all commands.
+
+    Progress is not shown where it would stand among lines that the command prints.
+    """
 
     def run(given: dict[str, Any]) -> None:
-        console.begin()
-        command(**given)
+        console.begin(quiet=sys.stdout.isatty() and command.__name__ in _PRINT_LINES)
+        with shown_progress():
+            command(**given)
 
     return _extended(command, run, {"debug": Debug, "version": Version})
 

@@ -16,7 +16,8 @@ from rewritelog.logs.params import Columns
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.text import FAULTS_SHOWN, count_text, fault_text
+from rewritelog.progress import report_progress
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from rewritelog.timings.read import line_groups
 from rewritelog.timings.texts import read_model_file
 from tracebigsim.errors import TraceFileError
@@ -125,6 +126,7 @@ class LinePredictor:
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         for path in paths:
+            report_progress(f"predicting {printable(str(path))}")
             try:
                 for table in scan_file(path):
                     malformed.note(path, table, strict=strict)

@@ -20,7 +20,6 @@ from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
-from rewritelog.progress import report_progress
 from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable
 
 _SHOWN = 20
@@ -218,11 +217,8 @@ def survey(logs: LogSet) -> LogInfo:
 def read_survey(logs: LogSet) -> kernels.Survey:
     """Read a log set from end to end and return the counts and sums; raise as `survey` does."""
     found = _empty_survey(logs.layout.kernel.name_bytes)
-    read_bytes = 0
     for loaded in logs.blocks():
         found = _add_block(found, loaded, logs)
-        read_bytes += loaded.block.size_bytes
-        report_progress("reading", read_bytes, logs.size_bytes, "bytes")
     return found
 
 

@@ -17,6 +17,7 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
+from rewritelog.progress import report_progress
 from rewritelog.text import Table, bytes_text, count_text, printable, shorten
 from tracebigsim.compiled import expect
 
@@ -79,8 +80,12 @@ class LogSet:
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield all blocks with their bytes; each is overwritten by the next."""
+        read_bytes = 0
         for file in self.files:
-            yield from self.blocks_of(file, block_bytes)
+            for loaded in self.blocks_of(file, block_bytes):
+                yield loaded
+                read_bytes += len(loaded.buffer)
+                report_progress("reading", read_bytes, self.size_bytes, "bytes")
 
     def blocks_of(
         self, file: TimelineFile, block_bytes: int = BLOCK_BYTES

@@ -15,6 +15,7 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import Columns, ParamFolder, ParamNotes, ParamRecords, read_records
 from rewritelog.logs.work import in_order
+from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 
 PES_AT_A_TIME = 64
@@ -62,7 +63,12 @@ def read_folder(
         return read_records(source, group, strict=strict, columns=columns)
 
     with ThreadPoolExecutor(workers) as executor:
-        found = list(in_order(executor, read, groups, 2 * workers))
+        found = []
+        for done in in_order(executor, read, groups, 2 * workers):
+            found.append(done)
+            report_progress(
+                "reading params, PE", min(len(found) * PES_AT_A_TIME, len(named)), len(named)
+            )
     warnings = tuple(_note_warnings([notes for _, notes in found]))
     return _joined(groups, [records for records, _ in found], warnings)
 

@@ -17,6 +17,7 @@ from rewritelog.hashing import draw_numbers
 from rewritelog.models.distinct_points import Points, among
 from rewritelog.models.expressions import Expression
 from rewritelog.models.options import SampleMethod
+from rewritelog.progress import report_progress
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
@@ -116,7 +117,11 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
     least = np.array([task.least for task in tasks], dtype=np.int64)
     most = np.array([task.most for task in tasks], dtype=np.int64)
     wanted = allocate(round(plan.fraction * sum(rows)), weights, least, np.maximum(least, most))
-    return tuple(task.choice(int(n)) for task, n in zip(tasks, wanted, strict=True))
+    choices = []
+    for number, (task, n) in enumerate(zip(tasks, wanted, strict=True), 1):
+        report_progress("choosing SEBs of event", number, len(tasks))
+        choices.append(task.choice(int(n)))
+    return tuple(choices)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from rewritelog.format.declaration import (
 from rewritelog.logs.summary import Summary
 from rewritelog.logs.timelines import pes_of_file
 from rewritelog.output import new_folder
+from rewritelog.progress import report_progress
 from rewritelog.synthesis.events import events_for, timing_lines
 from rewritelog.synthesis.kernels import write as kernels
 from rewritelog.synthesis.kernels.program import Program
@@ -159,6 +160,7 @@ class _Writer:
         with (self.folder / f"bgTrace{index}").open("xb") as file:
             file.write(timeline_file_head(self.summary.order, [0] * len(pes)))
             for pe in pes:
+                report_progress("writing PE", pe, self.summary.total_pes)
                 begins.append(file.tell())
                 total = kernels.timeline_sebs(self.program, pe)
                 file.write(integer.build(total))
