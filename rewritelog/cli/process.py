@@ -6,6 +6,7 @@ import atexit
 import gc
 import io
 import os
+import re
 import resource
 import signal
 import sys
@@ -21,11 +22,15 @@ _OBJECTS_A_COLLECTION = 100_000
 again and again while they are imported, a sixth of the time of a small rewrite."""
 
 
+_COLOURS = re.compile(r"(\x1b\[(?:0|1|31|33)m)")
+
+
 class _Harmless(io.TextIOWrapper):
     """A stream of messages in which nothing reaches a terminal that it might obey.
 
     Messages are made printable where they are written; this is for those of others, which repeat
-    the names of files and whatever an exception says. A progress bar goes back to its line's start.
+    the names of files and whatever an exception says. A progress bar goes back to its line's start,
+    and the colours of messages are let through.
     """
 
     def write(self, text: str, /) -> int:
@@ -34,7 +39,11 @@ class _Harmless(io.TextIOWrapper):
 
         if not isinstance(text, str):
             raise TypeError(f"messages are text, not {type(text).__name__}")
-        super().write("".join(c if c in "\n\r" else printable(c) for c in text))
+        for part in _COLOURS.split(text):
+            own = _COLOURS.fullmatch(part)
+            super().write(
+                part if own else "".join(c if c in "\n\r" else printable(c) for c in part)
+            )
         return len(text)
 
 

@@ -188,3 +188,20 @@ def test_completions(words: str, wanted: set[str]) -> None:
         [script], env=os.environ | asked, capture_output=True, text=True, check=True
     )
     assert set(done.stdout.split()) == wanted
+
+
+def test_messages_have_colours_on_terminals_alone(logs: Path) -> None:
+    leader, terminal = os.openpty()
+    command = [sys.executable, "-m", "rewritelog", "info", "no\x1b[2Jwhere"]
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    for more, colour in (({}, b"\x1b[31mrewritelog: error:\x1b[0m "), ({"NO_COLOR": "1"}, b"rew")):
+        shown = environment | {"TERM": "xterm"} | more
+        done = subprocess.run(command, stderr=terminal, env=shown, check=False)
+        assert done.returncode == 1
+        printed = os.read(leader, 10_000)
+        assert printed.startswith(colour)
+        assert b"\x1b[2J" not in printed
+    os.close(leader)
+    os.close(terminal)
+    piped = rewritelog("info", logs / "nowhere")
+    assert "\x1b" not in piped.stderr
