@@ -10,7 +10,7 @@ from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
 from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
 from rewritelog.diffing.values import ABOUT, Kind
 from rewritelog.logs.summary import Summary
-from rewritelog.text import NO_VALUE, Readable, Table, count_text, json_number, printable
+from rewritelog.text import NO_VALUE, Readable, Table, count_text, json_number, printable, wrapped
 
 _SHOWN = 20
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
@@ -163,7 +163,7 @@ class Comparison(Readable):
             f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
             for k, name in _COUNTS.items()
         ]
-        return [f"structure: {', '.join(parts)}"]
+        return [wrapped(f"structure: {', '.join(parts)}")]
 
     def _message_lines(self) -> list[str]:
         totals = self.totals
@@ -172,6 +172,7 @@ class Comparison(Readable):
         if moved:
             lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
         lines[0] += f"; {totals.common[CommonCount.TRANSIT]:,} with another transit time"
+        lines[0] = wrapped(lines[0])
         unpaired = int(totals.common[CommonCount.UNPAIRED])
         if unpaired:
             lines.append(f"{count_text(unpaired, 'SEB')} with other brackets on either side")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -190,6 +191,15 @@ def test_completions(words: str, wanted: set[str]) -> None:
     assert set(done.stdout.split()) == wanted
 
 
+def test_colours_of_messages_are_all_that_a_terminal_obeys() -> None:
+    written = io.BytesIO()
+    stream = process._Harmless(written, "utf-8", "backslashreplace")
+    stream.write("\x1b[31merror:\x1b[0m a\x1b[2Jb\n")
+    stream.flush()
+    assert written.getvalue() == b"\x1b[31merror:\x1b[0m a\\x1b[2Jb\n"
+
+
+@pytest.mark.long
 def test_messages_have_colours_on_terminals_alone(logs: Path) -> None:
     leader, terminal = os.openpty()
     command = [sys.executable, "-m", "rewritelog", "info", "no\x1b[2Jwhere"]
