@@ -13,6 +13,8 @@ import pytest
 from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+from rewritelog.cli import process
+
 COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
             "dump", "convert", "synth", "completion", "replay", "lost-cycles",
             "timeline", "export", "explore")  # fmt: skip

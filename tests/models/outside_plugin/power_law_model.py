@@ -13,7 +13,7 @@ from rewritelog.models.base import EventTimings, FittedModel, Floats, Model, Tim
 
 @dataclass(frozen=True)
 class PowerLawOptions:
-    """What the model may be told."""
+    """The options of the model."""
 
     offset: float = field(
         default=1.0, metadata={"help": "Added to each parameter, so that 0 has a logarithm."}
