@@ -43,6 +43,8 @@ HEAD: tuple[str, ...] = (
     "below 0",
 )
 
+WORST_HEAD = ("line", "call", "measured", "predicted", "error")
+
 
 @dataclass(frozen=True)
 class WorstLine:
@@ -123,8 +125,9 @@ class VerifyReport(Readable):
         lines.append("  (median and mean relative error; sum: predicted / measured - 1; later: the")
         lines.append("  same without each event's first line; in 90 %: share within intervals)")
         if self.worst:
-            lines.append("worst lines, by relative error:")
-        lines += [_worst_text(line) for line in self.worst]
+            lines.append("worst lines, by relative error (times in s):")
+            rows = [_worst_cells(line) for line in self.worst]
+            lines += Table(WORST_HEAD, rows, left=frozenset({1})).lines()
         return "\n".join(lines)
 
     def _lines_text(self) -> str:
@@ -285,9 +288,12 @@ def _cells(one: Verified) -> tuple[str, ...]:
     )
 
 
-def _worst_text(line: WorstLine) -> str:
-    params = " ".join(f"{value:g}" for value in line.params)
-    return printable(
-        f"  {line.where}: {line.event} {{ {params} }} measured {line.measured_s:.6g} s, predicted "
-        f"{line.predicted_s:.6g} s ({percent_text(line.relative_error, 1)}, {line.determined_by})"
+def _worst_cells(line: WorstLine) -> tuple[str, ...]:
+    params = ", ".join(f"{value:g}" for value in line.params)
+    return (
+        line.where,
+        f"{line.event}({params})",
+        f"{line.measured_s:.3g}",
+        f"{line.predicted_s:.3g}",
+        percent_text(line.relative_error, 1),
     )

@@ -20,7 +20,7 @@ from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
-from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable
+from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable, wrapped
 
 _SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
@@ -122,7 +122,8 @@ class LogInfo(Readable):
 
     def text(self) -> str:
         """Return everything for reading, the names that take most time only."""
-        return "\n".join([*self._machine_lines(), *self._content_lines(), *self._name_lines()])
+        heads = map(wrapped, (*self._machine_lines(), *self._content_lines()))
+        return "\n".join([*heads, *self._name_lines()])
 
     def _machine_lines(self) -> list[str]:
         s = self.summary
