@@ -6,11 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chosen import mostly_long
+from faulty import make_read_only, small_disk
 
 import rewritelog
 import tracebigsim
@@ -168,16 +171,53 @@ def test_nothing_in_the_working_directory_steers_the_kernels(cache: Path, tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
+@contextmanager
+def cache_of_kind(kind: str, folder: Path) -> Iterator[Path]:
+    """Yield a folder for kernels that is sound, full, read-only or somebody else's."""
+    if kind in ("full", "read-only"):
+        try:
+            with small_disk(folder, 8192) as disk:
+                if kind == "full":
+                    (disk / "filler").write_bytes(b"x" * 4096)
+                else:
+                    make_read_only(disk)
+                yield disk
+        except OSError as error:
+            pytest.skip(f"no file system can be mounted here: {error}")
+        return
+    folder.mkdir(mode=0o700)
+    if kind == "of another user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(folder, 65534, 65534)
+    yield folder
+
+
 @pytest.mark.long
-def test_many_processes_that_start_at_once_leave_one_file(tmp_path: Path) -> None:
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "TRACEBIGSIM_KERNELS": "compiled"}
-    started = [
-        subprocess.Popen([sys.executable, "-c", LOAD], env=os.environ | environment)
-        for _ in range(6)
-    ]
-    assert [process.wait() for process in started] == [0] * len(started)
-    assert len(kernel_files(tmp_path)) == 1
-    assert not [path for path in tmp_path.rglob("*") if re.match(r"\.", path.name)]
+@pytest.mark.parametrize(
+    ("kind", "count"), [("sound", 64), ("full", 6), ("read-only", 6), ("of another user", 6)]
+)
+def test_processes_that_start_at_once_without_kernels_all_finish(
+    kind: str, count: int, tmp_path: Path
+) -> None:
+    with cache_of_kind(kind, tmp_path / "cache") as cache:
+        environment = {"NUMBA_CACHE_DIR": str(cache), "TRACEBIGSIM_KERNELS": "compiled"}
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", LOAD],
+                env=os.environ | environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(count)
+        ]
+        for process in started:
+            out, errors = process.communicate(timeout=900)
+            assert (process.returncode, out.split()[:1]) == (0, ["1.0"]), errors
+        if kind == "sound":
+            assert len(kernel_files(cache)) == 1
+            assert not [path for path in cache.rglob("*") if re.match(r"\.", path.name)]
 
 
 def test_whole_numbers_as_factors_compile_nothing_new(
