@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
+
+from rewritelog.stopping import SIGNALS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -31,10 +34,17 @@ def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) 
         return
     _work[:] = [partial(function, item) for item in items]
     try:
-        with multiprocessing.get_context("fork").Pool(min(cores, len(items))) as pool:
+        context = multiprocessing.get_context("fork")
+        with context.Pool(min(cores, len(items)), _take_signals) as pool:
             yield from pool.imap(_run, range(len(items)), chunksize=4)
     finally:
         _work.clear()
+
+
+def _take_signals() -> None:
+    """Let signals end a child at once: the parent's handlers would print where it was."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _run(place: int) -> Any:
