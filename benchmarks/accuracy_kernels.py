@@ -22,7 +22,6 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.registry import load_model
 from rewritelog.timings.read import read_timings
 
@@ -65,10 +64,9 @@ class Tally:
         self.predicted_s += float(known[later].sum())
         self.total_s += float((known * (1.0 if factors is None else factors))[later].sum())
         self.measured_s += float(measured[later].sum())
-        if isinstance(fitted, FittedEvents):
-            low, high = fitted.interval(samples.event, params)
-            self.inside += int(((measured >= low) & (measured <= high)).sum())
-            self.with_interval += int(np.isfinite(low).sum())
+        low, high = fitted.interval(samples.event, params)
+        self.inside += int(((measured >= low) & (measured <= high)).sum())
+        self.with_interval += int(np.isfinite(low).sum())
 
     def result(self) -> dict[str, float | None]:
         """Return the figures of the event."""

@@ -186,7 +186,7 @@ def kernels(_effort: Effort) -> list[Line]:
         what = f"{len(results)} kernels, {protocol}"
         new = geometric_mean(results, protocol)
         cells = _percent(geometric_mean(old, protocol)), _percent(new)
-        lines.append(Line(what, *cells, "–", f"≤ {aim:.3g}", new <= aim))
+        lines.append(Line(what, *cells, "–", f"≤ {aim * 100:.3g} %", new <= aim))
         covered = coverage(results, protocol)
         lines.append(Line(f"{what}, in the 90 % intervals", "–", _percent(covered), "–", "–", None))
         worse = "; ".join(got_worse(results, protocol)) or "none"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.metrics import relative_errors
 from rewritelog.models.registry import load_model
 from rewritelog.models.splits import Split
@@ -154,9 +153,7 @@ class _Trial:
         warm = np.flatnonzero(left_out) > 0
         self.predicted += float(predicted[warm].sum())
         self.measured += float(measured[warm].sum())
-        low = high = np.full(len(measured), np.nan)
-        if isinstance(fitted, FittedEvents):
-            low, high = fitted.interval(samples.event, params)
+        low, high = fitted.interval(samples.event, params)
         inside = (measured >= low) & (measured <= high)
         self.covered.append(np.where(np.isnan(low), np.nan, inside))
 

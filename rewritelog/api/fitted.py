@@ -19,7 +19,12 @@ from rewritelog.evaluation.fit import write_model
 from rewritelog.logs.params import Columns
 from rewritelog.models import base
 from rewritelog.models.base import Model
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.checks import (
+    checked_fit,
+    checked_interval,
+    checked_prediction,
+    knows_intervals,
+)
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
@@ -77,9 +82,9 @@ class FittedModel:
         NaN where there were too few samples to know. Raise `UsageError` as `predict` does, and
         `ModelError` for a model that knows no intervals.
         """
-        if not isinstance(self.raw, FittedEvents):
+        if not knows_intervals(self.raw):
             raise ModelError(f"the model {self.name!r} knows no intervals")
-        return self.raw.interval(event, self._table(event, X))
+        return checked_interval(self.raw, self.name, event, self._table(event, X))
 
     def summary(self) -> str:
         """Return the fit in text: each event's formula, quality and range."""

@@ -23,7 +23,7 @@ from rewritelog.converting.convert import Conversion, convert_logs
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.evaluation.compare import CompareReport, CompareRequest
+from rewritelog.evaluation.compare import CompareReport, CompareRequest, default_models
 from rewritelog.evaluation.compare import compare as compare_models
 from rewritelog.evaluation.predict import rows_of
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
@@ -223,9 +223,15 @@ def predict_run(model: PathLike, **variables: float) -> RunPrediction:
     return predict_of_run(to_input(model, "the model file"), checked_point(variables))
 
 
+def _model_names(models: str | Sequence[str] | None) -> tuple[str, ...]:
+    if models is None:
+        return default_models()
+    return (models,) if isinstance(models, str) else tuple(models)
+
+
 def compare(
     timings: TimingsLike,
-    models: str | Sequence[str] = ("auto", "least-squares"),
+    models: str | Sequence[str] | None = None,
     *,
     formulas: PathLike | None = None,
     coefficients: PathLike | None = None,
@@ -239,8 +245,9 @@ def compare(
 ) -> CompareReport:
     """Compare models on timing lines that their fits have not seen.
 
-    Lines are left out by `folds`, or all but a random `fraction` of each event's lines, `repeats`
-    times. `model_options` go to each model that has them.
+    `models` are by default auto, least-squares and, where scikit-learn is installed,
+    gaussian-process. Lines are left out by `folds`, or all but a random `fraction` of each event's
+    lines, `repeats` times. `model_options` go to each model that has them.
 
     >>> report = rewritelog.compare("sample_logs/cells/timings.txt", ["least-squares"], folds=5)
     >>> report.tried[0].overall.predicted
@@ -248,7 +255,7 @@ def compare(
     """
     request = CompareRequest(
         timings=to_inputs(timings, "the timings") if _are_paths(timings) else (),
-        models=(models,) if isinstance(models, str) else tuple(models),
+        models=_model_names(models),
         model_options=model_options,
         formulas=None if formulas is None else to_input(formulas, "formulas"),
         coefficients=None if coefficients is None else to_input(coefficients, "coefficients"),

@@ -180,14 +180,15 @@ def verify_command(
 def compare_command(
     timings: Timings,
     models: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME,NAME,...",
-            help="The models to compare.",
+            help="The models to compare [default: auto, least-squares, and gaussian-process where "
+            "scikit-learn is installed].",
             rich_help_panel=MODEL,
             autocompletion=complete_models,
         ),
-    ] = "auto,least-squares",
+    ] = None,
     formulas: Formulas = None,
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
@@ -214,11 +215,17 @@ def compare_command(
 
     Lines are left out event by event. Options of models go to all models that have them.
     """  # fmt: skip
-    from rewritelog.evaluation.compare import CompareRequest, compare  # noqa: PLC0415
+    from rewritelog.evaluation.compare import (  # noqa: PLC0415
+        CompareRequest,
+        compare,
+        default_models,
+    )
 
     request = CompareRequest(
         timings=tuple(timings),
-        models=tuple(name.strip() for name in models.split(",") if name.strip()),
+        models=default_models()
+        if models is None
+        else tuple(name.strip() for name in models.split(",") if name.strip()),
         model_options=model_options,
         formulas=formulas,
         coefficients=coefficients,

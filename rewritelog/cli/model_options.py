@@ -16,6 +16,7 @@ from rewritelog.models.options import (
     AutoOptions,
     CoefficientsOptions,
     CountersOptions,
+    GaussianProcessOptions,
     LeastSquaresOptions,
     SampledOptions,
 )
@@ -29,6 +30,7 @@ _BUILT_IN = {
     "sampled": SampledOptions,
     "counters": CountersOptions,
     "coefficients": CoefficientsOptions,
+    "gaussian-process": GaussianProcessOptions,
 }
 
 

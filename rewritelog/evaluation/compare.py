@@ -16,10 +16,12 @@ from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, HeldOutTimes, decisive_line
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings, FittedModel, Model, Timings
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.checks import checked_fit, checked_prediction, total_seconds
 from rewritelog.models.formulas import parse_formulas
+from rewritelog.models.gaussian_process import MODEL as GAUSSIAN_PROCESS
+from rewritelog.models.gaussian_process import is_installed
 from rewritelog.models.metrics import Score, TimePairs
-from rewritelog.models.registry import describe_options, load_model, model_class
+from rewritelog.models.registry import describe_options, known_models, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import listening, report_progress
 from rewritelog.text import Readable, Table, count_text, json_text, percent_text, wrapped
@@ -27,6 +29,15 @@ from rewritelog.timings.read import TimingsRead, read_timings_as
 from rewritelog.timings.texts import read_model_text, read_texts
 
 HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
+
+
+def default_models() -> tuple[str, ...]:
+    """Return the models that are compared where none are named.
+
+    Gaussian processes are among them where scikit-learn is installed.
+    """
+    opaque = (GAUSSIAN_PROCESS,) if GAUSSIAN_PROCESS in known_models() and is_installed() else ()
+    return ("auto", *opaque, "least-squares")
 
 
 @dataclass(frozen=True)
@@ -133,8 +144,9 @@ class CompareReport(Readable):
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
             *Table(("model", *HEAD), rows).lines(),
-            "  (mean and median relative error of lines left out; sum: predicted / measured - 1;",
-            "  later: the same without each event's first line; no answer: share of the lines)",
+            "  (mean and median relative error of usual times of lines left out; sum: predicted /",
+            "  measured - 1 of totals as `rewrite --total measured` writes them; later: the same",
+            "  without each event's first line; no answer: share of the lines)",
         ]
         decisive = (
             wrapped(f"  {one.model}: {one.decisive.text()}") for one in self.tried if one.decisive
@@ -251,9 +263,7 @@ class _Trial:
                 pairs = self._predict(fitted, samples, first).part(rows)
                 found[samples.event].append(pairs)
                 if is_first:
-                    self.held_out.append(
-                        HeldOutTimes(entry, rows, pairs.measured_s, pairs.predicted_s)
-                    )
+                    self.held_out.append(HeldOutTimes(entry, rows, pairs.measured_s, pairs.total_s))
         return found
 
     def _fit(self, split: Split) -> FittedModel | None:
@@ -270,11 +280,13 @@ class _Trial:
     def _predict(self, fitted: FittedModel | None, samples: EventTimings, first: Any) -> TimePairs:
         nothing = np.zeros(len(first), dtype=np.bool_)
         if fitted is None:
-            return TimePairs(samples.seconds, np.full(len(first), np.nan), first, nothing)
+            unknown = np.full(len(first), np.nan)
+            return TimePairs(samples.seconds, unknown, unknown, first, nothing)
         found = checked_prediction(fitted, self._name, samples.event, samples.params)
         seconds = np.where(found.seconds < 0, 0.0, found.seconds)
         negative = nothing if found.negative is None else found.negative
-        return TimePairs(samples.seconds, seconds, first, negative)
+        total = total_seconds(fitted, self._name, samples.event, samples.params, found)
+        return TimePairs(samples.seconds, seconds, total, first, negative)
 
 
 def _score(repeats: Sequence[TimePairs]) -> Score:

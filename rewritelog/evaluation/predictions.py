@@ -14,8 +14,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import TimingError
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import FittedModel
-from rewritelog.models.checks import checked_prediction
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.checks import checked_interval, checked_prediction, total_seconds
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from rewritelog.timings.read import line_groups
@@ -45,7 +44,9 @@ class PredictedRows:
     """Predictions with what determined them, one array entry each."""
 
     predicted_s: Floats
-    """Never below zero, as a rewrite has them; NaN where there is no prediction."""
+    """Usual times, never below zero; NaN where there is no prediction."""
+    total_s: Floats
+    """What each adds to a sum, as `rewrite --total measured` has it."""
     determined_by: NDArray[np.int8]
     """A `DeterminedBy`."""
     negative: Flags
@@ -58,6 +59,7 @@ class PredictedRows:
         """Return the predictions for some of the rows."""
         return PredictedRows(
             self.predicted_s[rows],
+            self.total_s[rows],
             self.determined_by[rows],
             self.negative[rows],
             self.low_s[rows],
@@ -144,11 +146,10 @@ class LinePredictor:
             DeterminedBy.EXACT: found.exact,
             DeterminedBy.OUT_OF_RANGE: found.outside,
         }
-        low = high = np.full(len(params), np.nan)
-        if isinstance(self.fitted, FittedEvents):
-            low, high = self.fitted.interval(event, params)
+        low, high = checked_interval(self.fitted, self.name, event, params)
         return PredictedRows(
             predicted_s=np.where(found.seconds < 0, 0.0, found.seconds),
+            total_s=total_seconds(self.fitted, self.name, event, params, found),
             determined_by=np.select(
                 [*sources.values()], [np.int8(one) for one in sources], np.int8(DeterminedBy.FIT)
             ),
@@ -159,11 +160,12 @@ class LinePredictor:
 
     def _lines(self, path: Path, table: LineTable) -> PredictedLines:
         count = len(table)
-        seconds, low, high = (np.full(count, np.nan) for _ in range(3))
+        seconds, total, low, high = (np.full(count, np.nan) for _ in range(4))
         determined_by = np.full(count, DeterminedBy.NO_MODEL, dtype=np.int8)
         negative = np.zeros(count, dtype=np.bool_)
         for event, rows, params in line_groups(table, self.columns, np.ones(count, dtype=np.bool_)):
             found = self.predict_rows(event, params)
             seconds[rows], determined_by[rows] = found.predicted_s, found.determined_by
+            total[rows] = found.total_s
             negative[rows], low[rows], high[rows] = found.negative, found.low_s, found.high_s
-        return PredictedLines(seconds, determined_by, negative, low, high, path, table)
+        return PredictedLines(seconds, total, determined_by, negative, low, high, path, table)

@@ -122,8 +122,11 @@ class VerifyReport(Readable):
         rows.append(("all", *_cells(self.overall)))
         lines = [f"{printable(self.model)} against {self._lines_text()}"]
         lines += Table(("event", *HEAD), rows).lines()
-        lines.append("  (median and mean relative error; sum: predicted / measured - 1; later: the")
-        lines.append("  same without each event's first line; in 90 %: share within intervals)")
+        lines += [
+            "  (median and mean relative error of usual times; sum: predicted / measured - 1",
+            "  of totals as `rewrite --total measured` writes them; later: the same without",
+            "  each event's first line; in 90 %: share within intervals)",
+        ]
         if self.worst:
             lines.append("worst lines, by relative error (times in s):")
             rows = [_worst_cells(line) for line in self.worst]
@@ -245,7 +248,8 @@ class _Compared:
         first: Flags = np.zeros(len(measured), dtype=np.bool_)
         first[:1] = name not in self.events
         event = self.events.setdefault(name, _Event())
-        event.pairs.append(TimePairs(measured, rows.predicted_s, first, rows.negative))
+        pairs = TimePairs(measured, rows.predicted_s, rows.total_s, first, rows.negative)
+        event.pairs.append(pairs)
         event.bounds.append((rows.low_s, rows.high_s))
 
     def worst_rows(self, rows: PredictedRows, measured: Floats) -> list[int]:

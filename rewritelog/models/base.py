@@ -100,6 +100,14 @@ class FittedModel(ABC):
         nothing = np.zeros(len(params), dtype=np.bool_)
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)
 
+    def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return the bounds that nine in ten measured durations are to lie between, in seconds.
+
+        NaN where they are not known.
+        """
+        nothing = np.full(len(params), np.nan)
+        return nothing, nothing
+
     def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
         """Return a factor for each row's duration that spreads it as measured ones spread.
 

@@ -58,6 +58,22 @@ def _or_nothing(mask: Flags | None, params: Floats) -> Flags:
     return np.zeros(len(params), dtype=np.bool_) if mask is None else mask
 
 
+def checked_interval(
+    fitted: FittedModel, model_name: str, event: str, params: Floats
+) -> tuple[Floats, Floats]:
+    """Return the bounds of nine in ten durations of each row, NaN where they are not known.
+
+    Raise `ModelError` where the model raises or gives anything else.
+    """
+    where = f"model {model_name!r}, event {event!r}: interval()"
+    with named(where):
+        low, high = fitted.interval(event, params)
+        bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    for one in bounds:
+        _require_shape(one.shape, len(params), f"{where}: a bound")
+    return bounds
+
+
 def checked_factors(
     fitted: FittedModel, model_name: str, event: str, params: Floats, numbers: Floats
 ) -> Floats | None:
@@ -94,6 +110,18 @@ def checked_total_factors(
     return factors
 
 
+def total_seconds(
+    fitted: FittedModel, model_name: str, event: str, params: Floats, found: Prediction
+) -> Floats:
+    """Return predicted durations, never below zero, with which sums come out as measured.
+
+    Durations of identically parameterised samples stay: their means hold what was measured.
+    """
+    factors = checked_total_factors(fitted, model_name, event, params)
+    seconds = np.where(found.seconds < 0, 0.0, found.seconds)
+    return seconds * np.where(found.exact, 1.0, factors)
+
+
 def checked_spread(
     fitted: FittedModel, model_name: str, event: str, parameters: int
 ) -> TotalSpread | None:
@@ -113,6 +141,11 @@ def checked_spread(
             if not 0 <= value < math.inf:
                 raise ModelError(f"{where} gives a spread of {value}")
     return spread
+
+
+def knows_intervals(fitted: FittedModel) -> bool:
+    """Return whether the model has intervals at all."""
+    return type(fitted).interval is not FittedModel.interval
 
 
 def knows_residuals(fitted: FittedModel) -> bool:

@@ -56,6 +56,7 @@ class Score:
     mean_relative_error: float | None
     median_relative_error: float | None
     sum_error: float | None
+    """Of totals as `rewrite --total measured` keeps them."""
     later_sum_error: float | None
     """The sum's error without each event's first line, whose time often differs from the others."""
     r2: float | None
@@ -74,6 +75,9 @@ class TimePairs:
     measured_s: Floats
     predicted_s: Floats
     """Never below zero; NaN where there is no prediction."""
+    total_s: Floats
+    """What each prediction adds to a sum: times the factor with which a rewrite's sums come out as
+    measured."""
     first: Flags
     """True for the first line of an event."""
     negative: Flags
@@ -82,7 +86,11 @@ class TimePairs:
     def part(self, rows: Any) -> TimePairs:
         """Return the pairs that a mask or indices select."""
         return TimePairs(
-            self.measured_s[rows], self.predicted_s[rows], self.first[rows], self.negative[rows]
+            self.measured_s[rows],
+            self.predicted_s[rows],
+            self.total_s[rows],
+            self.first[rows],
+            self.negative[rows],
         )
 
     @classmethod
@@ -91,6 +99,7 @@ class TimePairs:
         return cls(
             np.concatenate([np.zeros(0), *(part.measured_s for part in parts)]),
             np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.total_s for part in parts)]),
             np.concatenate([np.zeros(0, np.bool_), *(part.first for part in parts)]),
             np.concatenate([np.zeros(0, np.bool_), *(part.negative for part in parts)]),
         )
@@ -110,8 +119,8 @@ class TimePairs:
             predicted=len(known.measured_s),
             mean_relative_error=mean_relative_error(known.predicted_s, known.measured_s),
             median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
-            sum_error=sum_error(known.predicted_s, known.measured_s),
-            later_sum_error=sum_error(later.predicted_s, later.measured_s),
+            sum_error=sum_error(known.total_s, known.measured_s),
+            later_sum_error=sum_error(later.total_s, later.measured_s),
             r2=r_squared(known.predicted_s, known.measured_s),
             negative=int(np.count_nonzero(known.negative)),
         )

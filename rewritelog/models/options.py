@@ -64,6 +64,15 @@ class CountersOptions(FitOptions):
 
 
 @dataclass(frozen=True)
+class GaussianProcessOptions:
+    """Options of the model of Gaussian processes."""
+
+    most_lines: int = option(
+        256, "Lines of an event to fit to at most; the time of a fit grows with their cube."
+    )
+
+
+@dataclass(frozen=True)
 class LeastSquaresOptions(FitOptions):
     """Options of the least-squares model; the defaults make it the ordinary one."""
 

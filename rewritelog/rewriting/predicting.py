@@ -11,7 +11,7 @@ from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
-from rewritelog.models.checks import checked_factors, checked_prediction, checked_total_factors
+from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.kernels.interface import EXAMPLES, RECORD, RecordState
 from rewritelog.rewriting.running_sums import EventValues, Kind
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
@@ -46,8 +46,7 @@ class Predictor:
             prediction = checked_prediction(self.fitted, self.name, event, table)
             seconds[rows] = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
             if self.measured_totals:
-                factors = checked_total_factors(self.fitted, self.name, event, table)
-                seconds[rows] *= np.where(prediction.exact, 1.0, factors)
+                seconds[rows] = total_seconds(self.fitted, self.name, event, table, prediction)
             flags[RecordFlag.EXACT, rows] = prediction.exact
             flags[RecordFlag.NEGATIVE, rows] = prediction.negative
             flags[RecordFlag.OUTSIDE, rows] = prediction.outside

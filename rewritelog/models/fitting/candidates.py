@@ -107,7 +107,8 @@ def power(parameter: int, exponent: float, lowest: float) -> str:
     name = f"p{parameter}"
     if exponent < 0:
         return f"{_bounded(name, lowest)}^{exponent:.4g}"
-    return name if exponent == 1 else f"{name}^{exponent:.4g}"
+    spelled = f"{exponent:.4g}"
+    return name if spelled == "1" else f"{name}^{spelled}"
 
 
 def _bounded(name: str, lowest: float) -> str:

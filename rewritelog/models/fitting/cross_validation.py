@@ -132,10 +132,11 @@ def solve_families(
         terms = given.chosen(families[name].choose_terms)
         first, known = by_terms.get(terms, (name, 0.0))
         by_terms[terms] = first, known + share
+    largest_first = sorted(by_terms.items(), key=lambda one: -one[1][1])
     functions = [
-        fit_terms(families[name], terms, every, given.loss) for terms, (name, _) in by_terms.items()
+        fit_terms(families[name], terms, every, given.loss) for terms, (name, _) in largest_first
     ]
-    return mixture_of(functions, [share for _, share in by_terms.values()])
+    return mixture_of(functions, [share for _, (_, share) in largest_first])
 
 
 def select_families(

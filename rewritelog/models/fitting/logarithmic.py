@@ -52,6 +52,8 @@ class LogTerm:
     def factor(self, exponent: float) -> str:
         """Return the factor's text."""
         spelled = self.negative if exponent < 0 and self.negative else self.spelled
+        if f"{exponent:.4g}" == "1":
+            return spelled.removesuffix("^{}").format("1")
         return spelled.format(f"{exponent:.4g}" if exponent >= 0 else f"({exponent:.4g})")
 
 

@@ -1,0 +1,144 @@
+"""Laws that programs have: flags, thresholds, parts, two sizes, trees; and what few lines give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rewritelog.arrays import Floats
+from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings
+from rewritelog.models.expressions import parse
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture
+from rewritelog.models.options import AutoOptions
+
+Law = Callable[[Floats, Floats], Any]
+
+
+def auto(params: Floats, seconds: Floats) -> Any:
+    return Auto(AutoOptions("relative", "huber", "never")).fit(
+        (EventTimings("kernel", params, seconds),)
+    )
+
+
+def drawn(law: Law, second: Any, count: int, seed: int) -> tuple[Floats, Floats]:
+    """Return parameters and times: n over two decades, and a second one drawn by `second`."""
+    rng = np.random.default_rng(seed)
+    params = np.column_stack((np.round(10 ** rng.uniform(1, 3, count)), second(rng, count)))
+    return params, law(*params.T) * 1e-9
+
+
+def flag(rng: np.random.Generator, count: int) -> Any:
+    return rng.integers(0, 2, count).astype(float)
+
+
+def size(rng: np.random.Generator, count: int) -> Any:
+    return np.round(10 ** rng.uniform(1, 3, count))
+
+
+def depth(rng: np.random.Generator, count: int) -> Any:
+    return rng.integers(2, 14, count).astype(float)
+
+
+LAWS: dict[str, tuple[Law, Any]] = {
+    "a flag that makes calls ten times faster": (
+        lambda n, f: 100 * n * np.where(f == 1, 0.1, 1),
+        flag,
+    ),
+    "a range, |n - m|": (lambda n, m: 50 + 20 * np.abs(n - m), size),
+    "the larger of two sizes": (lambda n, m: 50 + 20 * np.maximum(n, m), size),
+    "a merge of two sizes": (lambda n, m: (n + m) * np.log1p(n + m), size),
+    "a tree": (lambda n, d: n * 2.0**d, depth),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_of_programs_are_found(name: str) -> None:
+    params, seconds = drawn(*LAWS[name], count=80, seed=1)
+    others, expected = drawn(*LAWS[name], count=50, seed=2)
+    inside = ((others >= params.min(axis=0)) & (others <= params.max(axis=0))).all(axis=1)
+    errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)[inside]
+    assert errors.mean() < 0.1
+
+
+def test_few_lines_of_a_range_are_better_than_any_power() -> None:
+    params, seconds = drawn(*LAWS["a range, |n - m|"], count=14, seed=4)
+    others, expected = drawn(*LAWS["a range, |n - m|"], count=50, seed=2)
+    errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)
+    assert np.median(errors) < 0.1
+
+
+def test_a_parameter_of_zero_takes_no_mixture_to_zero() -> None:
+    """A power of a parameter that is 0 beyond the lines is 0; the other members still answer."""
+    powers = FittedFunction((parse("p1*p2"),), np.array([1e-9]))
+    sums = FittedFunction((parse("p1"),), np.array([2e-9]))
+    mixture = FittedMixture((powers, sums), (0.75, 0.25))
+    seconds = mixture.predict(np.array([[10.0, 0.0], [10.0, 2.0], [0.0, 0.0]]))
+    assert seconds == pytest.approx([2e-8, 2e-8, 0.0])
+
+
+def test_times_beyond_the_lines_are_neither_zero_nor_missing_nor_wild() -> None:
+    rng = np.random.default_rng(5)
+    params = np.column_stack((np.round(10 ** rng.uniform(1, 3, 60)), rng.integers(1, 9, 60)))
+    seconds = 1e-8 * params[:, 0] * np.exp(rng.normal(0, 0.05, 60))
+    fitted = auto(params, seconds)
+    beyond = np.array([[10.0, 0.0], [10.0, -1.0], [1e4, 8.0], [1e5, 100.0]])
+    predicted = fitted.predict("kernel", beyond)
+    assert (predicted > 0).all()
+    assert predicted[2:] == pytest.approx([1e-4, 1e-3], rel=0.5)
+    low, high = fitted.interval("kernel", np.array([[1e3, 8.0], [1e4, 8.0], [1e6, 8.0]]))
+    widths = high / low
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_interrupted_calls_add_to_totals_and_not_to_usual_times() -> None:
+    rng = np.random.default_rng(6)
+    params = np.round(10 ** rng.uniform(1, 2, (200, 1)))
+    usual = 1e-6 * params[:, 0]
+    long = rng.uniform(size=200) < 0.05
+    fitted = auto(params, usual * np.where(long, 10.0, 1.0))
+    factors = fitted.total_factors("kernel", params)
+    assert fitted.predict("kernel", params) == pytest.approx(usual, rel=0.02)
+    assert (fitted.predict("kernel", params) * factors).sum() == pytest.approx(
+        (usual * np.where(long, 10.0, 1.0)).sum(), rel=0.05
+    )
+    assert any("--total measured" in text for text in fitted.warnings())
+
+
+def test_two_kinds_of_calls_are_said() -> None:
+    rng = np.random.default_rng(7)
+    params = np.round(10 ** rng.uniform(1, 2, (120, 1)))
+    slow = rng.uniform(size=120) < 0.4
+    seconds = 1e-6 * params[:, 0] * np.where(slow, 2.0, 1.0) * np.exp(rng.normal(0, 0.02, 120))
+    warnings = " ".join(auto(params, seconds).warnings())
+    assert "two kinds that no parameter tells apart" in warnings
+
+
+@pytest.mark.parametrize("huge", [1e154, 1e200, 1e300])
+def test_an_absurd_time_costs_no_event_its_fit(huge: float) -> None:
+    params = np.arange(1.0, 31.0)[:, None]
+    seconds = 1e-6 * params[:, 0]
+    seconds[7] = huge
+    fitted = auto(params, seconds)
+    assert fitted.predict("kernel", params[10:12]) == pytest.approx([1.1e-5, 1.2e-5], rel=0.1)
+    assert all(len(line) < 400 for line in (*fitted.summary(), *fitted.warnings()))
+
+
+def test_three_exact_lines_of_a_square_give_the_square() -> None:
+    params = np.array([[10.0], [20.0], [40.0]])
+    fitted = auto(params, 1e-9 * params[:, 0] ** 2)
+    assert fitted.predict("kernel", np.array([[30.0]])) == pytest.approx([9e-7], rel=0.01)
+
+
+def test_two_lines_of_a_multiple_give_the_multiple() -> None:
+    fitted = auto(np.array([[10.0], [20.0]]), np.array([1e-6, 2e-6]))
+    assert fitted.predict("kernel", np.array([[40.0]])) == pytest.approx([4e-6], rel=0.01)
+
+
+def test_a_sum_as_a_term_has_parentheses() -> None:
+    params, seconds = drawn(lambda n, m: 30 * (n + m), size, count=40, seed=1)
+    text = "\n".join(auto(params, seconds).summary())
+    assert "p1 + p2" not in text.replace("(p1 + p2)", "") or ") p1 + (" in text
