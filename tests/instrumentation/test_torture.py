@@ -64,8 +64,9 @@ def ran(
         command = ["setarch", platform.machine(), "-R", *command]
     more = environment(TRACEBIGSIM_OUTPUT=str(out), TRACEBIGSIM_BUFFER_BYTES=buffer)
     more["TSAN_OPTIONS"] = (
-        "report_signal_unsafe=0"  # that exit() in a handler is unsafe is the test
+        "report_signal_unsafe=0"  # an exit() in a handler is
     )
+    more["ASAN_OPTIONS"] = "detect_leaks=0"  # it looks for the parent's threads in a child
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=more
     )
