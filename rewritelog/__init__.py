@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         open_logs,
         predict,
         predict_run,
-        replay,
         rewrite,
         synth,
         verify,
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
     from rewritelog.api.params import Params, read_params
     from rewritelog.api.pictures import timeline
     from rewritelog.api.regressor import AutoRegressor
+    from rewritelog.api.runs import export, lost_cycles, replay, sweep
     from rewritelog.api.timings import Timings, read_timings
     from rewritelog.errors import (
         DamagedLogError,
@@ -106,9 +106,11 @@ __all__ = [
     "compare",
     "convert",
     "diff",
+    "export",
     "fit",
     "info",
     "load_model",
+    "lost_cycles",
     "open_logs",
     "predict",
     "predict_run",
@@ -116,6 +118,7 @@ __all__ = [
     "read_timings",
     "replay",
     "rewrite",
+    "sweep",
     "synth",
     "timeline",
     "to_pandas",
@@ -145,16 +148,19 @@ _HOMES = {
     "compare": "rewritelog.api.jobs",
     "convert": "rewritelog.api.jobs",
     "diff": "rewritelog.api.jobs",
+    "export": "rewritelog.api.runs",
     "fit": "rewritelog.api.fitted",
     "info": "rewritelog.api.jobs",
     "load_model": "rewritelog.api.fitted",
+    "lost_cycles": "rewritelog.api.runs",
     "open_logs": "rewritelog.api.jobs",
     "predict": "rewritelog.api.jobs",
     "predict_run": "rewritelog.api.jobs",
     "read_params": "rewritelog.api.params",
     "read_timings": "rewritelog.api.timings",
-    "replay": "rewritelog.api.jobs",
+    "replay": "rewritelog.api.runs",
     "rewrite": "rewritelog.api.jobs",
+    "sweep": "rewritelog.api.runs",
     "synth": "rewritelog.api.jobs",
     "timeline": "rewritelog.api.pictures",
     "to_pandas": "rewritelog.api.frames",

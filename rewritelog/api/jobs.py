@@ -34,10 +34,6 @@ from rewritelog.inspection.info import LogInfo, survey
 from rewritelog.logs import logset
 from rewritelog.logs.logset import LogSet
 from rewritelog.progress import Listener, listening
-from rewritelog.replaying.network import Network, read_machine
-from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.report import ReplayReport
-from rewritelog.replaying.run import replay as replay_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite as rewrite_logs
@@ -84,7 +80,7 @@ def rewrite(
     24
     """
     if options is None:
-        options = _rewrite_options(given)
+        options = rewrite_options(given)
     elif given:
         raise UsageTypeError("give RewriteOptions, or options by name, not both")
     target = None if out is None else to_path(out, "the output folder")
@@ -92,7 +88,7 @@ def rewrite(
         return rewrite_logs(open_logs(logs), target, options)
 
 
-def _rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
+def rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
     """Return the options that are given by name, those of the model among them."""
     known = {field.name for field in dataclasses.fields(RewriteOptions)}
     own = {name: value for name, value in given.items() if name in known}
@@ -127,44 +123,6 @@ def _are_paths(given: object) -> bool:
     if isinstance(given, str | Path):
         return True
     return isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
-
-
-def replay(
-    logs: LogsLike,
-    network: Network | Mapping[str, Any] | PathLike | None = None,
-    *,
-    gains: int | None = None,
-    write: PathLike | None = None,
-    lost_as: Mapping[str, str] | None = None,
-    **given: Any,
-) -> ReplayReport:
-    """Predict how long the whole program takes, from its logs alone.
-
-    `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
-    keeps the recorded transit times. `gains` is for how many names and events the gain is computed
-    were they free: ten of each, and fewer for large logs. `lost_as` maps patterns of SEB names or
-    events to categories of lost time; the logs with their replayed times go to `write`. Further
-    options are those of `rewrite`.
-
-    >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
-    >>> report.pes
-    16
-    """
-    options = ReplayOptions(
-        rewrite=_rewrite_options(given),
-        lost_as=tuple((lost_as or {}).items()),
-        gains=gains,
-        write=None if write is None else to_path(write, "the output folder"),
-    )
-    return replay_logs(open_logs(logs), _network(network), options)
-
-
-def _network(given: Network | Mapping[str, Any] | PathLike | None) -> Network | None:
-    if given is None or isinstance(given, Network):
-        return given
-    if isinstance(given, Mapping):
-        return make_options(Network, given)
-    return read_machine(to_input(given, "the machine file"))
 
 
 def verify(

@@ -15,7 +15,13 @@ import numpy as np
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, HeldOutTimes, decisive_line
 from rewritelog.logs.params import Columns
-from rewritelog.models.base import EventTimings, FittedModel, Model, Timings
+from rewritelog.models.base import (
+    EventTimings,
+    FittedModel,
+    Model,
+    Timings,
+    has_slow_first_call,
+)
 from rewritelog.models.checks import checked_fit, checked_prediction, total_seconds
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.gaussian_process import MODEL as GAUSSIAN_PROCESS
@@ -258,7 +264,7 @@ class _Trial:
             entries = zip(self._timings, split.left_out, strict=True)
             for entry, (samples, rows) in enumerate(entries):
                 first = np.zeros(len(rows), dtype=np.bool_)
-                first[:1] = samples.event not in firsts
+                first[:1] = samples.event not in firsts and has_slow_first_call(samples.event)
                 firsts.add(samples.event)
                 pairs = self._predict(fitted, samples, first).part(rows)
                 found[samples.event].append(pairs)

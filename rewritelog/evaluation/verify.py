@@ -18,7 +18,7 @@ from rewritelog.evaluation.predictions import (
     PredictedLines,
     PredictedRows,
 )
-from rewritelog.models.base import Timings
+from rewritelog.models.base import Timings, has_slow_first_call
 from rewritelog.models.metrics import Score, TimePairs, relative_errors
 from rewritelog.text import (
     NO_VALUE,
@@ -246,7 +246,7 @@ class _Compared:
     def add_event(self, name: str, measured: Floats, rows: PredictedRows) -> None:
         """Add some rows of an event."""
         first: Flags = np.zeros(len(measured), dtype=np.bool_)
-        first[:1] = name not in self.events
+        first[:1] = name not in self.events and has_slow_first_call(name)
         event = self.events.setdefault(name, _Event())
         pairs = TimePairs(measured, rows.predicted_s, rows.total_s, first, rows.negative)
         event.pairs.append(pairs)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
 
@@ -33,7 +33,11 @@ class ExportOptions:
     """The folder of the param files, where it is not that of the logs."""
 
     def check(self) -> None:
-        """Raise `UsageError` for options that contradict one another."""
+        """Raise `UsageError` for an unknown format, and options that contradict one another."""
+        if self.to not in get_args(Target):
+            raise UsageError(
+                f"no format {self.to!r}; the formats are {', '.join(get_args(Target))}"
+            )
         if math.isnan(self.from_s) or math.isnan(self.to_s) or self.from_s > self.to_s:
             raise UsageError(f"--from {self.from_s} is not before --to {self.to_s}")
         if self.to in SIMULATORS and (self.pes or self.has_interval):

@@ -14,13 +14,23 @@ from rewritelog.checking.run import check_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.inspection.kernels import survey as kernels
 from rewritelog.inspection.kernels.survey import SurveyCount
+from rewritelog.inspection.tracer import tracer_replaces
 from rewritelog.kernels.names import enlarged, names_of, new_table
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
-from rewritelog.text import Readable, Table, bytes_text, count_text, json_number, printable, wrapped
+from rewritelog.text import (
+    Readable,
+    Table,
+    bytes_text,
+    count_text,
+    json_number,
+    percent_text,
+    printable,
+    wrapped,
+)
 
 _SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
@@ -102,6 +112,11 @@ class LogInfo(Readable):
         )
 
     @property
+    def tracer_replaces(self) -> float:
+        """The share of the SEBs' time for which TraceR has durations of its own."""
+        return math.fsum(name.share for name in self.names if tracer_replaces(name.name))
+
+    @property
     def size_bytes(self) -> int:
         """The size of the timeline files together."""
         return sum(file.bytes for file in self.files)
@@ -117,6 +132,7 @@ class LogInfo(Readable):
             "bytes": self.size_bytes,
             "machine": summary,
             "provenance": None if self.provenance is None else dict(self.provenance.content),
+            "tracer_replaces": json_number(self.tracer_replaces),
             "warnings": list(self.warnings),
         }
 
@@ -163,6 +179,9 @@ class LogInfo(Readable):
         ]
         if self.not_finite:
             lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are not finite")
+        if self.tracer_replaces > 0:
+            share = percent_text(self.tracer_replaces, 1)
+            lines.append(f"TraceR has durations of its own for {share} of it (docs/simulating.md)")
         return lines
 
     def _name_lines(self) -> list[str]:

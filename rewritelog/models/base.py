@@ -33,6 +33,11 @@ LOST = "lost::"
 """What the events of lost cycles begin with; their times are PE-seconds of a replay."""
 
 
+def has_slow_first_call(event: str) -> bool:
+    """Return whether an event's first time may include cold caches, as no replayed time does."""
+    return not event.startswith(LOST)
+
+
 @dataclass(frozen=True)
 class EventTimings:
     """The timing samples of one event that carry one number of parameters."""
@@ -42,11 +47,6 @@ class EventTimings:
     """The parameters, shape (samples, parameters)."""
     seconds: Floats
     """The measured times, shape (samples,)."""
-
-    @property
-    def first_call_is_slow(self) -> bool:
-        """Whether the first sample may have paid for cold caches, as no replayed time has."""
-        return not self.event.startswith(LOST)
 
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in their order."""

@@ -79,7 +79,7 @@ class TimePairs:
     """What each prediction adds to a sum: times the factor with which a rewrite's sums come out as
     measured."""
     first: Flags
-    """True for the first line of an event."""
+    """True for the first line of an event that has a slow first call."""
     negative: Flags
     """True where the fit gave less than zero."""
 

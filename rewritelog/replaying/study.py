@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.errors import OutputError, UsageError
+from rewritelog.logs.logset import LogSet
 from rewritelog.models.base import LOST
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
 from rewritelog.replaying.loading import Progress
@@ -116,7 +117,7 @@ class Study:
 
     def add(
         self,
-        logs: Path,
+        logs: LogSet | str | Path,
         network: Network,
         options: RewriteOptions,
         lost_as: tuple[tuple[str, str], ...] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,20 @@ class Axis:
     @classmethod
     def parse(cls, text: str) -> Axis:
         """Return the axis of a text such as `dilation=0.5,1`; raise `UsageError` for others."""
-        name, equals, listed = text.partition("=")
-        values = tuple(value.strip() for value in listed.split(",") if value.strip())
-        name = name.strip().replace("_", "-")
-        if not equals or name not in SWEPT or not values:
-            known = ", ".join(SWEPT)
-            raise UsageError(f"--sweep {text}: expected NAME=VALUE,VALUE,…; the names are {known}")
-        return cls(name, values)
+        name, _, listed = text.partition("=")
+        return cls.of(name, [value for value in listed.split(",") if value.strip()], text)
+
+    @classmethod
+    def of(cls, name: str, values: Iterable[object], text: str = "") -> Axis:
+        """Return the axis of a quantity; raise `UsageError` for others, which says `text`."""
+        known = name.strip().replace("_", "-")
+        texts = tuple(str(value).strip() for value in values)
+        if known not in SWEPT or not texts:
+            names = ", ".join(SWEPT)
+            raise UsageError(
+                f"--sweep {text or name}: expected NAME=VALUE,VALUE,…; the names are {names}"
+            )
+        return cls(known, texts)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +112,28 @@ def test_rewriting_without_anything_keeps_the_bytes(tmp_path: Path) -> None:
     rewritelog.rewrite(CELLS, tmp_path / "out")
     assert bytes_of(tmp_path / "out") == bytes_of(CELLS)
     assert np.isfinite(rewritelog.open_logs(tmp_path / "out").sebs()["start_time"]).all()
+
+
+def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
+    network = {"latency_s": 1e-6, "bandwidth_bytes_per_s": 1e9}
+    whole = rewritelog.replay(CELLS, network, dilation=0.5, gains=0)
+    found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network)
+    assert found.points[0].predicted_s == whole.predicted_s < found.points[1].predicted_s
+    out = tmp_path / "study.txt"
+    run = rewritelog.lost_cycles(
+        CELLS, network, dilation=0.5, timings_out=out, variables={"D": 16}, lost_as={"msgep": "x"}
+    )
+    assert run.lost.predicted_s == whole.predicted_s
+    assert math.isclose(sum(run.lost.totals_s.values()), 16 * whole.predicted_s, rel_tol=1e-12)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "# lost cycles; parameters: P, D"
+    assert any("event:{ lost::x }" in line and "params:{ 16 16 }" in line for line in lines)
+
+
+def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
+    found = rewritelog.export(CELLS, tmp_path / "out", "goal")
+    assert found.counts["SEBs"] == 676
+    assert (tmp_path / "out" / "program.goal").read_text().startswith("num_ranks 16\nrank 0 {\n")
+    part = rewritelog.export(CELLS, tmp_path / "part", "csv", pes="0-3", until_s=1e-4)
+    assert part.pes == 4
+    assert 0 < part.counts["sebs"] < 676

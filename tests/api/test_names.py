@@ -25,7 +25,17 @@ public: Any = rewritelog
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
-MODULES = ["arguments", "fitted", "frames", "jobs", "params", "pictures", "regressor", "timings"]
+MODULES = [
+    "arguments",
+    "fitted",
+    "frames",
+    "jobs",
+    "params",
+    "pictures",
+    "regressor",
+    "runs",
+    "timings",
+]
 
 
 def test_completion_shows_the_public_names_alone() -> None:
@@ -100,6 +110,9 @@ def test_the_page_is_what_the_docstrings_say() -> None:
         (lambda: rewritelog.read_params(CELLS, [99]), ValueError, r"no param\.99"),
         (lambda: public.convert(CELLS, "x", byte_order="middle"), ValueError, "byte order"),
         (lambda: rewritelog.synth("x", pes=0), ValueError, "pes"),
+        (lambda: rewritelog.sweep(CELLS, {"speed": [1]}), ValueError, "the names are dilation"),
+        (lambda: rewritelog.lost_cycles(CELLS, variables={"P": 3}), ValueError, "P is the number"),
+        (lambda: public.export(CELLS, "x", "gaol"), ValueError, "gaol"),
         (lambda: public.to_pandas([1]), TypeError, "not list"),
     ],
 )

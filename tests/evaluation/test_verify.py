@@ -8,6 +8,7 @@ import pytest
 from logbuilder import write_timings
 
 from rewritelog.errors import TimingError, UsageError
+from rewritelog.evaluation.compare import CompareRequest, compare
 from rewritelog.evaluation.fit import FitRequest, fit
 from rewritelog.evaluation.verify import verify
 from rewritelog.timings.read import read_timings
@@ -40,6 +41,18 @@ def test_figures_by_hand(model: Path, tmp_path: Path) -> None:
     assert [line.where for line in report.worst][:3] == [f"{path}:1", f"{path}:4", f"{path}:3"]
     assert report.worst[0].measured_s == 2e-6
     assert report.worst[0].predicted_s == pytest.approx(1e-6)
+
+
+def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> None:
+    for event, left_out in (("kernel", True), ("lost::communication", False)):
+        lines = [(event, n * (9.0 if n == 1 else 1.0), float(n)) for n in range(1, 9)]
+        path = write_timings(tmp_path / "t.txt", *lines)
+        fit(FitRequest((path,), "least-squares"), tmp_path / "m.json")
+        score = verify(tmp_path / "m.json", [path]).overall.score
+        assert (score.later_sum_error != score.sum_error) is left_out
+        request = CompareRequest((path,), ("least-squares",), folds=4)
+        (row,) = compare(request).tried
+        assert (row.overall.later_sum_error != row.overall.sum_error) is left_out
 
 
 def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:

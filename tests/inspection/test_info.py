@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from logbuilder import seb as made_seb
+from logbuilder import write_logs
 
 from rewritelog.errors import DamagedLogError
 from rewritelog.inspection import info
@@ -174,6 +176,18 @@ def test_blocks_of_any_size_give_the_same_answer(
     new_table = names.new_table
     monkeypatch.setattr(info, "new_table", lambda name_bytes: new_table(name_bytes, 1))
     assert made.survey() == whole
+
+
+def test_what_tracer_would_replace_is_told_where_there_is_any(tmp_path: Path) -> None:
+    names = (b"AMPI_SEND", b"user_code", b"msgep", b"msgep2")
+    line = [made_seb(0, 1.0 + (name == b"user_code"), name=name) for name in names]
+    found = survey(open_logs(write_logs(tmp_path / "logs", [line])))
+    assert found.tracer_replaces == pytest.approx(0.4)
+    assert found.to_json()["tracer_replaces"] == pytest.approx(0.4)
+    assert "TraceR has durations of its own for 40.0 % of it" in found.text()
+    own = survey(open_logs(write_logs(tmp_path / "own", [[made_seb(0, 1, name=b"user_code")]])))
+    assert own.tracer_replaces == 0
+    assert "TraceR" not in own.text()
 
 
 def test_names_cannot_command_a_terminal(made: MadeLogs) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.automatic import automatic_families, few_families
@@ -135,7 +135,7 @@ def _fit_class(
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
     """Return the samples with their weights, short outliers measured by what was expected."""
     samples = Samples.weighted(
-        usable.params, usable.seconds, config.weights, slow_first=usable.first_call_is_slow
+        usable.params, usable.seconds, config.weights, slow_first=has_slow_first_call(usable.event)
     )
     return without_short_scales(samples) if config.loss == "huber" else samples
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import Ignored, Parameters
 from rewritelog.models.fitting.cross_validation import folds_of
@@ -73,7 +73,7 @@ def single_term_laws(
     """
     usable = usable_part(timings)
     samples = Samples.weighted(
-        usable.params, usable.seconds, weights, slow_first=usable.first_call_is_slow
+        usable.params, usable.seconds, weights, slow_first=has_slow_first_call(usable.event)
     ).drawn(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
         return SingleTermLaws((), ())

@@ -1,0 +1,136 @@
+"""How long the whole program takes, and its logs for other tools: as functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from rewritelog.api.arguments import PathLike, make_options, to_input, to_path
+from rewritelog.api.jobs import LogsLike, open_logs, rewrite_options
+from rewritelog.exporting.options import ExportOptions, Target
+from rewritelog.exporting.run import Exported
+from rewritelog.exporting.run import export as export_logs
+from rewritelog.replaying.network import Network, read_machine
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.run import replay as replay_logs
+from rewritelog.replaying.study import Study, StudyRun, variables_of
+from rewritelog.replaying.sweep import Axis, Sweep
+from rewritelog.replaying.sweep import sweep as sweep_logs
+
+NetworkLike: TypeAlias = "Network | Mapping[str, Any] | PathLike"
+
+
+def replay(
+    logs: LogsLike,
+    network: NetworkLike | None = None,
+    *,
+    gains: int | None = None,
+    write: PathLike | None = None,
+    lost_as: Mapping[str, str] | None = None,
+    **given: Any,
+) -> ReplayReport:
+    """Predict how long the whole program takes, from its logs alone.
+
+    `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
+    keeps the recorded transit times. `gains` is for how many names and events the gain is computed
+    were they free: ten of each, and fewer for large logs. `lost_as` maps patterns of SEB names or
+    events to categories of lost time; the logs with their replayed times go to `write`. Further
+    options are those of `rewrite`.
+
+    >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
+    >>> report.pes
+    16
+    """
+    options = ReplayOptions(
+        rewrite=rewrite_options(given),
+        lost_as=tuple((lost_as or {}).items()),
+        gains=gains,
+        write=None if write is None else to_path(write, "the output folder"),
+    )
+    return replay_logs(open_logs(logs), _network(network), options)
+
+
+def sweep(
+    logs: LogsLike,
+    values: Mapping[str, Iterable[float | str]],
+    network: NetworkLike | None = None,
+    **given: Any,
+) -> Sweep:
+    """Predict the run time at every point of a grid, from one reading of the logs.
+
+    `values` are those of `dilation`, `latency`, `bandwidth`, `cost_per_packet`, `packet_size` and
+    `node_latency`, as numbers or with units; `network` holds what is not varied. Further options
+    are those of `rewrite`. Nothing is written.
+
+    >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
+    >>> found = rewritelog.sweep("sample_logs/cells", grid)
+    >>> [point.values for point in found.points]
+    [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
+    """
+    axes = [Axis.of(name, texts) for name, texts in values.items()]
+    return sweep_logs(open_logs(logs), axes, _network(network), rewrite_options(given))
+
+
+def lost_cycles(
+    logs: LogsLike,
+    network: NetworkLike | None = None,
+    *,
+    lost_as: Mapping[str, str] | None = None,
+    timings_out: PathLike | None = None,
+    variables: Mapping[str, float] | None = None,
+    **given: Any,
+) -> StudyRun:
+    """Split all PE time of a replay into useful work and categories of lost cycles.
+
+    `timings_out` gets a timing line for each category, whose parameters are the number of PEs and
+    then the `variables` by name. `network`, `lost_as` and further options are those of `replay`.
+
+    >>> run = rewritelog.lost_cycles("sample_logs/cells", {"latency_s": 1e-6})
+    >>> sorted(run.lost.totals_s)[:2]
+    ['communication', 'end']
+    """
+    pairs = [(name, str(value)) for name, value in (variables or {}).items()]
+    path = None if timings_out is None else to_path(timings_out, "the timings")
+    study = Study(variables_of(pairs), path)
+    rules = tuple((lost_as or {}).items())
+    options = rewrite_options(given)
+    return study.add(open_logs(logs), _network(network) or Network(), options, rules)
+
+
+def export(
+    logs: LogsLike,
+    out: PathLike,
+    to: Target,
+    *,
+    pes: str | None = None,
+    from_s: float | None = None,
+    until_s: float | None = None,
+    params: PathLike | None = None,
+    force: bool = False,
+) -> Exported:
+    """Write a log set into the folder `out` in the format of another tool.
+
+    `to` is chrome, parquet, csv, goal or simgrid; `pes` as in "0-31,40" and the interval of times
+    choose a part for a viewer or for tables.
+
+    >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
+    """
+    options = ExportOptions(
+        to,
+        pes,
+        -math.inf if from_s is None else from_s,
+        math.inf if until_s is None else until_s,
+        None if params is None else to_input(params, "the param files"),
+    )
+    folder = to_path(out, "the output folder")
+    return export_logs(open_logs(logs), folder, options, force=force)
+
+
+def _network(given: NetworkLike | None) -> Network | None:
+    if given is None or isinstance(given, Network):
+        return given
+    if isinstance(given, Mapping):
+        return make_options(Network, given)
+    return read_machine(to_input(given, "the machine file"))
