@@ -153,12 +153,17 @@ def _name(model: FittedModel | PathLike) -> str:
 
 
 def predict(
-    model: FittedModel | PathLike, files: PathsLike, *, strict: bool = False
+    model: FittedModel | PathLike,
+    files: PathsLike,
+    *,
+    clock_hz: float | None = None,
+    strict: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield a dict for each record of param files, timing lines or chosen SEBs.
 
-    Its keys are file, line, seb, event, params, predicted_s (None without a prediction) and
-    determined_by. Malformed lines are left out; with `strict` they are an error.
+    Its keys are file, line, seb, event, params, measured_s (None for a record without a time),
+    predicted_s (None without a prediction) and determined_by. Malformed lines are left out; with
+    `strict` they are an error.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
@@ -168,7 +173,7 @@ def predict(
     predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
     paths = to_inputs(files, "the files")
     for lines in predictor.predict_detailed(paths, MalformedLines(), strict=strict):
-        yield from rows_of(lines)
+        yield from rows_of(lines, clock_hz)
 
 
 def predict_run(model: PathLike, **variables: float) -> RunPrediction:

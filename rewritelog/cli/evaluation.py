@@ -104,6 +104,7 @@ def predict_command(
             "variables.",
         ),
     ] = None,
+    clock_hz: ClockHz = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object for each record, one a line.")
     ] = False,
@@ -112,8 +113,9 @@ def predict_command(
 ) -> None:
     """Print the predictions of a model file as CSV, one line for each record.
 
-    Each prediction says what determined it: fit, exact, out of range, or no model. The
-    exit code is 1 where the model has no prediction for any record.
+    The measured time stands beside the predicted one, where the record has one. Each prediction
+    says what determined it: fit, exact, out of range, or no model. The exit code is 1 where the
+    model has no prediction for any record.
     """  # fmt: skip
     if (at is None) == (not files):
         raise UsageError("missing argument 'FILE...'" if at is None else "--at takes no FILE")
@@ -126,7 +128,7 @@ def predict_command(
 
     malformed = MalformedLines()
     for text in predict(
-        model, files or [], "jsonl" if as_json else "csv", malformed, strict=strict
+        model, files or [], "jsonl" if as_json else "csv", malformed, clock_hz, strict=strict
     ):
         typer.echo(text, nl=False)
     console.note_all(malformed.warnings())

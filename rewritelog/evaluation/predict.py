@@ -14,9 +14,10 @@ from rewritelog.evaluation.predictions import (
     MalformedLines,
     PredictedLines,
 )
-from rewritelog.text import json_text, printable
+from rewritelog.text import json_number, json_text, printable
+from rewritelog.timings.read import seconds_of
 
-HEAD = ("file", "line", "seb", "event", "params", "predicted_s", "determined_by")
+HEAD = ("file", "line", "seb", "event", "params", "measured_s", "predicted_s", "determined_by")
 
 
 def predict(
@@ -24,55 +25,63 @@ def predict(
     files: Sequence[Path],
     form: Literal["csv", "jsonl"],
     malformed: MalformedLines,
+    clock_hz: float | None = None,
     *,
     strict: bool = False,
 ) -> Iterator[str]:
     """Yield text, whole lines at a time: one line for each record, in the files' order.
 
-    Malformed lines are noted in `malformed`. Raise a `RewriteLogError` for what cannot be read.
+    Malformed lines are noted in `malformed`. Raise a `RewriteLogError` for what cannot be read, and
+    `TimingError` for a time in cycles without a clock.
     """
     predictor = LinePredictor.of(model)
     if form == "csv":
         yield ",".join(HEAD) + "\n"
     for lines in predictor.predict_detailed(files, malformed, strict=strict):
-        yield _csv(lines) if form == "csv" else _jsonl(lines)
+        yield csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz)
 
 
-def _csv(lines: PredictedLines) -> str:
+def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:
+    """Return lines with their predictions as CSV, without the head."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for row in rows_of(lines):
+    for row in rows_of(lines, clock_hz):
         params = " ".join(map(_number, row["params"]))
-        seb, seconds = row["seb"], row["predicted_s"]
+        seb = row["seb"]
         record = row | {
             "file": printable(row["file"]),
             "seb": "" if seb is None else seb,
             "event": printable(row["event"]),
             "params": params,
-            "predicted_s": "" if seconds is None else _number(seconds),
+            "measured_s": _maybe(row["measured_s"]),
+            "predicted_s": _maybe(row["predicted_s"]),
         }
         writer.writerow([record[name] for name in HEAD])
     return text.getvalue()
 
 
-def _jsonl(lines: PredictedLines) -> str:
-    return "".join(json_text(row) + "\n" for row in rows_of(lines))
+def _jsonl(lines: PredictedLines, clock_hz: float | None) -> str:
+    return "".join(json_text(row) + "\n" for row in rows_of(lines, clock_hz))
 
 
-def rows_of(lines: PredictedLines) -> Iterator[dict[str, Any]]:
-    """Yield each record with its prediction in types that JSON has."""
+def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[dict[str, Any]]:
+    """Yield each record with its measured time, if any, and its prediction, as JSON has them.
+
+    Raise `TimingError` for a time in cycles without a clock.
+    """
     table, path = lines.table, str(lines.path)
     columns = (
         table.line,
         table.seb,
         table.seqno,
         table.event,
+        seconds_of(lines.path, table, clock_hz),
         lines.predicted_s,
         lines.determined_by,
     )
     listed = zip(*(column.tolist() for column in columns), strict=True)
     names = [str(one) for one in DeterminedBy]
-    for row, (line, seb, seqno, event, seconds, source) in enumerate(listed):
+    for row, (line, seb, seqno, event, measured, seconds, source) in enumerate(listed):
         index = seb if seb >= 0 else seqno
         yield {
             "file": path,
@@ -80,9 +89,14 @@ def rows_of(lines: PredictedLines) -> Iterator[dict[str, Any]]:
             "seb": None if index < 0 else index,
             "event": table.events[event],
             "params": lines.params(row),
+            "measured_s": json_number(measured),
             "predicted_s": None if source == DeterminedBy.NO_MODEL else seconds,
             "determined_by": names[source],
         }
+
+
+def _maybe(value: float | None) -> str:
+    return "" if value is None else _number(value)
 
 
 def _number(value: float) -> str:

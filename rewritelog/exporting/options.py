@@ -39,9 +39,9 @@ class ExportOptions:
                 f"no format {self.to!r}; the formats are {', '.join(get_args(Target))}"
             )
         if math.isnan(self.from_s) or math.isnan(self.to_s) or self.from_s > self.to_s:
-            raise UsageError(f"--from {self.from_s} is not before --to {self.to_s}")
+            raise UsageError(f"--from {self.from_s} is not before --until {self.to_s}")
         if self.to in SIMULATORS and (self.pes or self.has_interval):
-            raise UsageError(f"--pes, --from and --to do not go with {self.to}, which simulates")
+            raise UsageError(f"--pes, --from and --until do not go with {self.to}, which simulates")
 
     @property
     def has_interval(self) -> bool:

@@ -55,6 +55,7 @@ def test_each_line_says_what_determined_it(model: Path, tmp_path: Path) -> None:
     ]
     assert found[0]["predicted_s"] == 1.05e-5
     assert found[2]["params"] == [21.0]
+    assert found[2]["measured_s"] == 1.0
     assert found[3]["predicted_s"] is None
     assert [row["line"] for row in found] == [1, 2, 3, 4, 5]
 
