@@ -92,5 +92,5 @@ int main(int argc, char **argv) {
     sum += all.vx[0];
   }
   printf("%d boxes, sum %.6f\n", boxes, sum);
-  return 0;
+  return fflush(stdout) == 0 ? 0 : 1;
 }

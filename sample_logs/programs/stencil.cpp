@@ -75,5 +75,5 @@ int main(int argc, char **argv) {
     sum += grid.sum();
   }
   std::printf("%d grids, sum %.6f\n", grids, sum);
-  return 0;
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }
