@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from types import FrameType
@@ -12,6 +13,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_S = 2.0
 """Batch systems send a signal to a process and again to its group: both are one request, and the
 second must not interrupt the cleaning up that the first one began."""
+
+
+_AGAIN_S = 0.01
+"""By then a finaliser is over."""
 
 
 class Stopped(BaseException):
@@ -54,6 +59,18 @@ def stop_on_signals() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
     _request.installed = True
+    sys.unraisablehook = _raise_again
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Stop a moment later where Python drops what is raised: in a finaliser, as imports have."""
+    if isinstance(lost.exc_value, Stopped):
+        _request.raised = None
+        later = threading.Timer(_AGAIN_S, stop_from_thread, [lost.exc_value])
+        later.daemon = True
+        later.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

@@ -140,6 +140,25 @@ def test_what_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
     assert done.stdout == "here\n"
 
 
+def test_a_signal_in_a_finaliser_is_not_lost() -> None:
+    """Python prints what a finaliser raises, and goes on."""
+    code = textwrap.dedent("""
+        import os, signal, time, weakref
+        from rewritelog.stopping import Stopped, stop_on_signals
+        class Object: pass
+        stop_on_signals()
+        one = Object()
+        reference = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+        try:
+            del one
+            time.sleep(30)
+        except Stopped as reason:
+            print(reason)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("ended by SIGTERM\n", "")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_any_moment_from_the_start_ends_as_such(
