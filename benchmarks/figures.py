@@ -1,12 +1,14 @@
 """`python -m benchmarks.figures docs/figures`: draws the figures of the documentation as SVG.
 
 Needs matplotlib, which nothing else here does. Data: the project's own timings of `cells`, and
-made ones of a kernel whose work is a product.
+made ones of kernels with known laws.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,30 @@ from rewritelog.timings.read import read_timings
 
 INK, ORANGE, BLUE = "#444444", "#d1495b", "#00798c"
 MICRO = 1e6
+
+
+@dataclass(frozen=True)
+class ProgramLaw:
+    """A law of n and of a second parameter that takes two values, in nanoseconds."""
+
+    title: str
+    law: Callable[[Any, Any], Any]
+    seconds: tuple[float, float]
+    """The values of the second parameter."""
+    lowest: float = 10.0
+    highest: float = 1000.0
+
+
+PROGRAM_LAWS = (
+    ProgramLaw("(p2 == v)*T: a flag", lambda n, f: n * np.where(f == 1, 2, 10), (0.0, 1.0)),
+    ProgramLaw("(p1 > k)*T: a cache", lambda n, f: n * f * np.where(n > 300, 4, 1), (5.0, 9.0)),
+    ProgramLaw("min(p1, k): work up to a size", lambda n, f: f * np.minimum(n, 250), (5.0, 9.0)),
+    ProgramLaw("abs(p1 - p2): a range", lambda n, m: 300 + 10 * np.abs(n - m), (200.0, 700.0)),
+    ProgramLaw(
+        "(p1 + p2)*log1p(p1 + p2): a merge", lambda n, m: (n + m) * np.log1p(n + m), (20, 700)
+    ),
+    ProgramLaw("2^min(p1, max + 2): a tree", lambda d, f: f * 2.0**d, (5.0, 9.0), 2.0, 12.0),
+)
 
 
 def main() -> None:
@@ -40,6 +66,8 @@ def main() -> None:
     timings = read_timings([ROOT / "sample_logs" / "cells" / "timings.txt"]).timings
     _save(_cells(timings), folder / "cells.svg")
     _save(_product(), folder / "product.svg")
+    _save(_program_terms(), folder / "program-terms.svg")
+    _save(_growth(), folder / "growth.svg")
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -133,6 +161,56 @@ def _held_out(contender: Contender, samples: EventTimings) -> Any:
 def _diagonal(axes: Any, values: Any) -> None:
     ends = [values.min(), values.max()]
     axes.plot(ends, ends, color=INK, lw=0.7, zorder=0)
+
+
+def _program_terms() -> Figure:
+    """Draw a kernel for each kind of program term, with what auto says of 60 lines of it."""
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    for axes, law in zip(figure.subplots(2, 3).flat, PROGRAM_LAWS, strict=True):
+        rng = np.random.default_rng(11)
+        n = np.round(np.exp(rng.uniform(np.log(law.lowest), np.log(law.highest), 60)))
+        second = rng.choice(law.seconds, 60)
+        times = law.law(n, second) * 1e-9 * np.exp(rng.normal(0, 0.05, 60))
+        params = np.column_stack((n, second))
+        fitted = load_model("auto", {}).fit((EventTimings("kernel", params, times),))
+        line = np.round(np.geomspace(law.lowest, law.highest, 300))
+        for value, colour in zip(law.seconds, (BLUE, ORANGE), strict=True):
+            rows = second == value
+            axes.plot(n[rows], times[rows] * MICRO, ".", color=colour, markersize=4)
+            table = np.column_stack((line, np.full(len(line), value)))
+            said = fitted.predict("kernel", table) * MICRO
+            axes.plot(line, said, color=colour, linewidth=1, label=f"p2 = {value:g}")
+        axes.set_yscale("log")
+        axes.set_xscale("linear" if law.highest < 100 else "log")
+        axes.set_title(law.title, fontsize=9)
+        axes.set_xlabel("p1")
+        axes.legend(frameon=False, fontsize=7)
+        axes.set_ylabel("µs")
+    return figure
+
+
+def _growth() -> Figure:
+    """Draw predictions beyond the range of 40 lines, with their widening intervals."""
+    rng = np.random.default_rng(4)
+    n = np.round(np.exp(rng.uniform(np.log(10), np.log(300), 40)))
+    m = rng.integers(1, 9, 40).astype(np.float64)
+    times = 1e-8 * n * np.log2(n) * np.exp(rng.normal(0, 0.08, 40))
+    fitted: Any = load_model("auto", {}).fit(
+        (EventTimings("kernel", np.column_stack((n, m)), times),)
+    )
+    line = np.geomspace(10, 30_000, 200)
+    table = np.column_stack((line, np.full(len(line), 8.0)))
+    low, high = fitted.interval("kernel", table)
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between(line, low * MICRO, high * MICRO, color=BLUE, alpha=0.2, linewidth=0)
+    axes.plot(line, fitted.predict("kernel", table) * MICRO, color=BLUE, label="auto")
+    axes.plot(line, 1e-2 * line * np.log2(line), "--", color=INK, linewidth=1, label="true law")
+    axes.plot(n, times * MICRO, ".", color=ORANGE, markersize=4, label="40 lines")
+    axes.axvline(n.max(), color=INK, linewidth=0.5)
+    axes.set(xscale="log", yscale="log", xlabel="p1", ylabel="µs")
+    axes.legend(frameon=False)
+    return figure
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from rewritelog.models.options import AutoOptions
 Law = Callable[[Floats, Floats], Any]
 
 
-def auto(params: Floats, seconds: Floats) -> Any:
+def auto(params: Any, seconds: Any) -> Any:
     return Auto(AutoOptions("relative", "huber", "never")).fit(
         (EventTimings("kernel", params, seconds),)
     )

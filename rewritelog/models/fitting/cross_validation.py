@@ -75,7 +75,7 @@ class CrossValidation:
 
 
 def folds_of(count: int) -> Ints:
-    """Return the fold of each sample: as many folds as samples up to 10, then 10, then 5."""
+    """Return the fold of each sample: as many folds as samples up to 10, 10 below 20, then 5."""
     parts = min(count, 10) if count < 20 else 5
     folds = np.empty(count, dtype=np.int64)
     folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
