@@ -104,6 +104,9 @@ def predict_command(
             "variables.",
         ),
     ] = None,
+    output: Annotated[
+        Path | None, output_option("The file to write [default: -, standard output]")
+    ] = None,
     clock_hz: ClockHz = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object for each record, one a line.")
@@ -120,6 +123,8 @@ def predict_command(
     if (at is None) == (not files):
         raise UsageError("missing argument 'FILE...'" if at is None else "--at takes no FILE")
     if at is not None:
+        if output is not None:
+            raise UsageError("--at takes no --output")
         _predict_run(model, at, as_json=as_json)
         console.leave_if_warned(fail_on_warning)
         return
@@ -127,10 +132,17 @@ def predict_command(
     from rewritelog.evaluation.predictions import MalformedLines  # noqa: PLC0415
 
     malformed = MalformedLines()
-    for text in predict(
+    texts = predict(
         model, files or [], "jsonl" if as_json else "csv", malformed, clock_hz, strict=strict
-    ):
-        typer.echo(text, nl=False)
+    )
+    if output is None or is_stdout(output):
+        for text in texts:
+            typer.echo(text, nl=False)
+    else:
+        from rewritelog.output import check_outputs, write_text_file  # noqa: PLC0415
+
+        check_outputs([output], [model, *(files or [])])
+        write_text_file(output, "".join(texts))
     console.note_all(malformed.warnings())
     if not malformed.predicted:
         console.note(f"{model}: the model has no prediction for any record")

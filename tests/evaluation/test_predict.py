@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from logbuilder import write_timings
@@ -135,3 +136,12 @@ def test_what_cannot_be_read(model: Path, tmp_path: Path) -> None:
         rows(tmp_path / "none.json", model)
     with pytest.raises(TimingError, match="No such file"):
         rows(model, tmp_path / "none.txt")
+
+
+def test_the_command_writes_a_file_that_is_none_of_its_inputs(model: Path, tmp_path: Path) -> None:
+    timings, out = tmp_path / "timings.txt", tmp_path / "p.csv"
+    printed = commands.rewritelog("predict", model, timings)
+    assert commands.rewritelog("predict", model, timings, "-o", out).stdout == ""
+    assert out.read_text() == printed.stdout
+    done = commands.rewritelog("predict", model, timings, "-o", timings)
+    assert (done.returncode, "would replace an input" in done.stderr) == (1, True)
