@@ -23,7 +23,7 @@ def main() -> None:
     clocks = [(time.perf_counter(), time.process_time())]
     prepared = prepare(logs, options.rewrite)
     clocks.append((time.perf_counter(), time.process_time()))
-    report = replay_prepared(prepared, Network(), options)
+    report = replay_prepared(prepared, Network(), options).report
     clocks.append((time.perf_counter(), time.process_time()))
     (began, began_cpu), (loaded, loaded_cpu), (ended, ended_cpu) = clocks
     found = {

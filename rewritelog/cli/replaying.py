@@ -98,7 +98,7 @@ LostAs = Annotated[
 ]
 
 
-@reporting(warns=True)
+@reporting(warns=True, pages=True)
 @with_model_options
 def replay_command(
     logs: Logs,
@@ -131,14 +131,6 @@ def replay_command(
             metavar="FILE",
             rich_help_panel=OUTPUT,
             help="The grid of --sweep as a figure: .png, .svg or .pdf; needs rewritelog[view].",
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            help="A page with the timeline and the critical path; needs rewritelog[view].",
         ),
     ] = None,
     write: Annotated[
@@ -203,13 +195,13 @@ def replay_command(
         network, machine, latency, bandwidth, cost_per_packet, packet_size, node_latency
     )
     if sweep:
-        excluded = {"--against": against, "--write": write, "--html": html, "--lost-as": lost_as}
+        excluded = {"--against": against, "--write": write, "--lost-as": lost_as}
         _refuse("--sweep", excluded)
         return _sweep(logs, sweep, chosen, options, to_path(output), plot, taken=is_stdout(output))
     _refuse("a replay without --sweep", {"--output": output, "--plot": plot})
     from rewritelog.replaying.options import ReplayOptions  # noqa: PLC0415
 
-    whole = ReplayOptions(options, _lost_as(lost_as), gains, write, html)
+    whole = ReplayOptions(options, _lost_as(lost_as), gains, write)
     return _replay(logs, against, chosen, whole)
 
 
@@ -334,8 +326,8 @@ def _sweep(
     taken: bool,
 ) -> Outcome:
     from rewritelog.output import write_text_file  # noqa: PLC0415
-    from rewritelog.replaying.plot import check_plot, write_plot  # noqa: PLC0415
     from rewritelog.replaying.sweep import Axis, sweep  # noqa: PLC0415
+    from rewritelog.viewing.sweep_plot import check_plot, write_plot  # noqa: PLC0415
 
     axes = [Axis.parse(text) for text in texts]
     if plot is not None:
@@ -345,18 +337,31 @@ def _sweep(
         write_text_file(output, found.csv())
     if plot is not None:
         write_plot(found, plot)
-    return Outcome(found, stdout_taken=taken)
+
+    def page() -> str:
+        from rewritelog.viewing.replay_page import sweep_page  # noqa: PLC0415 - an extra
+
+        return sweep_page(found)
+
+    return Outcome(found, stdout_taken=taken, page=page)
 
 
 def _replay(logs: Path, against: Path | None, network: Network, options: Any) -> Outcome:
     from dataclasses import replace  # noqa: PLC0415
 
     from rewritelog.replaying.report import Comparison  # noqa: PLC0415
-    from rewritelog.replaying.run import replay  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.replaying.run import replay, replay_whole  # noqa: PLC0415 - numba is slow
 
     before = None
     if against is not None:
-        plain = replace(options, gains=0, write=None, html=None)
+        plain = replace(options, gains=0, write=None)
         before = replay(against, network, plain, report_progress)
-    after = replay(logs, network, options, report_progress)
-    return Outcome(after if before is None else Comparison(before, after))
+    after = replay_whole(logs, network, options, report_progress)
+
+    def page() -> str:
+        from rewritelog.viewing.replay_page import replay_page  # noqa: PLC0415 - an extra
+
+        return replay_page(after)
+
+    report = after.report
+    return Outcome(report if before is None else Comparison(before, report), page=page)

@@ -21,5 +21,3 @@ class ReplayOptions:
     largest first; None for ten of each, and fewer for a log set of over 500,000 SEBs."""
     write: Path | None = None
     """The folder to write the logs to with their replayed times."""
-    html: Path | None = None
-    """The page to write."""

@@ -19,7 +19,6 @@ from rewritelog.replaying.gains import Gain, gain, questions
 from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.page import check_page, write_page
 from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
@@ -28,6 +27,14 @@ from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
 """How many of the busiest PEs are named."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay: what is said of it, and the times of all SEBs."""
+
+    report: ReplayReport
+    outcome: Outcome
 
 
 def replay(
@@ -40,26 +47,32 @@ def replay(
 
     Raise a `RewriteLogError` for whatever is wrong.
     """
+    return replay_whole(logs, network, options, progress).report
+
+
+def replay_whole(
+    logs: LogSet | str | Path,
+    network: Network | None = None,
+    options: ReplayOptions | None = None,
+    progress: Progress | None = None,
+) -> Replayed:
+    """Do the same, and return the times too, which take memory for each SEB."""
     options = options or ReplayOptions()
     LostAs(options.lost_as)  # its errors come before the work
-    if options.html is not None:
-        check_page(options.html)
     prepared = prepare(logs, options.rewrite, progress)
     return replay_prepared(prepared, network or Network(), options, progress)
 
 
 def replay_prepared(
     prepared: Prepared, network: Network, options: ReplayOptions, progress: Progress | None = None
-) -> ReplayReport:
+) -> Replayed:
     """Do the same with a log set that has been loaded with the options' durations."""
     case = prepared.case(network)
     outcome = simulate(prepared.workload, case)
     report = _report(prepared, case, outcome, LostAs(options.lost_as), options, progress)
     if options.write is not None:
         write_replayed(prepared, outcome, options.write, progress)
-    if options.html is not None:
-        write_page(report, outcome, options.html)
-    return report
+    return Replayed(report, outcome)
 
 
 def _report(

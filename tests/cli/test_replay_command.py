@@ -204,3 +204,20 @@ def test_variables_are_names_with_finite_numbers(logs: Path) -> None:
         assert "--var" in done.stderr
     done = run("lost-cycles", logs, "--var", "D=1", "--var", "D=2")
     assert done.returncode == 2
+
+
+def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh", reason="the extra view is not installed")
+    pages = {"replay": (), "sweep": ("--sweep", "dilation=0.5,1")}
+    for name, words in pages.items():
+        done = run("replay", logs, *words, "--html", tmp_path / f"{name}.html")
+        assert (done.returncode, done.stderr) == (0, "")
+    text = (tmp_path / "replay.html").read_text()
+    assert "<p>Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used</p>" in text
+    assert "critical path" in text
+    assert "useful[Cell::work]" in text
+    assert "default-src 'none'" in text
+    assert len(text) < 6e6
+    sweep = (tmp_path / "sweep.html").read_text()
+    assert "<td>0.5</td><td>1.5</td>" in sweep
+    assert "<td>1</td><td>2.75</td>" in sweep

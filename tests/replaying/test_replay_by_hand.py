@@ -13,11 +13,11 @@ from rewritelog.replaying import gains
 from rewritelog.replaying.gains import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.page import busy_shares
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import simulate
 from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.viewing.replay_page import busy_shares
 
 EVERYWHERE = {"dst_node": -1, "tid": -1}
 
@@ -302,16 +302,3 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(busy_shares(outcome, 1, 2), [[0.75, 0.75]], atol=1e-12)
-
-
-def test_a_page_needs_no_network_and_shows_the_report(tmp_path: Path) -> None:
-    pytest.importorskip("bokeh", reason="the extra view is not installed")
-    page = tmp_path / "page.html"
-    logs = write_logs(tmp_path / "logs", [[seb(0, 1, name=b"<script>")], []])
-    report = replay(logs, options=ReplayOptions(gains=0, html=page))
-    text = page.read_text()
-    assert "Predicted run time: 1 s on 2 PEs" in text
-    assert "<script> " not in text.split("<h1>")[1]
-    assert "src=" not in text.split("<body>")[0].split("<title>")[0]
-    assert page.stat().st_size < 6e6
-    assert report.predicted_s == 1

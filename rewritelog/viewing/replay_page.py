@@ -1,4 +1,4 @@
-"""A page with the timeline of a replay and its critical path, drawn by Bokeh of the extra `view`.
+"""The pages of a replay, with the timeline and its critical path, and of a sweep.
 
 However many SEBs there are, the page has the same size: PEs are folded into rows and time into
 columns, of which each cell shows how much of it is busy. Small runs have their SEBs as bars.
@@ -7,71 +7,67 @@ columns, of which each cell shows how much of it is busy. Small runs have their 
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.output import write_text_file
 from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable
+from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.palette import COLOURS, OTHER
 
 _MOST_BARS = 5000
 _ROWS, _COLUMNS = 256, 800
 _MOST_PATH = 5000
-_PATH_COLOUR = "#d55e00"
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#f0e442", "#999999")
-"""Okabe and Ito's, which most people can tell; the last is for all further names."""
+_PATH_COLOUR = COLOURS[5]
+_NAME_COLOURS = (*COLOURS[:5], COLOURS[6], OTHER)
+"""Those of the largest names; the last is for all further ones."""
 
 
-def check_page(path: Path) -> None:
-    """Raise a `RewriteLogError` where no page can be drawn to a path."""
-    if path.suffix not in (".html", ".htm"):
-        raise UsageError(f"{path}: a page is a file with the ending .html")
-    if path.is_dir():
-        raise UsageError(f"{path}: is a folder")
-    _bokeh()
+def replay_page(replayed: Replayed) -> str:
+    """Return the page of a replay: verdict, timeline with the critical path, and the report."""
+    report = replayed.report
+    plot, note = _timeline(report, replayed.outcome)
+    verdict, *others = report.text().split("\n\n")
+    details = f"<pre>{escape((chr(10) * 2).join(others))}</pre>"
+    sections = [
+        Section("SEBs by PE, and the critical path", [note], plot),
+        Section("Where the time goes", html=details),
+    ]
+    title = f"Replay of {printable(str(report.logs.folder))}"
+    return page_text(Page(title, verdict.splitlines(), sections, report.warnings))
 
 
-def _bokeh() -> Any:
-    try:
-        import bokeh.plotting  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise RewriteLogError("--html needs Bokeh: pip install 'rewritelog[view]'") from error
-    return bokeh
+def sweep_page(sweep: Sweep) -> str:
+    """Return the page of a sweep: the run time at each point of the grid."""
+    heads = (*(axis.name for axis in sweep.axes), "predicted run time (s)")
+    rows = [(*point.values, f"{point.predicted_s:.5g}") for point in sweep.points]
+    table = TextTable("Predicted run time by setting", heads, rows)
+    title = f"Sweep of {printable(str(sweep.logs.folder))}"
+    verdict = sweep.text().split("\n\n")[0].splitlines()
+    return page_text(Page(title, verdict, [Section("Run times", table=table)], sweep.warnings))
 
 
-def write_page(report: ReplayReport, outcome: Outcome, path: Path) -> None:
-    """Write the page: the report, the timeline, and the critical path over it."""
-    _bokeh()
-    from bokeh.embed import components  # noqa: PLC0415
-    from bokeh.models import Range1d  # noqa: PLC0415
+def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:
+    """Return the plot of SEBs and critical path, and what it shows."""
+    from bokeh.models import Range1d  # noqa: PLC0415 - an extra
     from bokeh.plotting import figure  # noqa: PLC0415
-    from bokeh.resources import INLINE  # noqa: PLC0415
 
     plot = figure(
         width=1100, height=520, x_axis_label="time (s)", y_axis_label="PE",
         x_range=Range1d(start=0.0, end=report.predicted_s or 1.0),
         y_range=Range1d(start=-0.5, end=report.pes - 0.5),
-        title="SEBs by PE, and the critical path", tools="pan,wheel_zoom,box_zoom,reset,save",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
         active_drag="box_zoom", sizing_mode="stretch_width",
     )  # fmt: skip
     note = _draw_bars(plot, outcome) if report.sebs <= _MOST_BARS else _draw_cells(plot, outcome)
     note += _draw_path(plot, report, outcome)
     plot.add_layout(plot.legend[0], "right")
-    script, block = components(plot)
-    title = f"Replay of {escape(printable(str(report.logs.folder)))}"
-    write_text_file(
-        path,
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>'
-        f"\n{INLINE.render()}\n{script}\n<style>body {{ font-family: sans-serif; margin: 2em; }} "
-        "pre { font-size: 13px; }</style>\n</head>\n<body>\n"
-        f"<h1>{title}</h1>\n{block}\n<p>{escape(note)}</p>\n<pre>{escape(report.text())}</pre>\n"
-        "</body>\n</html>\n",
-    )
+    return plot, note
 
 
 def _draw_bars(plot: Any, outcome: Outcome) -> str:
@@ -82,13 +78,13 @@ def _draw_bars(plot: Any, outcome: Outcome) -> str:
     codes = sebs.name[ran]
     busy = np.bincount(codes, times.end_s[ran] - times.start_s[ran], len(workload.names))
     largest = [int(k) for k in np.argsort(-busy) if busy[k] > 0]
-    for rank, code in enumerate([*largest[: len(_COLOURS) - 1], None]):
-        known = np.isin(codes, largest[: len(_COLOURS) - 1])
+    for rank, code in enumerate([*largest[: len(_NAME_COLOURS) - 1], None]):
+        known = np.isin(codes, largest[: len(_NAME_COLOURS) - 1])
         rows = ran[~known] if code is None else ran[codes == code]
         if len(rows):
             plot.hbar(
                 y=sebs.pe[rows].astype(float), height=0.8, left=times.start_s[rows],
-                right=times.end_s[rows], color=_COLOURS[rank], line_color="white",
+                right=times.end_s[rows], color=_NAME_COLOURS[rank], line_color="white",
                 line_width=0.3,
                 legend_label="other names" if code is None else printable(workload.names[code]),
             )  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.errors import OutputError, UsageError
 from rewritelog.output.drawing import drawing_defaults
 from rewritelog.replaying import units
 from rewritelog.replaying.sweep import DILATION, Axis, Sweep
+from rewritelog.viewing.extra import require
 
 _KINDS = (".png", ".svg", ".pdf")
 _MOST_LINES = 8
@@ -30,11 +31,7 @@ def check_plot(path: Path) -> None:
 
 
 def _figure_class() -> Any:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise RewriteLogError("--plot needs matplotlib: pip install 'rewritelog[view]'") from error
-    return Figure
+    return require("matplotlib.figure", "--plot").Figure
 
 
 def _number(axis: Axis, value: str) -> float:
