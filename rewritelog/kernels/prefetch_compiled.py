@@ -6,10 +6,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as untyped
 from numba.extending import intrinsic, overload
 
 from rewritelog.kernels.prefetch import prefetch
+
+cgutils: Any = untyped
 
 _READ, _KEEP, _DATA = 0, 3, 1
 """What `llvm.prefetch` takes: that data are to be read, and kept in all levels of the cache."""
