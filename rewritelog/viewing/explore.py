@@ -64,7 +64,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
 
     def ready(explorer: Explorer) -> None:
         address = explorer.doors.address
-        explorer.document.text(address)  # the first time takes longest
+        explorer.document.text(explorer.doors.origin)  # the first time takes longest
         say(address)
         if options.browser:
             webbrowser.open(address)

@@ -17,9 +17,16 @@ class Document:
         self._has_logs = has_logs
         self._plots = event_sections(choosing=True)
         self._embedded: Embedded | None = None
+        self._kept: tuple[int, str, str] | None = None
+        """The last text, with the session's version and the origin that it is for."""
 
     def text(self, origin: str) -> str:
         """Return the page as HTML; it may talk to the server at `origin` alone."""
+        if self._kept is None or self._kept[:2] != (self._session.version, origin):
+            self._kept = self._session.version, origin, self._made(origin)
+        return self._kept[2]
+
+    def _made(self, origin: str) -> str:
         page = self._page(f"{POLICY}; connect-src {origin.replace('http:', 'ws:')}")
         if self._embedded is None:
             self._embedded = Embedded.of(page.sections)

@@ -49,6 +49,8 @@ class Session:
         self._unfitted = unfitted
         self._done: list[Change] = []
         self._undone: list[Change] = []
+        self.version = 0
+        """Counts the changes."""
         self.most_parameters = max(
             (self.timings(k).params.shape[1] for k in self.numbers), default=0
         )
@@ -79,7 +81,7 @@ class Session:
         """Take a new fit of an event; what was undone is forgotten."""
         self._done.append(Change(event, self.results[event], result))
         self._undone.clear()
-        self.results[event] = result
+        self._set(event, result)
 
     def undo(self) -> int | None:
         """Take back the last step; return its event, None where there is none."""
@@ -87,7 +89,7 @@ class Session:
             return None
         change = self._done.pop()
         self._undone.append(change)
-        self.results[change.event] = change.before
+        self._set(change.event, change.before)
         return change.event
 
     def redo(self) -> int | None:
@@ -96,8 +98,12 @@ class Session:
             return None
         change = self._undone.pop()
         self._done.append(change)
-        self.results[change.event] = change.after
+        self._set(change.event, change.after)
         return change.event
+
+    def _set(self, event: int, result: Result) -> None:
+        self.results[event] = result
+        self.version += 1
 
     @property
     def steps(self) -> dict[str, int]:
