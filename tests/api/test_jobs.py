@@ -137,3 +137,21 @@ def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
     part = rewritelog.export(CELLS, tmp_path / "part", "csv", pes="0-3", until_s=1e-4)
     assert part.pes == 4
     assert 0 < part.counts["sebs"] < 676
+
+
+def test_names_and_texts_are_str_and_a_notebook_shows_a_table() -> None:
+    logs = rewritelog.open_logs(CELLS)
+    assert logs.sebs(0)["name"].dtype.kind == "U"
+    assert logs.sebs(0)["name"][0] == "msgep"
+    assert set(logs.events([1])["text"]) <= {"startTraceBigSim %f\n", "endTraceBigSim %f\n"}
+    assert "<td>log version</td><td>6</td>" in logs._repr_html_()
+
+
+def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[0, 1])
+    assert (tmp_path / "t.svg").read_bytes() == drawn
+    with pytest.raises(rewritelog.UsageError, match="unknown kind of picture 'gif'"):
+        rewritelog.timeline(CELLS, tmp_path / "t.gif")
+    with pytest.raises(rewritelog.UsageError, match="P, the number of PEs"):
+        rewritelog.predict_run(CELLS / "MANIFEST.md", D=2)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from oracle import SAMPLE_LOGS
 
 from rewritelog.cli import process
 
@@ -178,6 +179,10 @@ def test_completion_scripts(shell: str) -> None:
         ("rewritelog fit --output x --fail", {"--fail-on-warning"}),
         ("rewritelog compare --models auto,coun", {"auto,counters"}),
         ("rewritelog rewrite --recv s", {"shift"}),
+        (
+            f"rewritelog replay x --timings {SAMPLE_LOGS}/cells/timings.txt --lost-as Cell::p",
+            {"Cell::pairForces="},
+        ),
     ],
 )
 def test_completions(words: str, wanted: set[str]) -> None:
@@ -217,3 +222,9 @@ def test_messages_have_colours_on_terminals_alone(logs: Path) -> None:
     os.close(terminal)
     piped = rewritelog("info", logs / "nowhere")
     assert "\x1b" not in piped.stderr
+
+
+def test_a_clock_and_files_without_effect_are_warned_of(timings: Path) -> None:
+    done = rewritelog("fit", timings, timings, "--clock-hz", "1e9", "--model", "least-squares")
+    assert warned(done, "clock rate is not used")
+    assert warned(done, "given more than once")

@@ -221,3 +221,11 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     sweep = (tmp_path / "sweep.html").read_text()
     assert "<td>0.5</td><td>1.5</td>" in sweep
     assert "<td>1</td><td>2.75</td>" in sweep
+
+
+def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:
+    done = run("replay", logs, "--dilation-for", "no*=2", "--params", tmp_path, "--gains", 0)
+    assert "the dilation for 'no*' was not used" in done.stderr
+    assert "reads no params" in done.stderr
+    done = run("lost-cycles", logs, "--var", "D=3")
+    assert "--var is not used" in done.stderr

@@ -1,6 +1,8 @@
 """Models on the same folds: each line predicted without itself, and failures counted."""
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +165,28 @@ def test_wrong_models_and_options(timings: Path) -> None:
         compare(CompareRequest((timings,), ("auto",), {"basis": "linear"}))
     with pytest.raises(UsageError, match="needs a file of coefficients"):
         compare(CompareRequest((timings,), ("coefficients",)))
+
+
+def test_the_line_that_makes_up_the_error_of_the_sum_is_named(tmp_path: Path) -> None:
+    lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
+    path = write_timings(tmp_path / "t.txt", *lines, ("k", 1.0, 5.0))
+    report = compare(CompareRequest((path,), ("auto",), folds=3))
+    assert report.tried[0].decisive is not None
+    assert report.tried[0].decisive.where == f"{path}:21"
+    assert "one line makes up most of the sum's error" in " ".join(report.text().split())
+    even = compare(CompareRequest((write_timings(tmp_path / "u.txt", *lines),), ("auto",), folds=3))
+    assert even.tried[0].decisive is None
+
+
+def test_a_pipe_is_read_once_for_parameters_and_counters(tmp_path: Path) -> None:
+    """It cannot be read again; models of counters and of parameters share what was read."""
+    text = "".join(
+        format_line("k", (n,), time_s=1e-6 * n, counters=(10 * n,)) for n in range(1, 21)
+    )
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    report = compare(CompareRequest((pipe,), ("counters", "least-squares"), folds=3))
+    writer.join()
+    assert [one.overall.predicted for one in report.tried] == [20, 20]

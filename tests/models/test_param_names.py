@@ -1,0 +1,64 @@
+"""Names of parameters: the file that gives them, and the reports that use them."""
+
+from pathlib import Path
+
+import commands
+import pytest
+from logbuilder import write_timings
+
+from rewritelog.errors import ModelError
+from rewritelog.models.base import ModelText
+from rewritelog.models.param_names import parse_param_names
+
+
+@pytest.fixture
+def timings(tmp_path: Path) -> Path:
+    lines = [("k", 1e-6 * (n * n + 3 * m), float(n), float(m)) for n in range(1, 9) for m in (1, 5)]
+    return write_timings(tmp_path / "timings.txt", *lines)
+
+
+def test_reports_and_model_files_use_the_names(timings: Path, tmp_path: Path) -> None:
+    names, model = tmp_path / "names.toml", tmp_path / "m.json"
+    names.write_text('"k*" = ["atoms", "_"]\nother = ["x"]\n')
+    words = ("fit", timings, "--model", "least-squares", "--param-names", names, "-o", model)
+    done = commands.rewritelog(*words)
+    assert "k(atoms, p2)" in done.stdout
+    assert "atoms^2" in done.stdout
+    assert "p1" not in done.stdout
+    assert "atoms 1 to 8, p2 1 to 5" in done.stdout
+    assert "the names for 'other' are not used" in done.stderr
+    plain = commands.rewritelog("fit", timings, "--model", "least-squares", "-o", tmp_path / "n")
+    assert "p1^2" in plain.stdout
+    assert all(len(line) <= 80 for line in plain.stdout.splitlines()[2:-1])
+    asked = [commands.rewritelog("predict", one, timings).stdout for one in (model, tmp_path / "n")]
+    assert asked[0] == asked[1]
+
+
+def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
+    formulas = tmp_path / "f.toml"
+    formulas.write_text(
+        '[[formula]]\nevent = "k"\nparams = ["n", "m"]\nterms = ["n^2", "m"]\n'
+        '[[formula]]\nevent = ["none", "neither"]\nterms = ["1"]\n'
+    )
+    done = commands.rewritelog("fit", timings, "--formulas", formulas)
+    assert "n^2" in done.stdout
+    assert "p1" not in done.stdout
+    assert f"{formulas}:5: the formula for 'none', 'neither' is not used" in done.stderr
+    words = ("compare", timings, "--models", "auto", "--folds", "2", "--formulas", formulas)
+    assert "is not used" in commands.rewritelog(*words).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('k = ["n", "n"]', "names:1:12: the name 'n' is duplicated"),
+        ('k = ["log"]', "names:1:7: 'log' is a function"),
+        ('k = "n"', "names:1:6: parameter names are written"),
+        ('k = ["p2"]', "names:1:7: 'p2' would be the name of p1"),
+        ("", "names: names no event"),
+    ],
+)
+def test_faults_have_a_place(text: str, said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        parse_param_names(ModelText("names", text))
+    assert str(caught.value).startswith(said), caught.value
