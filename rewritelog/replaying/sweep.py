@@ -119,11 +119,18 @@ class Sweep:
         return "\n".join(
             (
                 f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
-                f"  network: {printable(self.network.text())}",
+                *self._network_lines(),
                 "",
                 str(Table(heads, rows)),
             )
         )
+
+    def _network_lines(self) -> tuple[str, ...]:
+        """Return what is not varied, where the axes leave anything of it."""
+        varied = {axis.name for axis in self.axes}
+        if self.network.recorded and varied & {"latency", "bandwidth"}:
+            return ()
+        return (f"  network, but for what is varied: {printable(self.network.text())}",)
 
 
 def sweep(
