@@ -78,6 +78,14 @@ def choose(opened: Opened, event: str, column: int) -> None:
     """Choose a cell of the overview, by the beginning of its event's name."""
     row = opened.page.locator(f"#overview tbody tr:has(td[data-v^='{event}'])")
     row.locator(f"td:nth-child({column}) button").click()
+    drawn(opened, event)
+
+
+def drawn(opened: Opened, event: str) -> None:
+    """Wait until the graphs of an event are there."""
+    opened.page.wait_for_function(
+        "name => (document.documentElement.dataset.drawn || '').startsWith(name)", arg=event
+    )
 
 
 def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None:
@@ -95,6 +103,7 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         )
         assert sorted(shown) == pytest.approx(sorted(line[1] for line in SYNC), rel=1e-6)
         opened.page.select_option("#parameter", "1")
+        drawn(opened, "sync")
         assert len({*opened.column("points-data", "x")}) > 5
         opened.page.fill("#filter", "FLA")
         assert opened.page.locator("#overview tbody tr:visible").count() == 1
@@ -143,6 +152,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.fill("#terms", "1\np1*log(p1)")
         opened.page.click("#refit")
         opened.page.wait_for_selector("#old-and-new h3:has-text('law before')")
+        drawn(opened, "sync")
         opened.page.evaluate(
             "Events.model('outliers-data').selected.indices ="
             " [Events.model('outliers-data').data.measured.indexOf("

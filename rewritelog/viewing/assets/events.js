@@ -5,7 +5,7 @@ const Events = (() => {
   const byId = (id) => document.getElementById(id);
   const PLAIN = ["measured", "predicted", "low", "high", "mark", "mean"];
   const MOST_ROWS = 100;
-  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null };
+  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, drawing: 0 };
 
   function model(name) {
     for (const one of Bokeh.documents) {
@@ -279,18 +279,27 @@ const Events = (() => {
     if (state.shown) state.shown(number);
   }
 
+  // Texts come at once; the graphs, which take longer to lay out, right after them.
   function redraw() {
     const event = state.events[state.event];
-    const columns = columnsOf(event);
     fillParameters(event);
     fillTexts(event);
+    markChosen();
+    delete document.documentElement.dataset.drawn;
+    clearTimeout(state.drawing);
+    state.drawing = setTimeout(() => draw(event), 0);
+  }
+
+  function draw(event) {
+    const columns = columnsOf(event);
     const { all, residuals } = drawPoints(event, columns);
     drawDiagonal(columns);
     drawCurves(event);
     drawReplicates(columns);
     chooseScales(event, all);
     fillTables(event, all, residuals);
-    markChosen();
+    document.documentElement.dataset.drawn = event.label;
+    document.documentElement.dataset.ready = "yes";
   }
 
   function clicked(event) {
@@ -307,7 +316,7 @@ const Events = (() => {
     byId("parameter").addEventListener("change", (event) => show(state.event, Number(event.target.value)));
     byId("logarithms").addEventListener("change", redraw);
     if (state.events.length) show(0, 0);
-    document.documentElement.dataset.ready = "yes";
+    else document.documentElement.dataset.ready = "yes";
   }
 
   function whenDrawn(then) {

@@ -260,4 +260,5 @@
   });
   start();
   Events.state.shown = shown;
+  if (document.documentElement.dataset.ready) shown(Events.state.event);
 })();
