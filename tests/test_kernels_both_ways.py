@@ -14,7 +14,11 @@ from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.diffing.run import compare_logs
+from rewritelog.exporting.options import ExportOptions
+from rewritelog.exporting.run import export
 from rewritelog.inspection.info import survey
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.run import replay
 from tracebigsim import compiled
 from tracebigsim.files import scan_file
 
@@ -36,6 +40,11 @@ def _compared(logs: LogSet, out: Path) -> object:
     return compare_logs(logs, open_logs(out)).to_json()
 
 
+def _exported(logs: LogSet, out: Path) -> object:
+    export(logs, out, ExportOptions("goal"))
+    return (out / "program.goal").read_bytes()
+
+
 def _scanned(path: Path) -> object:
     return [(one.events, one.params.tolist(), one.time.tolist()) for one in scan_file(path)]
 
@@ -45,6 +54,8 @@ JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "convert": _converted,
     "diff": _compared,
     "check": lambda logs, _: check_logs(logs.folder).to_json(),
+    "replay": lambda logs, _: replay(logs, options=ReplayOptions(gains=2)).to_json(),
+    "export": _exported,
     "info": lambda logs, _: survey(logs).to_json(),
     "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
     "timings": lambda logs, _: _scanned(logs.folder / "timings.txt"),

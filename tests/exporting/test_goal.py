@@ -72,6 +72,18 @@ def test_workers_of_a_node_and_a_pe_itself_are_told_by_dependencies(tmp_path: Pa
     assert run_time_ns(ranks, 0) == (1 + 3) * SECOND
 
 
+def test_the_first_message_of_a_repeated_number_counts_as_in_a_replay(tmp_path: Path) -> None:
+    sends = [message(t, msg_id=n, dst_node=1) for t, n in ((1.0, 5), (2.0, 5), (3.0, 4))]
+    again = seb(4, 8, messages=[message(5.0, msg_id=4, dst_node=1)])
+    starts = [seb(9, 10, src_pe=0, msg_id=n) for n in (5, 4)]
+    logs = write_logs(tmp_path / "logs", [[seb(0, 4, messages=sends), again], starts])
+    ranks, done = exported(logs, tmp_path / "out")
+    assert done.counts["sends"] == done.counts["receives"] == 2
+    assert done.warnings == ("2 messages left out that start no SEB",)
+    assert run_time_ns(ranks, SECOND) == 8 * SECOND
+    assert replay(logs, Network(latency_s=1.0)).predicted_s == 8
+
+
 def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> None:
     line = [
         seb(0, 1),
