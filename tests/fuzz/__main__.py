@@ -88,7 +88,9 @@ def main() -> None:
         from fuzz.coverage import run  # noqa: PLC0415
 
         run(names[0], given.seconds, given.seed, given.corpus)
-    elif len(names) == 1:
+        return
+    os.environ.setdefault("TRACEBIGSIM_KERNELS", "compiled")
+    if len(names) == 1:
         sys.exit(not fuzz(names[0], given.seconds, given.seed, given.corpus))
     else:
         sys.exit(not fuzz_all(names, given))

@@ -65,7 +65,7 @@ class BrokenError(Exception):
 class Target(ABC):
     """What mutants are given to."""
 
-    batch = 20_000
+    batch = 2_000
     """Mutants between two looks at the clock."""
 
     @abstractmethod
@@ -129,7 +129,7 @@ class LineTarget(Target):
 class ReaderTarget(Target):
     """Files through one of the readers of `READERS`."""
 
-    batch = 50
+    batch = 10
 
     def __init__(self, name: str) -> None:
         self._stack, make = ExitStack(), READERS[name]
