@@ -22,6 +22,7 @@ from oracle import REFERENCE, REFERENCE_SETS, SAMPLE_LOGS, SAMPLE_SETS
 from timed import read_timings
 
 from rewritelog.models.base import EventTimings
+from tracebigsim.compiled import start_over
 
 settings.register_profile(
     "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -40,6 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw many examples where long tests are selected."""
     with_long = "not long" not in config.getoption("markexpr")
     settings.load_profile("long" if with_long else "quick")
+
+
+@pytest.fixture(autouse=True)
+def _kernels_as_in_a_new_process() -> None:
+    """Over the little input of most tests kernels run uncompiled, as they do for users.
+
+    Else the tests of a process would soon have run them for so long that all are compiled.
+    """
+    start_over()
 
 
 @pytest.fixture(scope="session")

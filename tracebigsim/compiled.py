@@ -35,6 +35,7 @@ __all__ = [
     "expect_s",
     "inner",
     "kernel",
+    "start_over",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -99,6 +100,11 @@ def expect(size_bytes: int) -> None:
 def expect_s(seconds: float) -> None:
     """Say how long kernels that are about to be called would take uncompiled, together."""
     _state.expected_s = max(_state.expected_s, seconds)
+
+
+def start_over() -> None:
+    """Choose how kernels run as a new process does, as if none had been called."""
+    _state.plain_s = _state.expected_s = 0.0
 
 
 def way() -> str:
