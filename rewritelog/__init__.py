@@ -38,7 +38,7 @@ Within, a map of the package, lowest layer first:
 - `diffing`: what two log sets differ in: `diff`
 - `sampling`: which SEBs to time: `sample`
 - `evaluation`: fits apart from a rewrite: `fit`, `predict`, `verify` and `compare`
-- `viewing`: pictures and pages of logs and fits: `timeline`
+- `viewing`: pictures and pages of logs and fits: `timeline`, `explore`
 - `api`: what Python gets: the names above
 - `cli`: the command line
 
