@@ -194,7 +194,7 @@ def _growth() -> Figure:
     rng = np.random.default_rng(4)
     n = np.round(np.exp(rng.uniform(np.log(10), np.log(300), 40)))
     m = rng.integers(1, 9, 40).astype(np.float64)
-    times = 1e-8 * n * np.log2(n) * np.exp(rng.normal(0, 0.08, 40))
+    times: Any = 1e-8 * n * np.log2(n) * np.exp(rng.normal(0, 0.08, 40))
     fitted: Any = load_model("auto", {}).fit(
         (EventTimings("kernel", np.column_stack((n, m)), times),)
     )

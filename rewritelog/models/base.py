@@ -182,5 +182,5 @@ class Model(ABC, Generic[OptionsT]):
     def fit(self, timings: Timings) -> FittedModel:
         """Return the model fitted to all samples.
 
-        Raise `ModelError` where no fit can be meant, never because of few or odd samples.
+        Raise `ModelError` where no fit is defined, never because of few or odd samples.
         """

@@ -24,7 +24,7 @@ LARGE_ERROR = 0.2
 FEW_FOR_EACH = 3
 """Fewer samples than these for each coefficient are warned of."""
 
-MANY_FAR_OFF = 0.01
+MANY_OUTLIERS = 0.01
 """A share of samples far off beyond this is warned of."""
 
 ENOUGH = 8
@@ -201,9 +201,9 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
             "that the fit had not seen; bracket with parameters that determine the time, split the "
             "event by a category, or add timing lines"
         )
-    if quality.far_off > MANY_FAR_OFF * fit.samples and fit.samples >= ENOUGH:
+    if quality.outliers > MANY_OUTLIERS * fit.samples and fit.samples >= ENOUGH:
         yield (
-            f"{quality.far_off} of {fit.samples} samples are off by more than 2 times from the "
+            f"{quality.outliers} of {fit.samples} samples are off by more than 2 times from the "
             "fit; look for disturbed measurements or for a parameter that is missing"
         )
     first = quality.first_call

@@ -39,7 +39,6 @@ QUALITY_KEYS = {
     "relative": "relative_residuals",
     "freedom": "degrees_of_freedom",
     "even_samples": "effective_samples",
-    "far_off": "outliers",
     "first_call": "first_call_ratio",
     "negative": "negative_predictions",
 }
@@ -50,6 +49,7 @@ VERSION_1_KEYS = {
     "family_errors": "tried",
     "exact_matches": "exact",
     "function": "law",
+    "outliers": "far_off",
     **{new: old for old, new in QUALITY_KEYS.items()},
 }
 """What version 1 of model files called the keys that have another name now."""

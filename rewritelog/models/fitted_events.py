@@ -128,7 +128,7 @@ def fit_events(
     for samples in timings:
         key = (samples.event, samples.params.shape[1])
         if key in usable or key in unfitted:
-            raise ModelError(f"samples of {key[0]} with {key[1]} parameters stand apart")
+            raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
         if len(usable_part(samples).seconds):
             usable[key] = samples
         else:

@@ -40,9 +40,10 @@ def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
     """Return R², the share of the measured times' variation that is explained."""
     if not len(measured_s):
         return None
+    unit = float(np.abs(measured_s).max()) or 1.0  # in which squares cannot overflow
     with np.errstate(over="ignore"):
-        variation = float(((measured_s - measured_s.mean()) ** 2).sum())
-        unexplained = float(((predicted_s - measured_s) ** 2).sum())
+        variation = float(((measured_s / unit - (measured_s / unit).mean()) ** 2).sum())
+        unexplained = float((((predicted_s - measured_s) / unit) ** 2).sum())
     return json_number(1 - unexplained / variation) if variation > 0 else None
 
 

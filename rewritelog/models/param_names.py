@@ -32,7 +32,7 @@ class ParamNames:
     """The names for each event or pattern; the first that matches counts."""
 
     def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
-        """Return the names for an event with so many parameters; empty where there are none."""
+        """Return the names for an event with this many parameters; empty where there are none."""
         return next(
             (
                 names

@@ -13,7 +13,7 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.diagnosis import FAR_OFF
+from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermLaws, single_term_laws
@@ -71,7 +71,7 @@ class EventView:
     def outliers(self) -> Flags:
         """Return which lines are off from the law by more than a factor of 2."""
         measured, predicted = self.timings.seconds, self.predicted_s
-        near = (measured <= FAR_OFF * predicted) & (predicted <= FAR_OFF * measured)
+        near = (measured <= OUTLIER_FACTOR * predicted) & (predicted <= OUTLIER_FACTOR * measured)
         known = np.isfinite(measured) & np.isfinite(predicted)
         if self.left_out is not None:
             known &= ~self.left_out

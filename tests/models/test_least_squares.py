@@ -142,7 +142,7 @@ def test_each_parameter_count_of_an_event_has_its_own_fit(event: MakeTimings) ->
     fitted = fit(one, two)
     assert fitted.predict("kernel", np.array([[2.0]])) == pytest.approx([2])
     assert fitted.predict("kernel", np.array([[2.0, 1.0]])) == pytest.approx([9])
-    with pytest.raises(ModelError, match="stand apart"):
+    with pytest.raises(ModelError, match="are duplicated"):
         fit(one, one)
 
 

@@ -19,10 +19,10 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 
 MOST_CROSSES = 500
-"""Products of functions of two parameters are candidates only where there are at most so many."""
+"""Products of functions of two parameters are candidates only where there are at most this many."""
 
 MOST_FOR_TRIPLES = 9
-"""Products of three parameters are candidates only of so many parameters."""
+"""Products of three parameters are candidates only of at most this many parameters."""
 
 NARROWEST_RANGE = 1e-12
 """A parameter whose range is at most this share of its largest value counts as constant."""

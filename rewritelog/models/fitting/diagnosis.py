@@ -12,15 +12,21 @@ from rewritelog.models.fitting.columns import columns_of, unit_columns
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.metrics import (
+    mean_relative_error,
+    r_squared,
+    relative_errors,
+    sum_error,
+)
 
-FAR_OFF = 2.0
+OUTLIER_FACTOR = 2.0
 """A sample is far off where measured and predicted time differ by more than this factor."""
 
 FEWEST_FOR_TOTAL = 8
 """The sum of fewer samples says nothing of others."""
 
 MOST_RATIOS = 999
-"""So many quantiles of the held-out ratios are kept at the most."""
+"""At most this many quantiles of the held-out ratios are kept."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,8 @@ class Quality:
     """Condition number of the weighted columns, each of length 1."""
     largest_leverage: float
     even_samples: float
-    """So many samples of one duration fix the sum of times as well: (Σ t)² / Σ t²."""
-    far_off: int
+    """This many samples of one duration fix the sum of times as well: (Σ t)² / Σ t²."""
+    outliers: int
     """Samples off by more than two times."""
     first_call: float | None
     """Measured over predicted time of the event's first call."""
@@ -79,7 +85,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A fit's quality, and what later predictions are judged by."""
+    """A fit's quality, and what later predictions are measured by."""
 
     quality: Quality
     leverage_root: Floats
@@ -104,7 +110,7 @@ def diagnose(
     some = samples.drawn(1 << 16)
     unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
     quality = Quality(
-        r2=_share(sums.chi2_u2, sums.variation),
+        r2=1 - sums.chi2_u2 / sums.variation if sums.variation > 0 else None,
         held_out_r2=unseen.r2,
         held_out_error=unseen.error,
         held_out_rms=unseen.rms,
@@ -117,7 +123,7 @@ def diagnose(
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.nanmax(leverages(function, root, some.params), initial=0.0)),
         even_samples=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
-        far_off=sums.far_off,
+        outliers=sums.outliers,
         first_call=sums.first_call,
         negative=sums.negative,
     )
@@ -133,7 +139,7 @@ class _Sums:
         """The largest time, in which squares cannot overflow."""
         self.triangle = np.zeros((0, terms))
         self.chi2 = self.chi2_u2 = self.total_u = self.squares_u2 = 0.0
-        self.far_off = self.negative = 0
+        self.outliers = self.negative = 0
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
@@ -145,8 +151,10 @@ class _Sums:
             self.chi2 += float(np.nansum((residual / block.scale_s) ** 2))
             self.chi2_u2 += float(np.nansum((residual / self._unit_s) ** 2))
             ratio = block.seconds / predicted
-        far = ~((ratio <= FAR_OFF) & (ratio >= 1 / FAR_OFF)) & (block.seconds != predicted)
-        self.far_off += int(far.sum())
+        far = ~((ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR)) & (
+            block.seconds != predicted
+        )
+        self.outliers += int(far.sum())
         self.negative += int((raw < 0).sum())
         if block.first.any():
             first = float(ratio[block.first][0])
@@ -190,21 +198,16 @@ class HeldOut:
     def of(cls, samples: Samples, predicted: Floats) -> HeldOut:
         """Compare the times of the samples with what was predicted for them."""
         measured = samples.seconds
-        positive = measured > 0
         with np.errstate(all="ignore"):
-            errors = np.abs(predicted - measured)[positive] / measured[positive]
             ratios = measured / predicted
+        errors = relative_errors(predicted, measured)
         near = errors[errors <= 1]
         later = ~samples.first & np.isfinite(predicted)
-        total = float(measured[later].sum())
-        unit = float(np.abs(measured).max(initial=0.0)) or 1.0
-        unexplained = float((((predicted - measured) / unit) ** 2).sum())
-        variation = float(((measured / unit - (measured / unit).mean()) ** 2).sum())
         return cls(
-            r2=_share(unexplained, variation),
-            error=float(errors.mean()) if len(errors) else None,
+            r2=r_squared(predicted, measured),
+            error=mean_relative_error(predicted, measured),
             rms=float(np.sqrt((near**2).mean())) if len(near) else None,
-            sum_error=float(predicted[later].sum()) / total - 1 if total > 0 else None,
+            sum_error=sum_error(predicted[later], measured[later]),
             coverage=_coverage(ratios),
             total_ratio=_total_ratio(measured[later], predicted[later]),
             ratios=_kept(np.sort(ratios[np.isfinite(ratios)])),
@@ -213,10 +216,6 @@ class HeldOut:
 
 UNSEEN = HeldOut(None, None, None, None, None, 1.0, np.zeros(0))
 """Where there were too few samples to leave any out."""
-
-
-def _share(unexplained: float, variation: float) -> float | None:
-    return 1 - unexplained / variation if variation > 0 else None
 
 
 def _total_ratio(measured: Floats, predicted: Floats) -> float:

@@ -51,7 +51,7 @@ class PredictionBounds:
 
 @dataclass(frozen=True)
 class FittedFunction:
-    """seconds = calibration · Σ coefficient · term, within its guard's bounds."""
+    """seconds = calibration · Σ coefficient · term, within its bounds."""
 
     terms: tuple[Expression, ...]
     coefficients: Floats

@@ -72,12 +72,12 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
 
 
 def most_factors(samples: int) -> int:
-    """Return how many factors so many samples can tell: two of them for each, and for the level."""
+    """Return how many factors the samples can tell: two samples for each, and for the level."""
     return max(1, samples // 2 - 1)
 
 
 def _strongest(samples: Samples, logs: list[Floats], most: int) -> list[int]:
-    """Return at most so many factors, each the one that explains most beside those before it."""
+    """Return at most `most` factors, each the one that explains most beside those before it."""
     chosen = [_NOTHING] * len(logs)
     shape = np.zeros(len(samples))
     for _ in range(most):

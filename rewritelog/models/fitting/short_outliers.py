@@ -2,8 +2,8 @@
 
 Relative weights divide by the time itself, so that one line that is a hundred times too short
 (torn, or rounded) weighs as much as ten thousand others, and draws a fit to itself that no robust
-loss can then draw back. A rough law in logarithms, in which a line too short is no worse than one
-too long, tells them.
+loss can then draw back. A rough function in logarithms, in which a line too short is no worse than
+one too long, tells them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models.fitting.samples import Samples
 
 FEWEST = 8
-"""With fewer samples nobody can tell a stray from a function."""
+"""With fewer samples an outlier cannot be told from the function."""
 
 MOST_ROUGH = 4096
-"""The rough law is fitted to at most so many samples."""
+"""The rough function is fitted to at most this many samples."""
 
 SHORT = 3.0
-"""A stray is shorter than expected by at least this factor …"""
+"""An outlier is shorter than expected by at least this factor …"""
 
 SPREADS = 6.0
-"""… and by so many robust standard deviations of the logarithms."""
+"""… and by this many robust standard deviations of the logarithms."""
 
 _ROUNDS = 10
 _RIDGE = 1.0
@@ -40,7 +40,7 @@ def without_short_scales(samples: Samples) -> Samples:
     middles = np.median(np.abs(drawn.params), axis=0)
     positive = samples.params.min(axis=0) > 0
     columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.scale_s)
-    coefficients = _rough_law(columns, logs)
+    coefficients = _rough_function(columns, logs)
     spread = _spread(logs - columns @ coefficients)
     least = max(np.log(SHORT), SPREADS * spread)
     scales = []
@@ -62,7 +62,7 @@ def _columns(params: Floats, middles: Floats, positive: Flags) -> Floats:
     return np.column_stack((np.ones(len(params)), logs, logs**2))
 
 
-def _rough_law(columns: Floats, logs: Floats) -> Floats:
+def _rough_function(columns: Floats, logs: Floats) -> Floats:
     """Return the coefficients of a robust ridge regression; the constant is free."""
     ridge = _RIDGE * np.eye(columns.shape[1])
     ridge[0, 0] = 0.0
