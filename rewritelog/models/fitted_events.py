@@ -24,6 +24,9 @@ Key = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
 
 
+ENOUGH = 60
+"""Among fewer samples the choice of terms errs too, which the samples themselves do not show."""
+
 UPPER, NORMAL_UPPER = 0.95, 1.6448536269514722
 """The end of a 90 % interval: its level, and the quantile of the normal distribution there."""
 
@@ -94,7 +97,9 @@ class FittedEvents(FittedModel):
         terms = min(len(fit.whole.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         single *= float(stdtrit(count - 1, UPPER)) / NORMAL_UPPER  # of few samples, wider
-        return TotalSpread(single, single / math.sqrt(quality.even_samples), quality.coverage)
+        common = single / math.sqrt(quality.even_samples)
+        common *= math.sqrt(max(ENOUGH / count, 1.0))
+        return TotalSpread(single, common, quality.coverage)
 
     def describe(self) -> dict[str, Any]:
         """Return the options and the fits in full."""
