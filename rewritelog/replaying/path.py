@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.replaying.categories import region_lengths
-from rewritelog.replaying.kernels.chains import Path, critical_path
+from rewritelog.replaying.kernels.chains import Path, critical_path, run_before
 from rewritelog.replaying.simulate import Outcome
 
 _MOST_SIZES = 12
@@ -58,7 +58,8 @@ def find_critical_path(outcome: Outcome) -> CriticalPath:
         return CriticalPath(0, {}, {}, (), Path(none, np.empty(0), none, np.empty(0)))
     times, program = outcome.times, outcome.workload.program
     last = int(np.nanargmax(times.end_s))
-    path = critical_path(program, outcome.scale, times, outcome.causes, last)
+    before = run_before(program, times.order, outcome.workload.pes)
+    path = critical_path(program, outcome.scale, times, outcome.causes, before, last)
     names = outcome.workload.names
     by_name = np.bincount(program.sebs.name[path.seb], path.ran_s, minlength=len(names))
     return CriticalPath(

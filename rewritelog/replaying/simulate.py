@@ -97,7 +97,7 @@ class Outcome:
 def simulate(workload: Workload, case: Case) -> Outcome:
     """Replay a workload once; raise `RewriteLogError` where a time is too large for a number."""
     table = np.empty(workload.sebs, dtype=RUN_ROW)
-    record = record_of(table, np.empty(workload.sebs, dtype=np.int32), workload.pes)
+    record = record_of(table, np.empty(workload.sebs, dtype=np.int32))
     predicted_s, run = _replay(workload, case, workload.program, state_of(table), record)
     times = times_of(table, record.times.order[:run])
     scale, delays = case.scale(workload), case.delays(workload)
@@ -109,7 +109,7 @@ def run_time(workload: Workload, case: Case, program: Program | None = None) -> 
 
     `program` is another one of the same SEBs in place of the workload's.
     """
-    nothing = record_of(np.empty(2, dtype=RUN_ROW), np.empty(2, dtype=np.int32), 1, wanted=False)
+    nothing = record_of(np.empty(2, dtype=RUN_ROW), np.empty(2, dtype=np.int32), wanted=False)
     state = state_of(np.empty(workload.sebs, dtype=STATE_ROW))
     return _replay(workload, case, program or workload.program, state, nothing)[0]
 

@@ -313,7 +313,21 @@ class Path(NamedTuple):
 
 
 @kernel
-def critical_path(program: Program, scale: Scale, times: Times, causes: Causes, last: int) -> Path:
+def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
+    """Return which SEB the PE of each one ran before it, −1 for none."""
+    before = np.full(len(program.sebs.pe), -1, dtype=np.int32)
+    last = np.full(pes, -1, dtype=np.int32)
+    for k in range(len(order)):
+        seb = order[k]
+        pe = program.sebs.pe[seb]
+        before[seb], last[pe] = last[pe], seb
+    return before
+
+
+@kernel
+def critical_path(
+    program: Program, scale: Scale, times: Times, causes: Causes, before: Numbers, last: int
+) -> Path:
     """Return the path that ends with the SEB `last`.
 
     It comes to a SEB from the one that its PE ran before where the SEB had to wait for its PE,
@@ -334,7 +348,7 @@ def critical_path(program: Program, scale: Scale, times: Times, causes: Causes, 
         path.message[length], path.transit_s[length] = -1, 0.0
         until = start
         if start > ready:
-            following = causes.previous[seb]
+            following = before[seb]
         else:
             following = causes.seb[seb]
             if following >= 0 and causes.kind[seb] == BY_MESSAGE:

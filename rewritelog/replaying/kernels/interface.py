@@ -108,7 +108,6 @@ RUN_ROW = np.dtype(
         ("start_s", np.float64),
         ("end_s", np.float64),
         ("cause", np.int32),
-        ("previous", np.int32),
         ("kind", np.uint8),
     ],
     align=True,
@@ -234,13 +233,11 @@ class Times(NamedTuple):
 
 
 class Causes(NamedTuple):
-    """What made each SEB ready, and what ran before it."""
+    """What made each SEB ready."""
 
     seb: Numbers
     """The SEB behind the input that came last, −1 for none."""
     kind: Bytes
-    previous: Numbers
-    """The SEB that its PE ran before it, −1 for none."""
 
 
 class Record(NamedTuple):
@@ -249,8 +246,6 @@ class Record(NamedTuple):
     wanted: bool
     times: Times
     causes: Causes
-    last_run: Numbers
-    """The SEB that each PE ran last, −1 for none."""
 
 
 def state_of(table: Table) -> State:
@@ -263,7 +258,6 @@ def times_of(table: Table, order: Numbers) -> Times:
     return Times(table["ready_s"], table["start_s"], table["end_s"], order)
 
 
-def record_of(table: Table, order: Numbers, pes: int, *, wanted: bool = True) -> Record:
+def record_of(table: Table, order: Numbers, *, wanted: bool = True) -> Record:
     """Return the columns of a table of `RUN_ROW` that are filled in where it is `wanted`."""
-    causes = Causes(table["cause"], table["kind"], table["previous"])
-    return Record(wanted, times_of(table, order), causes, np.full(pes, -1, dtype=np.int32))
+    return Record(wanted, times_of(table, order), Causes(table["cause"], table["kind"]))

@@ -165,11 +165,9 @@ def give(
 
 
 @inner
-def note(record: Record, seb: int, pe: int, run: int, start: float, end: float) -> None:
-    """Record when a SEB ran, the `run`th of all, and what its PE ran before it."""
-    times, last_run = record.times, record.last_run
+def note(times: Times, seb: int, run: int, start: float, end: float) -> None:
+    """Record when a SEB ran, the `run`th of all."""
     times.start_s[seb], times.end_s[seb], times.order[run] = start, end, seb
-    record.causes.previous[seb], last_run[pe] = last_run[pe], seb
 
 
 @inner
@@ -181,7 +179,6 @@ def forget_never_run(state: State, record: Record) -> None:
             if record.wanted:
                 record.times.start_s[seb] = record.times.end_s[seb] = np.nan
                 record.causes.seb[seb], record.causes.kind[seb] = -1, BY_ITSELF
-                record.causes.previous[seb] = -1
 
 
 @kernel
@@ -213,7 +210,7 @@ def replay(
         free[pe] = end
         latest = max(latest, end)
         if record.wanted:
-            note(record, seb, pe, run, start, end)
+            note(record.times, seb, run, start, end)
         run += 1
         give(program, scale, delays, seb, start, end, state, record, queue)
     forget_never_run(state, record)
