@@ -106,7 +106,7 @@ class GoalWriter:
         for at in range(0, count, _ROWS_AT_ONCE):
             some = type(rows)(*(column[at:] for column in rows))
             length = write(some, min(_ROWS_AT_ONCE, count - at), worker, WORDS, text)
-            file.write(text[:length])
+            file.write(text[:length].data)
 
     def _end_rank(self) -> None:
         if self._node >= 0:

@@ -62,6 +62,8 @@ class Program:
         self.steps += len(sebs)
         self.not_sent += int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent))
         durations = durations_of(sebs)
+        first_required, required = self._required(contents, sent)
+        sends = self._sends(contents, durations)
         return Steps(
             contents.pe,
             sebs["seb"].astype(np.int64),
@@ -70,8 +72,9 @@ class Program:
             causes["seb"].astype(np.int64),
             causes["msg_id"].astype(np.int64),
             np.maximum(causes["size"], 0).astype(np.int64),
-            *self._required(contents, sent),
-            *self._sends(contents, durations),
+            first_required,
+            required,
+            *sends,
         )
 
     def _required(self, contents: Contents, sent: Flags) -> tuple[Ints, Ints]:

@@ -110,8 +110,8 @@ def without_event(workload: Workload, event: int) -> Program:
                 _less(old_sebs, of_seb, length),
                 _less(old_messages, sent, inside),
             )
-    new_sebs = {part: found[0] for part, found in parts.items()}
-    new_messages = {part: found[1] for part, found in parts.items()}
+    new_sebs: dict[str, Any] = {part: found[0] for part, found in parts.items()}
+    new_messages: dict[str, Any] = {part: found[1] for part, found in parts.items()}
     return program._replace(
         sebs=sebs._replace(**new_sebs), messages=messages._replace(**new_messages)
     )

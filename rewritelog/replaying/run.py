@@ -142,12 +142,13 @@ class _Busy:
     def of(cls, outcome: Outcome) -> _Busy:
         workload, durations = outcome.workload, outcome.durations_s()
         sebs, regions = workload.program.sebs, workload.regions
-        return cls(
-            float(durations.sum()),
-            np.bincount(sebs.pe, durations, workload.pes),
-            np.bincount(sebs.name, durations, len(workload.names)),
-            np.bincount(regions.event, region_lengths(outcome), len(workload.events)),
+        pe_s: Floats = np.bincount(sebs.pe, durations, workload.pes).astype(np.float64)
+        name_s: Floats = np.bincount(sebs.name, durations, len(workload.names)).astype(np.float64)
+        middle = region_lengths(outcome)
+        event_s: Floats = np.bincount(regions.event, middle, len(workload.events)).astype(
+            np.float64
         )
+        return cls(float(durations.sum()), pe_s, name_s, event_s)
 
     def worst_pes(self, outcome: Outcome) -> tuple[BusyPe, ...]:
         """Return the PEs that are busy longest."""
