@@ -18,5 +18,6 @@ def drawing_defaults(settings: dict[str, Any] | None = None) -> Iterator[None]:
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(settings or {})
+        current: Any = mpl.rcParams  # whose keys are literals for type checkers
+        current.update(settings or {})
         yield
