@@ -130,6 +130,7 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     assert any("event:{ lost::x }" in line and "params:{ 16 16 }" in line for line in lines)
 
 
+@pytest.mark.long
 def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
     found = rewritelog.export(CELLS, tmp_path / "out", "goal")
     assert found.counts["SEBs"] == 676

@@ -57,6 +57,7 @@ def test_wrong_use_is_refused() -> None:
         AutoRegressor().fit(X, y).predict(X[:, :1])
 
 
+@pytest.mark.long
 def test_scikit_learn_clones_it_and_uses_it_in_pipelines_and_searches() -> None:
     pytest.importorskip("sklearn")
     from sklearn.base import clone, is_regressor  # noqa: PLC0415

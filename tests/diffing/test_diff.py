@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
+from chosen import mostly_long
 from logbuilder import START, bracket, mark, message, seb, write_logs, write_params
 from oracle import rich_timelines
 
@@ -342,8 +343,8 @@ def test_names_do_not_reach_the_terminal_as_they_are(tmp_path: Path) -> None:
     assert r"\u202e" in text
 
 
-@pytest.mark.parametrize("block_bytes", [1 << 20, 150])
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("block_bytes", mostly_long([1 << 20, 150], [150]))
+@pytest.mark.parametrize("which", mostly_long([0, 1], [1]))
 def test_damage_on_either_side_is_named(which: int, block_bytes: int, tmp_path: Path) -> None:
     one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
     folders = [write_logs(tmp_path / name, [[one, one], [one, one]]) for name in "ab"]

@@ -29,7 +29,15 @@ def check_of(name: str) -> Check:
     return check
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.name}")
+SLOW = {"10000-events"}
+"""They take seconds."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    mostly_long(KEPT, [path for path in KEPT if path.name not in SLOW]),
+    ids=lambda path: f"{path.parent.name}-{path.name}",
+)
 def test_an_input_that_is_kept_breaks_nothing(path: Path) -> None:
     check_of(path.parent.name)(path.read_bytes())
 

@@ -234,6 +234,7 @@ def test_invalid_utf_8_is_shown_with_backslashes() -> None:
     assert table.faults[0].text == r"TRACEBIGSIM: event:{ \xfe"
 
 
+@pytest.mark.long
 def test_events_are_distinct_in_order_of_first_appearance() -> None:
     """More names than the kernel's memory of names has slots, each met three times."""
     names = [f"event {number}" for number in range(6000)] * 3

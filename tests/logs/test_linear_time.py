@@ -79,6 +79,7 @@ TIMELINES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("timeline_of", TIMELINES.values(), ids=TIMELINES)
 def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path: Path) -> None:
     def job_of(size: int) -> Job:

@@ -149,6 +149,7 @@ def _longest_chain(slow: SlowReplay) -> float:
     return max(end.values(), default=0.0)
 
 
+@pytest.mark.long
 @given(program=programs(), network=st.sampled_from([NETWORKS[0], NETWORKS[2]]))
 def test_the_replay_of_a_replayed_log_is_the_same_log(
     folder: Path, program: Program, network: Network
@@ -192,6 +193,7 @@ def _assert_same(a: Any, b: Any) -> None:
             np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
+@pytest.mark.long
 @given(program=programs(whole=True), longer=st.floats(1, 3), data=st.data())
 def test_a_longer_seb_never_makes_a_chain_shorter(
     folder: Path, program: Program, longer: float, data: st.DataObject
