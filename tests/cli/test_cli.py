@@ -182,7 +182,10 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         (["OUT", "--dilation-for", "name=-2"], "above 0"),
         (["OUT", "--recv", "drop"], "--recv"),
         (["OUT", "--jobs", "-1"], "jobs"),
-        (["OUT", "--model", "nonsense"], "auto, coefficients, constant, counters, least-squares"),
+        (
+            ["OUT", "--model", "nonsense"],
+            "auto, coefficients, constant, counters, gaussian-process",
+        ),
         (["OUT", "--model", "least-squares"], "needs a file of timing lines"),
         (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),
         (["OUT", "--basis", "linear"], "basis"),

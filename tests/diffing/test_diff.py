@@ -71,7 +71,7 @@ def test_sums_and_ratios_are_those_of_the_seb_columns(log_set: Path, tmp_path: P
         mine = old["name"] == name
         closed = mine & (old["end_time"] >= old["start_time"])
         before, after = ((s["end_time"] - s["start_time"])[closed] for s in (old, new))
-        row = rows[name.decode()]
+        row = rows[str(name)]
         assert row["counts"] == [mine.sum()] * 2
         assert row["seconds"] == pytest.approx([before.sum(), after.sum()], rel=1e-12)
         ratios = after[before > 0] / before[before > 0]

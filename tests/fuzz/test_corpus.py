@@ -17,10 +17,11 @@ READ = [name for name in TARGET_NAMES if name not in ("timelines", "lines")]
 """The targets whose checks are not compiled, which takes a minute."""
 
 NAMES = mostly_long(TARGET_NAMES, READ)
-KEPT = mostly_long(
-    [path for name in TARGET_NAMES for path in kept(name)],
-    [path for name in READ for path in kept(name)],
-)
+KEPT = [path for name in TARGET_NAMES for path in kept(name)]
+SLOW = {"10000-events"}
+"""They take seconds."""
+
+QUICK = [path for name in READ for path in kept(name) if path.name not in SLOW]
 
 
 @cache
@@ -29,13 +30,9 @@ def check_of(name: str) -> Check:
     return check
 
 
-SLOW = {"10000-events"}
-"""They take seconds."""
-
-
 @pytest.mark.parametrize(
     "path",
-    mostly_long(KEPT, [path for path in KEPT if path.name not in SLOW]),
+    mostly_long(KEPT, QUICK),
     ids=lambda path: f"{path.parent.name}-{path.name}",
 )
 def test_an_input_that_is_kept_breaks_nothing(path: Path) -> None:

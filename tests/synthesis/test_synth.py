@@ -164,11 +164,11 @@ def test_looks_like_real_logs(tmp_path: Path) -> None:
     synthesise(tmp_path / "made", SynthOptions())
     logs = open_logs(tmp_path / "made")
     sebs, events = logs.sebs(), logs.events()
-    assert {b"msgep", b"user_code", b"addMsg"} <= set(sebs["name"])
+    assert {"msgep", "user_code", "addMsg"} <= set(sebs["name"])
     assert (sebs["end_time"] == sebs["start_time"]).sum() > 100
     assert (sebs["backward"] == 2).any()
     marks = Counter(events["text"])
-    assert marks[b"startTraceBigSim %f\n\0"] == marks[b"endTraceBigSim %f\n\0"] > 1000
+    assert marks["startTraceBigSim %f\n"] == marks["endTraceBigSim %f\n"] > 1000
     _check_send_regions(logs)
 
 
@@ -318,8 +318,8 @@ def _bracketed_sebs(logs: LogSet, pe: int) -> list[int]:
     marks = [event for event in logs.events([pe]) if event["type"] == 3]
     starts, ends = marks[::2], marks[1::2]
     for start, end in zip(starts, ends, strict=True):
-        assert start["text"] == b"startTraceBigSim %f\n\0"
-        assert end["text"] == b"endTraceBigSim %f\n\0"
+        assert start["text"] == "startTraceBigSim %f\n"
+        assert end["text"] == "endTraceBigSim %f\n"
         assert start["seb"] == end["seb"]
         assert 0 <= start["r_time"] <= end["r_time"]
     return [int(start["seb"]) for start in starts]
