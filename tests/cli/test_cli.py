@@ -184,7 +184,7 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         (["OUT", "--jobs", "-1"], "jobs"),
         (
             ["OUT", "--model", "nonsense"],
-            "auto, coefficients, constant, counters, gaussian-process",
+            "counters, gaussian-process, least-squares",
         ),
         (["OUT", "--model", "least-squares"], "needs a file of timing lines"),
         (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),
