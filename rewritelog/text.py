@@ -55,9 +55,13 @@ def wrapped(line: str) -> str:
         return line
     indent = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
-        line.strip(), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        line.strip(),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def event_label(

@@ -111,9 +111,11 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
     """Add the options that all have."""
     group = parser.add_argument_group("Other options")
     group.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS,
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
         help="show where in the code an error comes from",
-    )  # fmt: skip
+    )
     group.add_argument("--version", nargs=0, action=_Version, help="print the version and exit")
     group.add_argument("-h", "--help", action="help", help="show this message and exit")
 

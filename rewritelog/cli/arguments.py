@@ -30,34 +30,42 @@ Logs = Annotated[Path, typer.Argument(metavar="LOGS", help=LOGS_HELP, show_defau
 Out = Annotated[
     Path,
     typer.Argument(
-        metavar="OUT", help="The folder to write; it must not exist or be empty.",
+        metavar="OUT",
+        help="The folder to write; it must not exist or be empty.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 Timings = Annotated[
     list[Path], typer.Argument(metavar="TIMINGS...", help=TIMINGS_HELP, show_default=False)
 ]
 TimingsOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--timings", metavar="FILE...", rich_help_panel=MODEL,
+        "--timings",
+        metavar="FILE...",
+        rich_help_panel=MODEL,
         help="Files of timing lines to fit to, plain or compressed; - is standard input.",
     ),
-]  # fmt: skip
+]
 ModelName = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME", help=MODEL_HELP, show_default=False, rich_help_panel=MODEL,
+        "--model",
+        metavar="NAME",
+        help=MODEL_HELP,
+        show_default=False,
+        rich_help_panel=MODEL,
         autocompletion=complete_model,
     ),
-]  # fmt: skip
+]
 Params = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="The folder of the param.P files [default: LOGS].",
+        metavar="DIR",
+        help="The folder of the param.P files [default: LOGS].",
         rich_help_panel=MODEL,
     ),
-]  # fmt: skip
+]
 Formulas = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A file of formulas for auto.", rich_help_panel=MODEL),
@@ -65,24 +73,28 @@ Formulas = Annotated[
 ParamNames = Annotated[
     Path | None,
     typer.Option(
-        "--param-names", metavar="FILE", rich_help_panel=MODEL,
+        "--param-names",
+        metavar="FILE",
+        rich_help_panel=MODEL,
         help="Names for the parameters of events, for the report (TOML).",
     ),
-]  # fmt: skip
+]
 Coefficients = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="The file of coefficients for --model coefficients.",
+        metavar="FILE",
+        help="The file of coefficients for --model coefficients.",
         rich_help_panel=MODEL,
     ),
-]  # fmt: skip
+]
 ClockHz = Annotated[
     float | None,
     typer.Option(
-        metavar="HZ", help="Clock rate for timing lines whose times are in cycles.",
+        metavar="HZ",
+        help="Clock rate for timing lines whose times are in cycles.",
         rich_help_panel=MODEL,
     ),
-]  # fmt: skip
+]
 Fitted = Annotated[
     Path | None,
     typer.Option(
@@ -125,10 +137,11 @@ CopyParams = Annotated[
 ModelOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME=VALUE", help="An option of a plug-in model; repeatable.",
+        metavar="NAME=VALUE",
+        help="An option of a plug-in model; repeatable.",
         rich_help_panel=ADVANCED,
     ),
-]  # fmt: skip
+]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -141,25 +154,35 @@ Force = Annotated[
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", "-j", metavar="N", min=0, show_default=False, rich_help_panel=RUNNING,
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=0,
+        show_default=False,
+        rich_help_panel=RUNNING,
         help="Number of threads [default: one for each available core].",
     ),
-]  # fmt: skip
+]
 Seed = Annotated[
     int,
     typer.Option(
-        metavar="N", rich_help_panel=ADVANCED,
+        metavar="N",
+        rich_help_panel=ADVANCED,
         help="Seed of random draws; the same seed gives the same result.",
     ),
-]  # fmt: skip
+]
 
 
 def output_option(what: str) -> object:
     """Return the option of a command's main output file."""
     return typer.Option(
-        "--output", "-o", metavar="FILE", help=f"{what}; - is standard output.",
-        rich_help_panel=OUTPUT, show_default=False,
-    )  # fmt: skip
+        "--output",
+        "-o",
+        metavar="FILE",
+        help=f"{what}; - is standard output.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    )
 
 
 def to_path(output: Path | None) -> Path | None:

@@ -67,8 +67,14 @@ class Command(TyperCommand):
         They are those that the command has no positional argument for. With `--dry-run` there is
         none for OUT.
         """
-        gathering = next((f"--{GATHERED}" for p in self.params if p.name == GATHERED
-                          and p.param_type_name == "option"), None)  # fmt: skip
+        gathering = next(
+            (
+                f"--{GATHERED}"
+                for p in self.params
+                if p.name == GATHERED and p.param_type_name == "option"
+            ),
+            None,
+        )
         if gathering is None:
             return list(args)
         places = list(self._positionals(args, gathering))

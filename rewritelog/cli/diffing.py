@@ -35,7 +35,7 @@ def diff_command(
 
     SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
     The exit code is 0 for the same, 1 for different, and 2 where they cannot be compared.
-    """  # fmt: skip
+    """
     from rewritelog.diffing.run import compare_logs  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415 - numba is slow to import
 

@@ -119,7 +119,7 @@ def predict_command(
     The measured time stands beside the predicted one, where the record has one. Each prediction
     says what determined it: fit, exact, out of range, or no model. The exit code is 1 where the
     model has no prediction for any record.
-    """  # fmt: skip
+    """
     if (at is None) == (not files):
         raise UsageError("missing argument 'FILE...'" if at is None else "--at takes no FILE")
     if at is not None:
@@ -228,7 +228,7 @@ def compare_command(
     """Compare models on timing lines that their fits have not seen.
 
     Lines are left out event by event. Options of models go to all models that have them.
-    """  # fmt: skip
+    """
     from rewritelog.evaluation.compare import (  # noqa: PLC0415
         CompareRequest,
         compare,

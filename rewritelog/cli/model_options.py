@@ -47,9 +47,12 @@ def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
                 spelled = f"--{field.name.replace('_', '-')}"
                 text = f"{field.metadata['help']} [{_owners(field.name)}]"
                 declared = typer.Option(
-                    spelled, help=text, show_default=False, metavar=_metavar(kinds[field.name]),
+                    spelled,
+                    help=text,
+                    show_default=False,
+                    metavar=_metavar(kinds[field.name]),
                     rich_help_panel=MODEL_OPTIONS,
-                )  # fmt: skip
+                )
                 flags[field.name] = inspect.Parameter(
                     field.name,
                     inspect.Parameter.KEYWORD_ONLY,

@@ -299,8 +299,9 @@ def _network(
     if network not in (None, "log"):
         raise UsageError(f"--network is log, not {network!r}; other networks have a --latency")
     if network == "log":
-        _refuse("--network log", {"--machine": machine, "--latency": latency,
-                                  "--bandwidth": bandwidth})  # fmt: skip
+        _refuse(
+            "--network log", {"--machine": machine, "--latency": latency, "--bandwidth": bandwidth}
+        )
     base = Network() if machine is None else read_machine(machine)
     return base.with_quantities(given)
 

@@ -130,7 +130,7 @@ def rewrite_command(
 
     Without a model every duration is multiplied by the dilation. A fitted model predicts the
     bracketed parts of SEBs from their parameters, and the rest is dilated.
-    """  # fmt: skip
+    """
     if (out is None) != dry_run:
         raise UsageError("missing argument 'OUT'" if out is None else "--dry-run takes no OUT")
     add_pairs(model_options, model_option)

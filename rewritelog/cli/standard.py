@@ -33,48 +33,60 @@ def _set_debug(wanted: bool) -> None:
 Debug = Annotated[
     bool,
     typer.Option(
-        "--debug", callback=_set_debug, rich_help_panel=OTHER,
+        "--debug",
+        callback=_set_debug,
+        rich_help_panel=OTHER,
         help="Show where in the code an error comes from.",
     ),
-]  # fmt: skip
+]
 Version = Annotated[
     bool,
     typer.Option(
-        "--version", callback=_show_version, is_eager=True, rich_help_panel=OTHER,
+        "--version",
+        callback=_show_version,
+        is_eager=True,
+        rich_help_panel=OTHER,
         help="Print the version and exit.",
     ),
-]  # fmt: skip
+]
 _Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", rich_help_panel=OUTPUT,
+        "--quiet",
+        "-q",
+        rich_help_panel=OUTPUT,
         help="Print no report and no progress, only warnings and errors.",
     ),
-]  # fmt: skip
+]
 _Json = Annotated[
     bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the report as JSON.")
 ]
 _ReportFile = Annotated[
     Path | None,
     typer.Option(
-        "--report", metavar="FILE", rich_help_panel=OUTPUT,
+        "--report",
+        metavar="FILE",
+        rich_help_panel=OUTPUT,
         help="Write the report to this file as JSON too.",
     ),
-]  # fmt: skip
+]
 _Html = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="PAGE", rich_help_panel=OUTPUT,
+        "--html",
+        metavar="PAGE",
+        rich_help_panel=OUTPUT,
         help="Write a page of plots and tables to this file, to be opened in a browser.",
     ),
-]  # fmt: skip
+]
 FailOnWarning = Annotated[
     bool,
     typer.Option(
-        "--fail-on-warning", rich_help_panel=OUTPUT,
+        "--fail-on-warning",
+        rich_help_panel=OUTPUT,
         help="Exit with 1 where there are warnings, after the work is done.",
     ),
-]  # fmt: skip
+]
 
 
 _PRINT_LINES = ("dump_command", "predict_command")
@@ -213,11 +225,13 @@ def _extended(
     ]
     more = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind,
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=kind,
             default=None if name in ("report_file", "html_file") else False,
         )
         for name, kind in added.items()
-    ]  # fmt: skip
+    ]
     extended.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
     extended.__annotations__ = {p.name: p.annotation for p in [*own, *more]}
     return extended

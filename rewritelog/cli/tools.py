@@ -62,10 +62,14 @@ def convert_command(
 
     return Outcome(
         convert_logs(
-            open_logs(logs), out, log_version=log_version, order=byte_order, lossy=lossy,
+            open_logs(logs),
+            out,
+            log_version=log_version,
+            order=byte_order,
+            lossy=lossy,
             force=force,
         )
-    )  # fmt: skip
+    )
 
 
 @reporting()
@@ -97,7 +101,14 @@ def synth_command(
     from rewritelog.synthesis.synth import SynthOptions, synthesise  # noqa: PLC0415
 
     options = SynthOptions(
-        pes=pes, sebs=sebs, messages=messages, files=files, wth=wth, size=size, seed=seed,
-        order=byte_order, log_version=log_version,
-    )  # fmt: skip
+        pes=pes,
+        sebs=sebs,
+        messages=messages,
+        files=files,
+        wth=wth,
+        size=size,
+        seed=seed,
+        order=byte_order,
+        log_version=log_version,
+    )
     return Outcome(synthesise(out, options, force=force))

@@ -28,7 +28,8 @@ def timeline_command(
     against: Annotated[
         Path | None,
         typer.Option(
-            metavar="LOGS", help="A second log folder, drawn below on the same time axis.",
+            metavar="LOGS",
+            help="A second log folder, drawn below on the same time axis.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +49,7 @@ def timeline_command(
         bool, typer.Option("--messages", help="Draw messages as lines, some where many.")
     ] = False,
     seed: Seed = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Draw the SEBs of each PE over time, coloured by name, with brackets and messages."""
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
     from rewritelog.output import check_outputs, write_file  # noqa: PLC0415
@@ -80,7 +81,11 @@ def explore_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="DIR", rich_help_panel=OUTPUT, show_default=False,
+            "--output",
+            "-o",
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            show_default=False,
             help="The folder to save formulas.toml and model.json in [default: this one].",
         ),
     ] = Path(),
@@ -91,7 +96,7 @@ def explore_command(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Look at fits in a live page, change them, and save what comes out.
 
     The page is served to this machine's browser alone, at an address that cannot be guessed, until

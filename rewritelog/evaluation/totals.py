@@ -177,6 +177,9 @@ def _category(fitted: Any, name: str, event: str, params: Any) -> CategoryTotal:
     if math.isnan(low + high) and seconds == 0:
         low = high = 0.0  # a category that no run ever had
     return CategoryTotal(
-        event.removeprefix(LOST), seconds, min(max(low, 0.0), seconds), max(high, seconds),
+        event.removeprefix(LOST),
+        seconds,
+        min(max(low, 0.0), seconds),
+        max(high, seconds),
         bool(found.outside[0]),
-    )  # fmt: skip
+    )

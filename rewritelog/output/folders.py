@@ -83,8 +83,9 @@ def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
         warnings.warn(
             f"{out} is written, but a power cut may undo it: {target.parent} could not be brought "
             f"to the disk: {error.strerror}",
-            OutputWarning, stacklevel=2,
-        )  # fmt: skip
+            OutputWarning,
+            stacklevel=2,
+        )
 
 
 def _remove_old(folder: Path) -> None:
@@ -92,8 +93,9 @@ def _remove_old(folder: Path) -> None:
     if problem := _remove(folder):
         warnings.warn(
             f"the old folder {folder} could not be removed: {problem}; remove it by hand",
-            OutputWarning, stacklevel=2,
-        )  # fmt: skip
+            OutputWarning,
+            stacklevel=2,
+        )
 
 
 def _remove(folder: Path) -> str:

@@ -98,8 +98,9 @@ class OutputLock:
                 warnings.warn(
                     f"{self._out} is written, but its lock {self._path} could not be removed: "
                     f"{problem.strerror}",
-                    OutputWarning, stacklevel=2,
-                )  # fmt: skip
+                    OutputWarning,
+                    stacklevel=2,
+                )
 
     def _take(self) -> bool:
         """Open, lock and sign the file; return False where it has just gone."""

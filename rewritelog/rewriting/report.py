@@ -77,10 +77,14 @@ class Report(Readable):
             *self._about_earlier_rewrite(),
             *warnings_of_options(self.options, self.model, self.statistics, self.by_dilation),
             *warnings_of(
-                self.logs, self.params, self.timings, self.fitted, self.model.columns,
+                self.logs,
+                self.params,
+                self.timings,
+                self.fitted,
+                self.model.columns,
                 self.statistics,
             ),
-        )  # fmt: skip
+        )
 
     def _about_earlier_rewrite(self) -> Iterator[str]:
         earlier = read_provenance(self.logs.folder)

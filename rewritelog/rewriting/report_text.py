@@ -28,9 +28,16 @@ _LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
 def report_text(report: Report) -> str:
     """Return the report; warnings are only counted."""
     parts = (
-        _verdict(report), *_logs(report), *_model(report), *_sebs(report), *_durations(report),
-        *_busy_times(report), *_events(report), *_shares(report), _closing(report),
-    )  # fmt: skip
+        _verdict(report),
+        *_logs(report),
+        *_model(report),
+        *_sebs(report),
+        *_durations(report),
+        *_busy_times(report),
+        *_events(report),
+        *_shares(report),
+        _closing(report),
+    )
     return "\n".join(wrapped(line) for line in parts)
 
 
@@ -194,9 +201,11 @@ def _events(report: Report) -> Iterator[str]:
 
 def _times(line: EventLine) -> tuple[str, ...]:
     return (
-        f"{line.old_s:.5g}", f"{line.new_s:.5g}", _ratio(line.old_s, line.new_s),
+        f"{line.old_s:.5g}",
+        f"{line.new_s:.5g}",
+        _ratio(line.old_s, line.new_s),
         _interval(line.expected),
-    )  # fmt: skip
+    )
 
 
 def _shares(report: Report) -> Iterator[str]:
@@ -205,10 +214,14 @@ def _shares(report: Report) -> Iterator[str]:
         return
     parts = report.overheads
     rows = [
-        (line.event, *_share(parts.events[line.event]), percent_text(line.extrapolated, 1),
-         percent_text(line.expected.coverage, 1))
+        (
+            line.event,
+            *_share(parts.events[line.event]),
+            percent_text(line.extrapolated, 1),
+            percent_text(line.expected.coverage, 1),
+        )
         for line in report.events
-    ]  # fmt: skip
+    ]
     others = (
         ("brackets without a param record", parts.other_brackets),
         ("around brackets", parts.around_brackets),

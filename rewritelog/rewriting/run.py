@@ -219,8 +219,9 @@ def _own_files(logs: LogSet, folder: Path, paths: list[Path]) -> Iterator[Path]:
         if path.is_symlink() and own.isdisjoint(Path(os.path.realpath(path)).parents):
             warnings.warn(
                 f"{path} is a link to a file that is not with the logs: it is not copied",
-                OutputWarning, stacklevel=2,
-            )  # fmt: skip
+                OutputWarning,
+                stacklevel=2,
+            )
         else:
             yield path
 

@@ -23,13 +23,15 @@ def compare_page(report: CompareReport) -> str:
     events = _worst_first(report)
     sections = [
         Section("All lines", table=_models_table(report)),
-        Section("Errors event by event", paragraphs=_shown_text(events),
-                plot=_plot(report, events[:MOST_EVENTS]),
-                table=_events_table(report, events[:MOST_EVENTS])),
+        Section(
+            "Errors event by event",
+            paragraphs=_shown_text(events),
+            plot=_plot(report, events[:MOST_EVENTS]),
+            table=_events_table(report, events[:MOST_EVENTS]),
+        ),
         Section("Events and models", html=_overview(report, events)),
-    ]  # fmt: skip
-    page = Page("Comparison of models", _verdict(report), sections, report.warnings,
-                ("tables.js",))  # fmt: skip
+    ]
+    page = Page("Comparison of models", _verdict(report), sections, report.warnings, ("tables.js",))
     return page_text(page)
 
 
@@ -63,11 +65,17 @@ def _verdict(report: CompareReport) -> list[str]:
         said.append(
             f"{best.model} is best: its mean relative error is "
             f"{percent_text(best.overall.mean_relative_error)}"
-            + "".join(f", {one.model}'s {percent_text(one.overall.mean_relative_error)}"
-                      for one in ranked[1:]) + "."
-        )  # fmt: skip
-    said += [f"{one.model}: {one.failed_fits} of {one.fits} fits failed."
-             for one in report.tried if one.failed_fits]  # fmt: skip
+            + "".join(
+                f", {one.model}'s {percent_text(one.overall.mean_relative_error)}"
+                for one in ranked[1:]
+            )
+            + "."
+        )
+    said += [
+        f"{one.model}: {one.failed_fits} of {one.fits} fits failed."
+        for one in report.tried
+        if one.failed_fits
+    ]
     return said
 
 
@@ -78,8 +86,16 @@ def _shown_text(events: Sequence[str]) -> list[str]:
 
 
 def _models_table(report: CompareReport) -> TextTable:
-    heads = ("model", "mean error", "median error", "error of the sum", "without first lines",
-             "no answer", "below 0", "seconds")  # fmt: skip
+    heads = (
+        "model",
+        "mean error",
+        "median error",
+        "error of the sum",
+        "without first lines",
+        "no answer",
+        "below 0",
+        "seconds",
+    )
     return TextTable("Models, on lines left out", heads, [_row(one) for one in report.tried])
 
 
@@ -87,11 +103,15 @@ def _row(one: ModelResult) -> tuple[str, ...]:
     score = one.overall
     missing = 1 - score.predicted / score.lines if score.lines else None
     return (
-        one.model, percent_text(score.mean_relative_error),
-        percent_text(score.median_relative_error), percent_text(score.sum_error, sign="+"),
-        percent_text(score.later_sum_error, sign="+"), percent_text(missing), str(score.negative),
+        one.model,
+        percent_text(score.mean_relative_error),
+        percent_text(score.median_relative_error),
+        percent_text(score.sum_error, sign="+"),
+        percent_text(score.later_sum_error, sign="+"),
+        percent_text(missing),
+        str(score.negative),
         f"{one.seconds:.2f}",
-    )  # fmt: skip
+    )
 
 
 def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:
@@ -131,8 +151,11 @@ def _overview(report: CompareReport, events: Sequence[str]) -> str:
 def _cell(error: float | None) -> str:
     if error is None:
         return f'<td class="unknown">{NO_VALUE}</td>'
-    kind, mark = ("good", "●") if error <= GOOD_ERROR else (
-        ("fair", "◐") if error <= FAIR_ERROR else ("poor", "○"))  # fmt: skip
+    kind, mark = (
+        ("good", "●")
+        if error <= GOOD_ERROR
+        else (("fair", "◐") if error <= FAIR_ERROR else ("poor", "○"))
+    )
     return f'<td class="{kind}" data-v="{error:.6g}">{mark} {percent_text(error)}</td>'
 
 
@@ -145,20 +168,33 @@ def _plot(report: CompareReport, events: Sequence[str]) -> Any:
     plot = figure(
         y_range=FactorRange(factors=labels[::-1]),
         x_axis_label="mean relative error on lines left out, %",
-        y_axis_label="event", height=min(1600, 140 + 24 * len(labels)), title="Errors by event",
-        sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
+        y_axis_label="event",
+        height=min(1600, 140 + 24 * len(labels)),
+        title="Errors by event",
+        sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
         output_backend="canvas",
-    )  # fmt: skip
+    )
     plot.toolbar.logo = None
     for number, (model, by) in enumerate(_errors(report).items()):
-        known = [(100 * error, name) for event, name in zip(events, names, strict=True)
-                 if (error := by.get(event)) is not None]  # fmt: skip
+        known = [
+            (100 * error, name)
+            for event, name in zip(events, names, strict=True)
+            if (error := by.get(event)) is not None
+        ]
         data = {"x": [x for x, _ in known], "y": [y for _, y in known]}
         colour = COLOURS[number % len(COLOURS)]
         plot.scatter(
-            "x", "y", source=ColumnDataSource(data), marker=MARKERS[number % len(MARKERS)], size=10,
-            fill_color=colour, fill_alpha=0.6, line_color=colour, legend_label=model,
-        )  # fmt: skip
+            "x",
+            "y",
+            source=ColumnDataSource(data),
+            marker=MARKERS[number % len(MARKERS)],
+            size=10,
+            fill_color=colour,
+            fill_alpha=0.6,
+            line_color=colour,
+            legend_label=model,
+        )
     if plot.legend:
         plot.add_layout(plot.legend[0], "below")
         plot.legend.orientation = "horizontal"

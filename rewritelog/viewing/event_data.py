@@ -178,11 +178,16 @@ def _grid(low: float, high: float, steps: int) -> Floats:
 def _laws(view: EventView) -> list[list[Any]]:
     """Return parameter, term, R², error and formula of each law, the best of a parameter first."""
     return [
-        [number, str(law.term), short(law.held_out_r2), short(law.held_out_error),
-         f"{law.constant_s:.4g} + {law.slope_s:.4g} {law.term}"]
+        [
+            number,
+            str(law.term),
+            short(law.held_out_r2),
+            short(law.held_out_error),
+            f"{law.constant_s:.4g} + {law.slope_s:.4g} {law.term}",
+        ]
         for number in range(1, view.parameters + 1)
         for law in view.laws.of(number)
-    ]  # fmt: skip
+    ]
 
 
 def short(value: float | None) -> float | None:
@@ -226,12 +231,15 @@ def _outliers(view: EventView) -> list[list[Any]]:
         ratios = view.timings.seconds[rows] / view.predicted_s[rows]
         far = np.argsort(-np.abs(np.log(np.maximum(ratios, 1e-300))), kind="stable")
     return [
-        [view.where(int(rows[k])),
-         " ".join(f"{value:g}" for value in view.timings.params[rows[k]]),
-         f"{view.timings.seconds[rows[k]]:.4g}", f"{view.predicted_s[rows[k]]:.4g}",
-         f"{ratios[k]:.3g}"]
+        [
+            view.where(int(rows[k])),
+            " ".join(f"{value:g}" for value in view.timings.params[rows[k]]),
+            f"{view.timings.seconds[rows[k]]:.4g}",
+            f"{view.predicted_s[rows[k]]:.4g}",
+            f"{ratios[k]:.3g}",
+        ]
         for k in far[:OUTLIERS_SHOWN]
-    ]  # fmt: skip
+    ]
 
 
 def json_bytes(value: Any) -> int:

@@ -16,9 +16,13 @@ HEIGHT, TALL = 400, 470
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
 _NO_LINES: dict[str, list[Any]] = {
-    "xs": [[1.0]], "ys": [[1.0]], "label": [""], "colour": ["black"], "dash": ["solid"],
+    "xs": [[1.0]],
+    "ys": [[1.0]],
+    "label": [""],
+    "colour": ["black"],
+    "dash": ["solid"],
     "width": [1],
-}  # fmt: skip
+}
 """Ranges are made of something before the data of an event is there."""
 
 EVENT_HTML = """
@@ -55,20 +59,37 @@ def event_sections(*, choosing: bool = False) -> list[Section]:
     }
     replicates = ColumnDataSource({"x": [1.0], "ratio": [1.0]}, name="replicates-data")
     return [
-        Section("Measured against predicted", plot=_twins([
-            _predicted(scale, points, lines["diagonal"]) for scale in SCALES
-        ]), in_grid=True, table_name="predicted-table"),
-        Section("Time against one parameter, and the laws tried", plot=_twins([
-            _laws(x, y, points, lines["curves"]) for x in SCALES for y in SCALES
-        ]), in_grid=True, table_name="law-table"),
-        Section("Relative residuals against the parameter", plot=_twins([
-            _residuals(scale, points) for scale in SCALES
-        ]), in_grid=True, table_name="residual-table"),
-        Section("Relative residuals in the order of the calls",
-                plot=_order(points), in_grid=True, table_name="order-table"),
-        Section("Replicates: lines with the same parameters",
-                plot=_replicates(replicates), in_grid=True, table_name="replicates-table"),
-    ]  # fmt: skip
+        Section(
+            "Measured against predicted",
+            plot=_twins([_predicted(scale, points, lines["diagonal"]) for scale in SCALES]),
+            in_grid=True,
+            table_name="predicted-table",
+        ),
+        Section(
+            "Time against one parameter, and the laws tried",
+            plot=_twins([_laws(x, y, points, lines["curves"]) for x in SCALES for y in SCALES]),
+            in_grid=True,
+            table_name="law-table",
+        ),
+        Section(
+            "Relative residuals against the parameter",
+            plot=_twins([_residuals(scale, points) for scale in SCALES]),
+            in_grid=True,
+            table_name="residual-table",
+        ),
+        Section(
+            "Relative residuals in the order of the calls",
+            plot=_order(points),
+            in_grid=True,
+            table_name="order-table",
+        ),
+        Section(
+            "Replicates: lines with the same parameters",
+            plot=_replicates(replicates),
+            in_grid=True,
+            table_name="replicates-table",
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -103,10 +124,17 @@ def _figure(
     from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
-        name=name, x_axis_type=x, y_axis_type=y, x_axis_label=x_label, y_axis_label=y_label,
-        height=HEIGHT, sizing_mode="stretch_width", tools=tools,
-        title=title, output_backend="canvas",
-    )  # fmt: skip
+        name=name,
+        x_axis_type=x,
+        y_axis_type=y,
+        x_axis_label=x_label,
+        y_axis_label=y_label,
+        height=HEIGHT,
+        sizing_mode="stretch_width",
+        tools=tools,
+        title=title,
+        output_backend="canvas",
+    )
     plot.toolbar.logo = None
     return plot
 
@@ -114,18 +142,38 @@ def _figure(
 def _marks(plot: Any, x: str, y: str, points: Points) -> None:
     """Draw lines of the file as circles, outliers as crosses, and those left out as stars."""
     plot.scatter(
-        x, y, source=points.plain, marker="circle", size=6, fill_color=BLUE, fill_alpha=0.35,
-        line_color=BLUE, line_alpha=0.7, legend_label="timing line",
-    )  # fmt: skip
+        x,
+        y,
+        source=points.plain,
+        marker="circle",
+        size=6,
+        fill_color=BLUE,
+        fill_alpha=0.35,
+        line_color=BLUE,
+        line_alpha=0.7,
+        legend_label="timing line",
+    )
     plot.scatter(
-        x, y, source=points.outliers, marker="x", size=10, line_color=ORANGE, line_width=2,
+        x,
+        y,
+        source=points.outliers,
+        marker="x",
+        size=10,
+        line_color=ORANGE,
+        line_width=2,
         legend_label="off by more than 2 times",
-    )  # fmt: skip
+    )
     if points.choosing:
         plot.scatter(
-            x, y, source=points.left_out, marker="asterisk", size=10, line_color=PURPLE,
-            line_width=1.5, legend_label="left out of the fit",
-        )  # fmt: skip
+            x,
+            y,
+            source=points.left_out,
+            marker="asterisk",
+            size=10,
+            line_color=PURPLE,
+            line_width=1.5,
+            legend_label="left out of the fit",
+        )
 
 
 def _legend_below(plot: Any) -> None:
@@ -137,31 +185,65 @@ def _legend_below(plot: Any) -> None:
 
 
 def _predicted(scale: Scale, points: Points, diagonal: Any) -> Any:
-    plot = _figure(f"predicted-{scale}", scale, scale, "predicted time, s", "measured time, s",
-                   "Measured against predicted time", points.tools)  # fmt: skip
+    plot = _figure(
+        f"predicted-{scale}",
+        scale,
+        scale,
+        "predicted time, s",
+        "measured time, s",
+        "Measured against predicted time",
+        points.tools,
+    )
     if points.choosing:
         plot.scatter(
-            "predicted", "measured", source=points.before, marker="square", size=6,
-            fill_color=None, line_color=OTHER, legend_label="by the law before",
-        )  # fmt: skip
+            "predicted",
+            "measured",
+            source=points.before,
+            marker="square",
+            size=6,
+            fill_color=None,
+            line_color=OTHER,
+            legend_label="by the law before",
+        )
     for source in (points.plain, points.outliers):
         plot.segment(
-            "predicted", "low", "predicted", "high", source=source, line_color=OTHER,
-            line_alpha=0.35, line_width=3, legend_label="interval for nine in ten lines",
-        )  # fmt: skip
+            "predicted",
+            "low",
+            "predicted",
+            "high",
+            source=source,
+            line_color=OTHER,
+            line_alpha=0.35,
+            line_width=3,
+            legend_label="interval for nine in ten lines",
+        )
     _marks(plot, "predicted", "measured", points)
-    plot.multi_line("xs", "ys", source=diagonal, line_color="#000000", line_dash="dashed",
-                    legend_label="measured = predicted")  # fmt: skip
+    plot.multi_line(
+        "xs",
+        "ys",
+        source=diagonal,
+        line_color="#000000",
+        line_dash="dashed",
+        legend_label="measured = predicted",
+    )
     _legend_below(plot)
     return plot
 
 
 def _laws(x: Scale, y: Scale, points: Points, curves: Any) -> Any:
-    plot = _figure(f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter",
-                   points.tools)  # fmt: skip
+    plot = _figure(
+        f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter", points.tools
+    )
     _marks(plot, "x", "measured", points)
-    plot.multi_line("xs", "ys", source=curves, line_color="colour", line_dash="dash",
-                    line_width="width", legend_field="label")  # fmt: skip
+    plot.multi_line(
+        "xs",
+        "ys",
+        source=curves,
+        line_color="colour",
+        line_dash="dash",
+        line_width="width",
+        legend_field="label",
+    )
     _legend_below(plot)
     plot.legend.ncols = 2
     plot.height = TALL
@@ -169,9 +251,15 @@ def _laws(x: Scale, y: Scale, points: Points, curves: Any) -> Any:
 
 
 def _residuals(scale: Scale, points: Points) -> Any:
-    plot = _figure(f"residual-{scale}", scale, "linear", "parameter",
-                   "(measured − predicted) / predicted, %",
-                   "Relative residuals against the parameter", points.tools)  # fmt: skip
+    plot = _figure(
+        f"residual-{scale}",
+        scale,
+        "linear",
+        "parameter",
+        "(measured − predicted) / predicted, %",
+        "Relative residuals against the parameter",
+        points.tools,
+    )
     _zero_line(plot)
     _marks(plot, "x", "residual", points)
     _legend_below(plot)
@@ -179,9 +267,15 @@ def _residuals(scale: Scale, points: Points) -> Any:
 
 
 def _order(points: Points) -> Any:
-    plot = _figure("order", "linear", "linear", "number of the event's line in the files",
-                   "(measured − predicted) / predicted, %",
-                   "Relative residuals in the order of the calls", points.tools)  # fmt: skip
+    plot = _figure(
+        "order",
+        "linear",
+        "linear",
+        "number of the event's line in the files",
+        "(measured − predicted) / predicted, %",
+        "Relative residuals in the order of the calls",
+        points.tools,
+    )
     _zero_line(plot)
     _marks(plot, "order", "residual", points)
     _legend_below(plot)
@@ -189,10 +283,25 @@ def _order(points: Points) -> Any:
 
 
 def _replicates(source: Any) -> Any:
-    plot = _figure("replicates", "linear", "linear", "point, in rising order of its mean time",
-                   "time / mean time of its point", "Spread of replicates", TOOLS)  # fmt: skip
-    plot.scatter("x", "ratio", source=source, marker="diamond", size=7, fill_color=GREEN,
-                 fill_alpha=0.5, line_color=GREEN)  # fmt: skip
+    plot = _figure(
+        "replicates",
+        "linear",
+        "linear",
+        "point, in rising order of its mean time",
+        "time / mean time of its point",
+        "Spread of replicates",
+        TOOLS,
+    )
+    plot.scatter(
+        "x",
+        "ratio",
+        source=source,
+        marker="diamond",
+        size=7,
+        fill_color=GREEN,
+        fill_alpha=0.5,
+        line_color=GREEN,
+    )
     return plot
 
 

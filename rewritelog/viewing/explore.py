@@ -86,11 +86,15 @@ class _Effect:
         return {
             "verdict": verdict_sentences(now),
             "events": [
-                [shorten(line.event, 60), f"{line.old_s:.6g}", f"{by_event[line.event]:.6g}",
-                 f"{line.new_s:.6g}"]
+                [
+                    shorten(line.event, 60),
+                    f"{line.old_s:.6g}",
+                    f"{by_event[line.event]:.6g}",
+                    f"{line.new_s:.6g}",
+                ]
                 for line in now.events
             ],
-        }  # fmt: skip
+        }
 
     def _report(self, fitted: Any) -> Report:
         source = Source("", (), 0, None, "")

@@ -99,11 +99,16 @@ def events_page(
     events = events_json(views, room)
     shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)
     drawn = (
-        [(f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
-         f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Laws, R² and errors are of "
-         "all lines.")]
-        if shown < lines else []
-    )  # fmt: skip
+        [
+            (
+                f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
+                f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Laws, R² and errors "
+                "are of all lines."
+            )
+        ]
+        if shown < lines
+        else []
+    )
     sections = [
         *more,
         Section("Events and parameters", paragraphs=drawn, html=overview),

@@ -20,8 +20,14 @@ def worst_first(views: Sequence[EventView]) -> list[EventView]:
 def overview_html(views: Sequence[EventView], seen: str) -> str:
     """Return the table, one row an event, as HTML; `seen` says of which lines the law's R² is."""
     most = max((view.parameters for view in views), default=0)
-    heads = ["event", "lines", *(f"p{number}" for number in range(1, most + 1)),
-             "law: R²", "law: mean error", "warnings"]  # fmt: skip
+    heads = [
+        "event",
+        "lines",
+        *(f"p{number}" for number in range(1, most + 1)),
+        "law: R²",
+        "law: mean error",
+        "warnings",
+    ]
     cells = "".join(
         f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in heads
     )

@@ -100,8 +100,11 @@ class Embedded:
         from bokeh.embed import components  # noqa: PLC0415 - an extra
         from bokeh.resources import Resources  # noqa: PLC0415
 
-        plots = {str(number): section.plot for number, section in enumerate(sections)
-                 if section.plot is not None}  # fmt: skip
+        plots = {
+            str(number): section.plot
+            for number, section in enumerate(sections)
+            if section.plot is not None
+        }
         if not plots:
             return cls("", {}, "")
         script, divs = components(plots)

@@ -7,9 +7,19 @@ Schemes", SRON/EPS/TN/09-002, 2021).
 from __future__ import annotations
 
 COLOURS = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#882255",
-    "#332288", "#999933", "#AA4499", "#117733",
-)  # fmt: skip
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#882255",
+    "#332288",
+    "#999933",
+    "#AA4499",
+    "#117733",
+)
 
 OTHER = "#9A9A9A"
 """What stands for all that has no colour of its own."""

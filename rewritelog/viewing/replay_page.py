@@ -58,12 +58,16 @@ def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:
     from bokeh.plotting import figure  # noqa: PLC0415
 
     plot = figure(
-        width=1100, height=520, x_axis_label="time (s)", y_axis_label="PE",
+        width=1100,
+        height=520,
+        x_axis_label="time (s)",
+        y_axis_label="PE",
         x_range=Range1d(start=0.0, end=report.predicted_s or 1.0),
         y_range=Range1d(start=-0.5, end=report.pes - 0.5),
         tools="pan,wheel_zoom,box_zoom,reset,save",
-        active_drag="box_zoom", sizing_mode="stretch_width",
-    )  # fmt: skip
+        active_drag="box_zoom",
+        sizing_mode="stretch_width",
+    )
     note = _draw_bars(plot, outcome) if report.sebs <= _MOST_BARS else _draw_cells(plot, outcome)
     note += _draw_path(plot, report, outcome)
     plot.add_layout(plot.legend[0], "right")
@@ -83,11 +87,15 @@ def _draw_bars(plot: Any, outcome: Outcome) -> str:
         rows = ran[~known] if code is None else ran[codes == code]
         if len(rows):
             plot.hbar(
-                y=sebs.pe[rows].astype(float), height=0.8, left=times.start_s[rows],
-                right=times.end_s[rows], color=_NAME_COLOURS[rank], line_color="white",
+                y=sebs.pe[rows].astype(float),
+                height=0.8,
+                left=times.start_s[rows],
+                right=times.end_s[rows],
+                color=_NAME_COLOURS[rank],
+                line_color="white",
                 line_width=0.3,
                 legend_label="other names" if code is None else printable(workload.names[code]),
-            )  # fmt: skip
+            )
     return "Bars are SEBs, coloured by name. "
 
 
@@ -95,9 +103,13 @@ def _draw_cells(plot: Any, outcome: Outcome) -> str:
     """Draw which share of each cell of PEs and time is busy."""
     shares = busy_shares(outcome, min(outcome.workload.pes, _ROWS), _COLUMNS)
     plot.image(
-        [np.round(shares, 3).astype(np.float32)], x=0, y=-0.5, dw=outcome.predicted_s,
-        dh=outcome.workload.pes, palette=_greys(),
-    )  # fmt: skip
+        [np.round(shares, 3).astype(np.float32)],
+        x=0,
+        y=-0.5,
+        dw=outcome.predicted_s,
+        dh=outcome.workload.pes,
+        palette=_greys(),
+    )
     return "The darker a cell, the more of its PEs' time is in SEBs. "
 
 

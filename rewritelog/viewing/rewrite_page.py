@@ -132,10 +132,17 @@ def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
         name: [old, new] for name, old, new in zip(names, old_s, new_s, strict=True)
     }
     plot.hbar_stack(
-        list(names), y="y", height=0.6, source=ColumnDataSource(data), line_color="#000000",
-        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER], legend_label=list(names),
-        hatch_pattern=[" ", "/", "x", "."], hatch_alpha=0.4, hatch_color="#000000",
-    )  # fmt: skip
+        list(names),
+        y="y",
+        height=0.6,
+        source=ColumnDataSource(data),
+        line_color="#000000",
+        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
+        legend_label=list(names),
+        hatch_pattern=[" ", "/", "x", "."],
+        hatch_alpha=0.4,
+        hatch_color="#000000",
+    )
     plot.x_range.start = 0  # type: ignore[attr-defined]
     plot.add_layout(plot.legend[0], "below")
     plot.legend.orientation = "horizontal"
@@ -156,10 +163,12 @@ def _names_section(what: str, rows: Rows) -> Section:
     return Section(
         f"Old and new time by {what}",
         plot=_dumbbells(what, named),
-        table=TextTable(f"Old and new time by {what}; from and to: nine in ten ratios", heads, [
-            (name, *_cells(row)) for name, row in named
-        ]),
-    )  # fmt: skip
+        table=TextTable(
+            f"Old and new time by {what}; from and to: nine in ten ratios",
+            heads,
+            [(name, *_cells(row)) for name, row in named],
+        ),
+    )
 
 
 def _name(name: str | None) -> str:
@@ -171,10 +180,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     ratios = (row.quantile(share) for share in (0.5, 0.05, 0.95))
     ratio = speedup(old, new)
     return (
-        f"{row.sides[1]:,}", f"{old:.6g}", f"{new:.6g}",
+        f"{row.sides[1]:,}",
+        f"{old:.6g}",
+        f"{new:.6g}",
         NO_VALUE if ratio is None else f"{ratio:.4g}",
         *(NO_VALUE if value is None else f"{value:.4g}" for value in ratios),
-    )  # fmt: skip
+    )
 
 
 def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
@@ -201,8 +212,17 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
     source = ColumnDataSource(data)
     plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)
     for name, marker, colour in (("old", "circle", COLOURS[5]), ("new", "square", COLOURS[0])):
-        plot.scatter(name, "y", source=source, marker=marker, size=10, fill_color=colour,
-                     line_color=colour, fill_alpha=0.7, legend_label=name)  # fmt: skip
+        plot.scatter(
+            name,
+            "y",
+            source=source,
+            marker=marker,
+            size=10,
+            fill_color=colour,
+            line_color=colour,
+            fill_alpha=0.7,
+            legend_label=name,
+        )
     plot.add_layout(plot.legend[0], "below")
     plot.legend.orientation = "horizontal"
     return plot
@@ -216,8 +236,10 @@ def _histograms(totals: Totals) -> tuple[Section, dict[str, Any]]:
     ranked = sorted(totals.by_name.items(), key=lambda one: -float(one[1].b_s))
     choices = [("all SEBs", everything)]
     choices += [(f"SEBs named {_name(name)}", row) for name, row in ranked[:MOST_HISTOGRAMS]]
-    choices += [(f"brackets of {_name(name)}", row)
-                for name, row in list(totals.by_event.items())[:MOST_HISTOGRAMS]]  # fmt: skip
+    choices += [
+        (f"brackets of {_name(name)}", row)
+        for name, row in list(totals.by_event.items())[:MOST_HISTOGRAMS]
+    ]
     options = [_histogram(label, row) for label, row in choices]
     section = Section(
         "Ratios of new to old duration",
@@ -256,13 +278,26 @@ def _histogram_plot() -> Any:
 
     source = ColumnDataSource({"left": [1.0], "right": [1.0], "count": [0.0]}, name="ratios-data")
     plot = figure(
-        name="ratios", x_axis_type="log", x_axis_label="new duration / old duration",
-        y_axis_label="number", height=340, sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save", title="Ratios of new to old duration",
-    )  # fmt: skip
+        name="ratios",
+        x_axis_type="log",
+        x_axis_label="new duration / old duration",
+        y_axis_label="number",
+        height=340,
+        sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
+        title="Ratios of new to old duration",
+    )
     plot.toolbar.logo = None
-    plot.quad(left="left", right="right", bottom=0, top="count", source=source,
-              fill_color=COLOURS[0], fill_alpha=0.7, line_color="#FFFFFF")  # fmt: skip
+    plot.quad(
+        left="left",
+        right="right",
+        bottom=0,
+        top="count",
+        source=source,
+        fill_color=COLOURS[0],
+        fill_alpha=0.7,
+        line_color="#FFFFFF",
+    )
     return plot
 
 
@@ -270,15 +305,25 @@ def _busy_section(report: Report) -> Section:
     """Show the busy time of the PEs before and after."""
     first, old_s, new_s, width = busy_groups(report)
     rows = [
-        (when, f"{busy.largest.seconds:.6g}", str(busy.largest.pe), f"{busy.mean_s:.6g}",
-         NO_VALUE if busy.imbalance is None else f"{busy.imbalance:.4g}")
+        (
+            when,
+            f"{busy.largest.seconds:.6g}",
+            str(busy.largest.pe),
+            f"{busy.mean_s:.6g}",
+            NO_VALUE if busy.imbalance is None else f"{busy.imbalance:.4g}",
+        )
         for when, busy in zip(("old", "new"), report.busy_times, strict=True)
-    ]  # fmt: skip
+    ]
     rows += [
-        (f"PE {pe}" if width == 1 else f"PEs {pe} to {pe + width - 1}, mean",
-         f"{old:.6g} → {new:.6g}", "", "", "")
+        (
+            f"PE {pe}" if width == 1 else f"PEs {pe} to {pe + width - 1}, mean",
+            f"{old:.6g} → {new:.6g}",
+            "",
+            "",
+            "",
+        )
         for pe, old, new in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     old, new = report.busy_times
     said = [
         (
@@ -289,8 +334,12 @@ def _busy_section(report: Report) -> Section:
     if width > 1:
         said.append(f"Each mark is the mean of {width} neighbouring PEs.")
     heads = ("", "largest, s", "of PE", "mean, s", "imbalance")
-    return Section("Busy time of the PEs", said, _busy_plot(first, old_s, new_s),
-                   TextTable("Busy time of the PEs", heads, rows))  # fmt: skip
+    return Section(
+        "Busy time of the PEs",
+        said,
+        _busy_plot(first, old_s, new_s),
+        TextTable("Busy time of the PEs", heads, rows),
+    )
 
 
 def _number(value: float | None) -> str:
@@ -315,20 +364,38 @@ def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
     from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
-        x_axis_label="PE", y_axis_label="busy time, s", height=340, sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save", title="Busy time of the PEs",
-    )  # fmt: skip
+        x_axis_label="PE",
+        y_axis_label="busy time, s",
+        height=340,
+        sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
+        title="Busy time of the PEs",
+    )
     plot.toolbar.logo = None
     places = first.astype(np.float64)
     for name, marker, colour, values in (
-        ("old", "circle", COLOURS[5], old_s), ("new", "square", COLOURS[0], new_s),
-    ):  # fmt: skip
-        plot.scatter(places, values, marker=marker, size=7, fill_color=colour, line_color=colour,
-                     fill_alpha=0.6, legend_label=name)  # fmt: skip
+        ("old", "circle", COLOURS[5], old_s),
+        ("new", "square", COLOURS[0], new_s),
+    ):
+        plot.scatter(
+            places,
+            values,
+            marker=marker,
+            size=7,
+            fill_color=colour,
+            line_color=colour,
+            fill_alpha=0.6,
+            legend_label=name,
+        )
         if len(values):
-            plot.line(places[[0, -1]], [values.mean()] * 2, line_color=colour,
-                      line_dash="dashed" if name == "old" else "dotdash", line_width=2,
-                      legend_label=f"mean, {name}")  # fmt: skip
+            plot.line(
+                places[[0, -1]],
+                [values.mean()] * 2,
+                line_color=colour,
+                line_dash="dashed" if name == "old" else "dotdash",
+                line_width=2,
+                legend_label=f"mean, {name}",
+            )
     plot.y_range.start = 0  # type: ignore[attr-defined]
     if plot.legend:
         plot.add_layout(plot.legend[0], "below")

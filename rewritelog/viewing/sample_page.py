@@ -34,8 +34,12 @@ def sample_page(report: SampleReport) -> str:
     sections = [Section("Events of the run", table=_table(report))]
     data = {}
     if options:
-        plot = Section("Points of the run", html=select_html("sample", "event and parameters"),
-                       plot=_plot(), table_name="sample-table")  # fmt: skip
+        plot = Section(
+            "Points of the run",
+            html=select_html("sample", "event and parameters"),
+            plot=_plot(),
+            table_name="sample-table",
+        )
         sections.append(plot)
         data = {"swap-data": [swap_json("sample", options)]}
     title = f"Sample of {report.logs.folder}"
@@ -59,11 +63,17 @@ def _verdict(report: SampleReport) -> list[str]:
 def _table(report: SampleReport) -> TextTable:
     heads = ("event", "records", "points", "lines timed", "chosen", "extrapolated", "share")
     rows = [
-        (one.name, f"{one.records:,}", f"{one.choice.points:,}", f"{one.timed:,}",
-         f"{len(one.choice.rows):,}", f"{one.choice.extrapolated:,}",
-         percent_text(one.choice.extrapolated / one.records, 1) if one.records else NO_VALUE)
+        (
+            one.name,
+            f"{one.records:,}",
+            f"{one.choice.points:,}",
+            f"{one.timed:,}",
+            f"{len(one.choice.rows):,}",
+            f"{one.choice.extrapolated:,}",
+            percent_text(one.choice.extrapolated / one.records, 1) if one.records else NO_VALUE,
+        )
         for one in sorted(report.strata, key=lambda one: -one.choice.extrapolated)
-    ]  # fmt: skip
+    ]
     return TextTable("What is chosen, those with most extrapolated records first", heads, rows)
 
 
@@ -138,17 +148,30 @@ def _plot() -> Any:
     from bokeh.plotting import figure  # noqa: PLC0415
 
     plot = figure(
-        name="sample", x_axis_label="p1", y_axis_label="p2", height=560,
-        sizing_mode="stretch_width", tools="pan,wheel_zoom,box_zoom,reset,save",
-        title="Points of the run, timed, chosen and extrapolated", output_backend="canvas",
-    )  # fmt: skip
+        name="sample",
+        x_axis_label="p1",
+        y_axis_label="p2",
+        height=560,
+        sizing_mode="stretch_width",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
+        title="Points of the run, timed, chosen and extrapolated",
+        output_backend="canvas",
+    )
     plot.toolbar.logo = None
     for name, marker, colour, size in _marks():
         source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=name)
         plot.scatter(
-            "x", "y", source=source, marker=marker, size=size, line_color=colour,
-            fill_color=colour, fill_alpha=0.4, line_width=1.5, legend_label=NAMES[name],
-        )  # fmt: skip
+            "x",
+            "y",
+            source=source,
+            marker=marker,
+            size=size,
+            line_color=colour,
+            fill_color=colour,
+            fill_alpha=0.4,
+            line_width=1.5,
+            legend_label=NAMES[name],
+        )
     plot.legend.click_policy = "hide"
     plot.add_layout(plot.legend[0], "below")
     plot.legend.orientation = "horizontal"

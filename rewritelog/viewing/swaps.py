@@ -34,17 +34,23 @@ class Option:
             for name, columns in self.sources.items()
         }
         return {
-            "label": self.label, "sources": sources, "heads": list(self.heads),
-            "axes": dict(self.axes), "names": dict(self.names), "text": self.text,
-        }  # fmt: skip
+            "label": self.label,
+            "sources": sources,
+            "heads": list(self.heads),
+            "axes": dict(self.axes),
+            "names": dict(self.names),
+            "text": self.text,
+        }
 
 
 def swap_json(plot: str, options: Sequence[Option]) -> dict[str, Any]:
     """Return the data of a list with the plot of that name."""
     return {
-        "plot": plot, "select": f"{plot}-of", "table": f"{plot}-table",
+        "plot": plot,
+        "select": f"{plot}-of",
+        "table": f"{plot}-table",
         "options": [option.to_json() for option in options],
-    }  # fmt: skip
+    }
 
 
 def select_html(plot: str, label: str) -> str:

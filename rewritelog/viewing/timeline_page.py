@@ -56,8 +56,9 @@ def _verdict(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
 
 def _shares_table(view: TimelineView, panel: Panel) -> TextTable:
     shares = view.shares(panel)
-    rows = [(layer_name(view, layer), f"{100 * shares[layer]:.2f} %")
-            for layer in shown_layers(view)]  # fmt: skip
+    rows = [
+        (layer_name(view, layer), f"{100 * shares[layer]:.2f} %") for layer in shown_layers(view)
+    ]
     return TextTable("Share of all PE time in the window", ("SEB name", "share"), rows)
 
 
@@ -85,16 +86,28 @@ def _plot(view: TimelineView, panel: Panel, messages: MessageLines | None, x_ran
         _add_cells(plot, view, panel, scale)
     else:
         _add_bars(plot, view, panel.bars, scale)
-        plot.add_tools(HoverTool(tooltips=[
-            ("SEB", "@name"), ("PE", "@pe"), ("number", "@seb"),
-            (f"start, {unit}", "@left{0.000000}"), (f"duration, {unit}", "@length{0.000000}"),
-        ]))  # fmt: skip
+        plot.add_tools(
+            HoverTool(
+                tooltips=[
+                    ("SEB", "@name"),
+                    ("PE", "@pe"),
+                    ("number", "@seb"),
+                    (f"start, {unit}", "@left{0.000000}"),
+                    (f"duration, {unit}", "@length{0.000000}"),
+                ]
+            )
+        )
     if messages is not None:
         plot.segment(
-            messages.sent_s * scale, messages.from_row + 0.5, messages.arrived_s * scale,
-            messages.to_row + 0.5, line_color=MESSAGE, line_alpha=0.5, line_width=0.7,
+            messages.sent_s * scale,
+            messages.from_row + 0.5,
+            messages.arrived_s * scale,
+            messages.to_row + 0.5,
+            line_color=MESSAGE,
+            line_alpha=0.5,
+            line_width=0.7,
             legend_label="messages",
-        )  # fmt: skip
+        )
     plot.legend.click_policy = "hide"
     plot.add_layout(plot.legend[0], "below")
     plot.legend.orientation = "horizontal"
@@ -110,16 +123,27 @@ def _add_bars(plot: Any, view: TimelineView, bars: Bars, scale: float) -> None:
         mine = bars.layer == layer
         left, right = bars.start_s[mine] * scale, bars.end_s[mine] * scale
         data = {
-            "left": left, "right": right, "length": right - left, "top": tops[mine],
-            "bottom": bottoms[mine], "pe": bars.pe[mine], "seb": bars.seb[mine],
+            "left": left,
+            "right": right,
+            "length": right - left,
+            "top": tops[mine],
+            "bottom": bottoms[mine],
+            "pe": bars.pe[mine],
+            "seb": bars.seb[mine],
             "name": [layer_name(view, layer)] * int(mine.sum()),
-        }  # fmt: skip
+        }
         colour = layer_colour(view, layer)
         plot.quad(
-            left="left", right="right", top="top", bottom="bottom", fill_color=colour,
-            line_color=colour, line_width=0.5, source=ColumnDataSource(data),
+            left="left",
+            right="right",
+            top="top",
+            bottom="bottom",
+            fill_color=colour,
+            line_color=colour,
+            line_width=0.5,
+            source=ColumnDataSource(data),
             legend_label=legend_text(view, layer),
-        )  # fmt: skip
+        )
 
 
 def _add_cells(plot: Any, view: TimelineView, panel: Panel, scale: float) -> None:
@@ -128,9 +152,18 @@ def _add_cells(plot: Any, view: TimelineView, panel: Panel, scale: float) -> Non
     bytes_of = image.view(np.uint8).reshape(*pixels.shape[:2], 4)
     bytes_of[:, :, :3] = np.round(255 * pixels)
     plot.image_rgba(
-        [image], x=view.from_s * scale, y=view.rows, dw=(view.to_s - view.from_s) * scale,
+        [image],
+        x=view.from_s * scale,
+        y=view.rows,
+        dw=(view.to_s - view.from_s) * scale,
         dh=view.rows,
-    )  # fmt: skip
+    )
     for layer in shown_layers(view):
-        plot.quad(left=[], right=[], top=[], bottom=[], color=layer_colour(view, layer),
-                  legend_label=legend_text(view, layer))  # fmt: skip
+        plot.quad(
+            left=[],
+            right=[],
+            top=[],
+            bottom=[],
+            color=layer_colour(view, layer),
+            legend_label=legend_text(view, layer),
+        )

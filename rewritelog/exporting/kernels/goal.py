@@ -138,9 +138,18 @@ DEPENDENCY_ROW = np.dtype([(name, np.int64) for name in Dependencies._fields])
 
 @inner
 def operate(
-    rows: Operations, at: int, label: int, seb: int, k: int, j: int, kind: int, amount: int,
-    node: int, tag: int, cpu: int,
-) -> int:  # fmt: skip
+    rows: Operations,
+    at: int,
+    label: int,
+    seb: int,
+    k: int,
+    j: int,
+    kind: int,
+    amount: int,
+    node: int,
+    tag: int,
+    cpu: int,
+) -> int:
     """Add an operation; return the row after it."""
     rows.label[at], rows.seb[at], rows.k[at], rows.j[at] = label, seb, k, j
     rows.kind[at], rows.amount[at] = kind, amount
@@ -150,9 +159,19 @@ def operate(
 
 @inner
 def require(
-    rows: Dependencies, at: int, label: int, seb: int, k: int, j: int, begun: bool, on_label: int,
-    on_worker: int, on_seb: int, on_k: int, on_j: int,
-) -> int:  # fmt: skip
+    rows: Dependencies,
+    at: int,
+    label: int,
+    seb: int,
+    k: int,
+    j: int,
+    begun: bool,
+    on_label: int,
+    on_worker: int,
+    on_seb: int,
+    on_k: int,
+    on_j: int,
+) -> int:
     """Add a dependency; return the row after it."""
     rows.label[at], rows.seb[at], rows.k[at], rows.j[at], rows.begun[at] = label, seb, k, j, begun
     rows.on_label[at], rows.on_worker[at], rows.on_seb[at] = on_label, on_worker, on_seb
@@ -192,9 +211,15 @@ def require_entry(
 
 @inner
 def require_begun(
-    steps: Steps, step: int, workers: int, since: int, label: int, k: int, rows: Dependencies,
+    steps: Steps,
+    step: int,
+    workers: int,
+    since: int,
+    label: int,
+    k: int,
+    rows: Dependencies,
     at: int,
-) -> int:  # fmt: skip
+) -> int:
     """Add that a computation requires the sends since the last one to have begun."""
     worker, seb, own = steps.pe % workers, steps.seb[step], steps.pe // workers
     first = steps.first_send[step]
@@ -230,9 +255,18 @@ def lay_out(
         if source >= 0 and source // workers != own:
             tag = tag_of(steps.cause_number[step], source, workers)
             at = operate(
-                operations, at, RECEIVED, seb, 0, 0, RECEIVES, steps.cause_bytes[step],
-                source // workers, tag, messenger,
-            )  # fmt: skip
+                operations,
+                at,
+                RECEIVED,
+                seb,
+                0,
+                0,
+                RECEIVES,
+                steps.cause_bytes[step],
+                source // workers,
+                tag,
+                messenger,
+            )
         first = steps.first_send[step]
         sends = steps.first_send[step + 1] - first
         reached, current, since = 0, -1, first
@@ -263,9 +297,18 @@ def lay_out(
                 node = steps.receiver_pe[row] // workers
                 if node != own:
                     at = operate(
-                        operations, at, SENT, seb, k, j, SENDS, steps.size_bytes[first + k], node,
-                        tag, messenger,
-                    )  # fmt: skip
+                        operations,
+                        at,
+                        SENT,
+                        seb,
+                        k,
+                        j,
+                        SENDS,
+                        steps.size_bytes[first + k],
+                        node,
+                        tag,
+                        messenger,
+                    )
                     dep = require(
                         dependencies, dep, SENT, seb, k, j, False, PART, worker, seb, current, 0
                     )
@@ -304,9 +347,14 @@ def write_dependencies(
         at = put_label(out, at, rows.label[row], worker, rows.seb[row], rows.k[row], rows.j[row])
         at = put_word(out, at, words.requires[rows.begun[row]])
         at = put_label(
-            out, at, rows.on_label[row], rows.on_worker[row], rows.on_seb[row], rows.on_k[row],
+            out,
+            at,
+            rows.on_label[row],
+            rows.on_worker[row],
+            rows.on_seb[row],
+            rows.on_k[row],
             rows.on_j[row],
-        )  # fmt: skip
+        )
         out[at] = _NEWLINE
         at += 1
     return at

@@ -39,8 +39,14 @@ class Document:
         lines = count_text(session.read.lines, "timing line")
         verdict = [f"{lines} of {names}; {self._left_out()}.", *quality_lines(views)]
         controls = Section("Change the fit", html=asset("explore.html"))
-        page = events_page(f"Fit of {names}", verdict, session.read.warnings(), views, OWN_LINES,
-                           plots=[controls, *self._plots])  # fmt: skip
+        page = events_page(
+            f"Fit of {names}",
+            verdict,
+            session.read.warnings(),
+            views,
+            OWN_LINES,
+            plots=[controls, *self._plots],
+        )
         state = {
             "events": [session.event_state(number) for number in session.numbers],
             "steps": session.steps,

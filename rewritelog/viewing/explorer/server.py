@@ -122,8 +122,14 @@ class Explorer(Application):
             request = read_request(text, self.session.sizes)
             await self._do(socket, request)
         except FormulaError as error:
-            socket.send({"error": str(error), "line": error.line, "column": error.column,
-                         "where": error.name})  # fmt: skip
+            socket.send(
+                {
+                    "error": str(error),
+                    "line": error.line,
+                    "column": error.column,
+                    "where": error.name,
+                }
+            )
         except RewriteLogError as error:
             socket.send({"error": str(error)})
         except WorkStoppedError:
@@ -185,9 +191,11 @@ class Explorer(Application):
         """Return what the pages need to show an event as it stands."""
         session = self.session
         return {
-            "event": event, "data": session.event_json(event), "state": session.event_state(event),
+            "event": event,
+            "data": session.event_json(event),
+            "state": session.event_state(event),
             "steps": session.steps,
-        }  # fmt: skip
+        }
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message to all pages that are open."""

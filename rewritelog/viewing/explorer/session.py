@@ -126,11 +126,15 @@ class Session:
             for row in sorted(result.choices.left_out)
         ]
         changed = [
-            {"event": result.fit.event, "parameters": result.fit.parameters,
-             "weights": result.choices.weights, "loss": result.choices.loss,
-             "exact_match": result.choices.exact_match}
+            {
+                "event": result.fit.event,
+                "parameters": result.fit.parameters,
+                "weights": result.choices.weights,
+                "loss": result.choices.loss,
+                "exact_match": result.choices.exact_match,
+            }
             for result in self.results
-        ]  # fmt: skip
+        ]
         plain = FitChoices()
         odd = [one for one in changed if any(one[k] != getattr(plain, k) for k in _OPTIONS)]
         extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
@@ -217,9 +221,10 @@ def begin(read: TimingsRead, text: ModelText | None, formulas: Formulas | None) 
     """Fit all events as `fit` does, and try the laws of one term; the worst event comes first."""
     fitted = Auto(AutoOptions(), text).fit(read.timings)
     entries = [
-        entry for entry, timings in enumerate(read.timings)
+        entry
+        for entry, timings in enumerate(read.timings)
         if (timings.event, timings.params.shape[1]) in fitted.fits
-    ]  # fmt: skip
+    ]
     laws = []
     for found in map_in_processes(single_term_laws, [read.timings[k] for k in entries]):
         laws.append(found)
