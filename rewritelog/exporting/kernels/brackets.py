@@ -12,7 +12,7 @@ from rewritelog.kernels.walk import Pieces, seb_parts
 from tracebigsim.compiled import kernel
 
 
-@kernel(ns_per_byte=100)
+@kernel
 def list_brackets(
     buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints, rows: Ints, times: Floats
 ) -> int:

@@ -75,7 +75,7 @@ class Chains(NamedTuple):
         return cls(*(table[name] for name in CHAIN_ROW.names or ()))
 
 
-@kernel(ns_per_byte=500)
+@kernel
 def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]:
     """Return when PEs begin and cease to be busy, each without any order."""
     last_end = np.full(pes, -1.0)
@@ -96,7 +96,7 @@ def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]
     return begins[:runs].copy(), ends[:runs].copy()
 
 
-@kernel(ns_per_byte=500)
+@kernel
 def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
     """Return when exactly one PE is busy, given all begins and all ends of busy time, sorted."""
     alone_begins, alone_ends = np.empty(2 * len(begins)), np.empty(2 * len(begins))
@@ -182,7 +182,7 @@ def load_ahead(program: Program, times: Times, causes: Causes, chains: Chains, k
             prefetch(program.messages.scaled_s, message)
 
 
-@kernel(ns_per_byte=5_000)
+@kernel
 def build_chains(
     program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, chains: Chains
 ) -> None:
@@ -248,7 +248,7 @@ def add_idle(
     add_to(sums, pe, SHARED, ready - since - communication - alone_s - imbalance)
 
 
-@kernel(ns_per_byte=1_500)
+@kernel
 def split_idle(
     program: Program,
     scale: Scale,
@@ -282,7 +282,7 @@ def split_idle(
     return idle
 
 
-@kernel(ns_per_byte=1_000)
+@kernel
 def add_by_code(
     pe: Numbers, code: Numbers, seconds: Floats, group_of_pe: Numbers, table: Floats
 ) -> None:
@@ -312,7 +312,7 @@ class Path(NamedTuple):
     """How long that message took."""
 
 
-@kernel(ns_per_byte=300)
+@kernel
 def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
     """Return which SEB the PE of each one ran before it, −1 for none."""
     before = np.full(len(program.sebs.pe), -1, dtype=np.int32)
@@ -324,7 +324,7 @@ def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
     return before
 
 
-@kernel(ns_per_byte=300)
+@kernel
 def critical_path(
     program: Program, scale: Scale, times: Times, causes: Causes, before: Numbers, last: int
 ) -> Path:

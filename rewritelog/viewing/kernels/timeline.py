@@ -102,7 +102,7 @@ def add_brackets(
         add_bar(canvas, bars, row, layer, pe, seb, start + begins, start + ends)
 
 
-@kernel(ns_per_byte=500)
+@kernel
 def paint(
     buf: Bytes,
     pieces: Pieces,
