@@ -23,6 +23,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
+from rewritelog.text import percent_text
 from rewritelog.timings.read import read_timings
 
 PROTOCOLS = ("3 folds", "5 %", "2 %", "extrapolation")
@@ -169,7 +170,7 @@ def got_worse(results: Results, protocol: str) -> list[str]:
     for event, figures in results.items():
         old, new = kept.get(event, {}).get(protocol), figures[protocol]["error"]
         if old and new and new > WORSE * old:
-            found.append(f"{event} {old:.1%} to {new:.1%}")
+            found.append(f"{event} {percent_text(old, 1)} to {percent_text(new, 1)}")
     return found
 
 

@@ -67,6 +67,7 @@ def main() -> None:
     _save(_cells(timings), folder / "cells.svg")
     _save(_product(), folder / "product.svg")
     _save(_program_terms(), folder / "program-terms.svg")
+    _save(_breaks(), folder / "breaks.svg")
     _save(_growth(), folder / "growth.svg")
 
 
@@ -186,6 +187,26 @@ def _program_terms() -> Figure:
         axes.set_xlabel("p1")
         axes.legend(frameon=False, fontsize=7)
         axes.set_ylabel("µs")
+    return figure
+
+
+def _breaks() -> Figure:
+    """Draw kernels whose power changes at a size, and jumps there, with what auto says of them."""
+    rng = np.random.default_rng(12)
+    n = np.round(np.exp(rng.uniform(np.log(10), np.log(100_000), 150))).astype(np.float64)
+    laws: dict[str, Any] = {
+        "a cache: n beyond 3000, √n before": np.sqrt(n) * np.maximum(n / 3000, 1) ** 0.5,
+        "a protocol: 4 times as long beyond 3000": n**0.7 * np.where(n > 3000, 4, 1),
+    }
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    for axes, (title, sizes) in zip(figure.subplots(1, 2), laws.items(), strict=True):
+        times = 1e-7 * sizes * np.exp(rng.normal(0, 0.08, len(n)))
+        fitted = load_model("auto", {}).fit((EventTimings("kernel", n[:, None], times),))
+        line = np.geomspace(n.min(), n.max(), 300)
+        axes.plot(n, times * MICRO, ".", color=ORANGE, markersize=3)
+        axes.plot(line, fitted.predict("kernel", line[:, None]) * MICRO, color=BLUE, linewidth=1)
+        axes.set_title(title, fontsize=9)
+        axes.set(xscale="log", yscale="log", xlabel="p1", ylabel="µs")
     return figure
 
 

@@ -108,7 +108,7 @@ def file_system(folder: Path) -> str:
 
 
 def put_into(path: Path, text: str) -> None:
-    """Replace what stands between the two marks of a document; raise `ValueError` without them."""
+    """Replace what is between the two marks of a document; raise `ValueError` without them."""
     old = path.read_text(encoding="utf-8")
     before, begin, rest = old.partition(BEGIN)
     _, end, after = rest.partition(END)
