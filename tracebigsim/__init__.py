@@ -11,7 +11,7 @@ For programs (light: no numpy is imported):
 For tools:
 
 - `lines`: `scan`, the one grammar of timing and param lines: bytes to columns
-- `files`: `scan_file`, the same for files, plain or gzip, in bounded memory
+- `files`: `scan_file`, the same for files, plain or compressed, in bounded memory
 - `stats`, `merge`: what the lines of files hold, and one clean file of them
 - `errors`: what is raised, all of it under `TraceBigSimError`
 - `compiled`: how kernels run, compiled or as they are; for packages with kernels of their own

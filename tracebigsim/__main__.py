@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     stats = _command(commands, "stats", "print events, counts, ranges, times and their spread")
     options = stats.add_argument_group("Output")
     options.add_argument("--json", action="store_true", help="print the report as JSON")
+    _add_quiet(options)
     _add_failing(options)
     merge = _command(commands, "merge", "sort the timing lines of many outputs into one clean file")
     options = merge.add_argument_group("Output")
@@ -77,9 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
     )
     options.add_argument("--force", action="store_true", help="replace the output if it exists")
-    options.add_argument(
-        "-q", "--quiet", action="store_true", help="print no counts, only warnings"
-    )
+    _add_quiet(options)
     _add_failing(options)
     for one in (parser, stats, merge):
         _add_others(one)
@@ -99,11 +98,17 @@ def _command(commands: argparse._SubParsersAction[_Parser], name: str, said: str
     return command
 
 
+def _add_quiet(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-q", "--quiet", action="store_true", help="print no report, only warnings and errors"
+    )
+
+
 def _add_failing(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fail-on-warning",
         action="store_true",
-        help="exit with 1 where there are warnings, after the work is done",
+        help="exit with code 1 if there were warnings, after the work is done",
     )
 
 
@@ -120,12 +125,13 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-h", "--help", action="help", help="show this message and exit")
 
 
-def _stats(files: Sequence[str], *, as_json: bool) -> int:
+def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:
     """Print what files hold; return the number of warnings."""
     from tracebigsim.stats import file_stats, stats_json, stats_text  # noqa: PLC0415 - numpy
 
     found = file_stats(files)
-    sys.stdout.write(stats_json(found) if as_json else stats_text(found))
+    if as_json or not quiet:
+        sys.stdout.write(stats_json(found) if as_json else stats_text(found))
     return _warn_of_faults(found.fault_count, found.faults, "")
 
 
@@ -156,7 +162,7 @@ def _run(given: argparse.Namespace) -> int:
     """Do what was asked for; return the exit code."""
     warnings = 0
     if given.command == "stats":
-        warnings = _stats(given.files, as_json=given.json)
+        warnings = _stats(given.files, as_json=given.json, quiet=given.quiet)
     elif given.command == "merge":
         warnings = _merge(given.files, given.output, force=given.force, quiet=given.quiet)
     else:

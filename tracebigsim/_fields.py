@@ -63,7 +63,7 @@ _FIELD_BYTES: Final = np.array(
 
 @inner
 def _field_at(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Give the number of the field whose name stands here, -1 if none does."""
+    """Give the number of the field whose name is here, -1 if none does."""
     length = 0
     while at + length < end and length <= 14:
         byte = int(text[at + length]) | 32
@@ -83,7 +83,7 @@ def _field_at(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _open_brace(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Give the position after a colon and an opening brace, -1 if they do not stand here."""
+    """Give the position after a colon and an opening brace, -1 if they are not here."""
     at = skip_blanks(text, at, end)
     if at >= end or int(text[at]) != 58:
         return -1
@@ -95,7 +95,7 @@ def _open_brace(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _colon_before(text: NDArray[np.uint8], at: int, first: int) -> bool:
-    """Whether a single colon stands before this brace, as in a field, and not `::`."""
+    """Whether a single colon comes before this brace, as in a field, and not `::`."""
     at -= 1
     while at > first and (int(text[at]) == 32 or int(text[at]) == 9):
         at -= 1
@@ -199,7 +199,7 @@ def _read_counters(
 def _close(
     text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.int64], other: int
 ) -> int:
-    """Move past the brace that closes a field of one number; `other`: the fault if more stands."""
+    """Move past the brace that closes a field of one number; `other`: the fault if more follows."""
     at = skip_blanks(text, at, end)
     record[AT] = at
     if line_ends(text, at, end):

@@ -137,7 +137,7 @@ def _decimal_value(digits: int, power: int, dropped: bool) -> tuple[int, float]:
 
 @inner
 def _ends_token(text: NDArray[np.uint8], at: int, end: int) -> bool:
-    """Whether no further byte of a number can stand here: a blank, a line's end or a brace."""
+    """Whether no further byte of a number can be here: a blank, a line's end or a brace."""
     if at >= end:
         return True
     byte = int(text[at])
@@ -146,7 +146,7 @@ def _ends_token(text: NDArray[np.uint8], at: int, end: int) -> bool:
 
 @inner
 def _is_word(text: NDArray[np.uint8], at: int, end: int, word: tuple[int, ...]) -> bool:
-    """Whether the letters of word (given in lower case) stand here, in either case."""
+    """Whether the letters of word (given in lower case) are here, in either case."""
     if end - at < len(word):
         return False
     for index in range(len(word)):  # noqa: SIM110 - a loop is what compiles
@@ -178,7 +178,7 @@ def _refusal(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _read_exponent(text: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-    """Read what follows an `e`: the position after it, -1 where no digit stands, and the value."""
+    """Read what follows an `e`: the position after it, -1 if there is no digit, and the value."""
     negative = False
     if at < end and (int(text[at]) == 45 or int(text[at]) == 43):
         negative = int(text[at]) == 45

@@ -51,7 +51,7 @@ STATE_LENGTH: Final = 9
 
 NAME_SLOTS: Final = 4096
 _PROSE: Final = -2
-"""A bare line without any number: the word stands in a sentence."""
+"""A bare line without any number: the word is in a sentence."""
 
 
 class Columns(NamedTuple):
@@ -68,7 +68,7 @@ class Columns(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Where names first stood in the text; one name may have several entries, the same order.
+    """Where names first occur in the text; one name may have several entries, the same order.
 
     `slots` remembers the entries met last, by hash; what has been pushed out is entered again, so
     that no choice of names makes the scan slower than linear.
@@ -143,7 +143,7 @@ def _find_keyword(
 
 @inner
 def _has_brace(text: NDArray[np.uint8], at: int, end: int) -> bool:
-    """Whether a brace stands before the line's end."""
+    """Whether a brace comes before the line's end."""
     while at < end and int(text[at]) != 10:
         if int(text[at]) == 123 or int(text[at]) == 125:
             return True
@@ -160,7 +160,7 @@ def _read_record(
     values: Values,
     record: NDArray[np.int64],
 ) -> int:
-    """Read what follows the keyword: fields after a colon or where a brace stands, else bare."""
+    """Read what follows the keyword: fields after a colon or where a brace is, else bare."""
     values.time[row] = np.nan
     at = skip_blanks(text, at, end)
     colon = at < end and int(text[at]) == 58 and (at + 1 == end or int(text[at + 1]) != 58)

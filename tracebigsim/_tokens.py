@@ -64,7 +64,7 @@ def line_ends(text: NDArray[np.uint8], at: int, end: int) -> bool:
 
 @inner
 def is_keyword(text: NDArray[np.uint8], at: int, end: int) -> bool:
-    """Whether TRACEBIGSIM stands here."""
+    """Whether TRACEBIGSIM is here."""
     if end - at < len(KEYWORD_BYTES):
         return False
     for index in range(len(KEYWORD_BYTES)):  # noqa: SIM110 - a loop is what compiles

@@ -104,7 +104,10 @@ def expect_s(seconds: float) -> None:
 
 def start_over() -> None:
     """Choose how kernels run as a new process does, as if none had been called."""
-    _state.plain_s = _state.expected_s = 0.0
+    with _state.lock:
+        _state.plain_s = _state.expected_s = 0.0
+        for one in _state.kernels:
+            one.forget_dispatcher()
 
 
 def way() -> str:
@@ -164,6 +167,10 @@ class Kernel:
                 dispatcher = _state.dispatchers[id(self)]
             self._dispatcher = dispatcher
         return self._dispatcher
+
+    def forget_dispatcher(self) -> None:
+        """Choose anew how to run it."""
+        self._dispatcher = None
 
     @cached_property
     def cache(self) -> KernelCache:

@@ -84,7 +84,7 @@ def _sortable(numbers: NDArray[np.float64]) -> bytes:
 def _keyed_lines(chunk: TextChunk, table: LineTable, rows: NDArray[np.int64]) -> Iterator[bytes]:
     """Give lines of a chunk from TRACEBIGSIM on, each behind its key and with a newline.
 
-    Bytes below a tab stand in no name, so that a name sorts before those that it begins.
+    Bytes below a tab are in no name, so that a name sorts before those that it begins.
     """
     text = chunk.text.tobytes()
     params, times = _sortable(table.params), _sortable(table.time)

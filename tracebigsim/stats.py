@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 class Kind(NamedTuple):
-    """Lines that are told of together."""
+    """Lines that are reported together."""
 
     event: str
     params: int
@@ -44,7 +44,7 @@ class Spread:
     relative: float
     """Pooled standard deviation of the times over the mean of their set."""
     sets: int
-    """Parameter sets that stand on more than one line."""
+    """Parameter sets that are on more than one line."""
     lines: int
     """Lines of those sets."""
 
@@ -61,7 +61,7 @@ class KindStats:
     total: float | None
     """Sum of the times in the kind's unit; None for lines without a time."""
     spread: Spread | None
-    """None where no set that is followed stands on two lines, or there are no times."""
+    """None where no set that is followed is on two lines, or there are no times."""
 
     @property
     def mean(self) -> float | None:
@@ -198,7 +198,7 @@ def _numbers(values: Floats | None) -> tuple[float, ...]:
 
 
 def file_stats(paths: Iterable[str | os.PathLike[str]]) -> Stats:
-    """Read files of lines, plain or gzip. Raises TraceFileError for one that cannot be read."""
+    """Read files of lines, also compressed. Raises TraceFileError for one that cannot be read."""
     reader = _Reader()
     for path in paths:
         reader.read(path)

@@ -20,14 +20,14 @@
  *     TRACEBIGSIM_PAPI      seconds, and the counters that TRACEBIGSIM_PAPI_EVENTS names
  *     CMK_BIGSIM_CHARM      a BigSim emulation (its compiler wrapper defines it): two marks in the
  *                           log, and a line of param.P, P being the emulated PE. C programs link
- *                           tracebigsim_emulation.cpp, which stands beside this file.
+ *                           tracebigsim_emulation.cpp, which is beside this file.
  *     TRACEBIGSIM_OFF       nothing at all; the arguments are not evaluated
  *
  * and some of it when it is run, by environment variables:
  *
  *     TRACEBIGSIM_OUTPUT          the file that timing lines are appended to, not standard output;
  *                                 %p in it is the process's number, %h the host's name
- *     TRACEBIGSIM_BUFFER_BYTES    lines are gathered up to so many bytes (65536 at most) and
+ *     TRACEBIGSIM_BUFFER_BYTES    lines are gathered up to this many bytes (65536 at most) and
  *                                 written at exit or by flushTraceBigSim(); else one by one
  *     TRACEBIGSIM_CHOSEN          a list of `rewritelog sample`: only brackets on it print lines
  *     TRACEBIGSIM_PAPI_EVENTS     up to 8 of PAPI's names with commas between, else PAPI_TOT_INS
@@ -170,6 +170,7 @@ typedef struct {
   int ready;        /* the environment has been read */
   int at_exit;      /* the end of the process has been prepared */
   int writing;      /* gathered lines are being written */
+  int forking;      /* the holder of the lock makes a child */
   int output;
   int torn;         /* the last line that was written has no end */
   size_t lost;      /* lines */
@@ -414,11 +415,29 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   }
 }
 
+/* Keep other threads from reading the environment while a child is made, which might get a part of
+ * what they do: the number of a file that is not open there, as the kernel copies files first. */
+TRACEBIGSIM_APART_ void tracebigsim_before_fork_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  if (__atomic_load_n(&process->ready, __ATOMIC_ACQUIRE)) return;
+  if (tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_)) process->forking = 1;
+}
+
+static inline void tracebigsim_after_fork_(void) {
+  tracebigsim_process_type_ *process = &tracebigsim_process_;
+  void *holder = __atomic_load_n(&process->holder, __ATOMIC_RELAXED);
+  if (holder != (void *)&tracebigsim_thread_ || !process->forking) return;
+  process->forking = 0;
+  tracebigsim_unlock_();
+}
+
 /* A child has no thread but the one that forked: nobody holds the lock, and gathered lines are the
  * parent's to write. */
-TRACEBIGSIM_APART_ void tracebigsim_after_fork_(void) {
+TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
+  tracebigsim_after_fork_();
   process->holder = NULL;
+  process->forking = 0;
   process->writing = 0;
   process->buffered = 0;
   process->lost = 0;
@@ -427,17 +446,19 @@ TRACEBIGSIM_APART_ void tracebigsim_after_fork_(void) {
 #if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34) /* there pthread_atfork needs another library */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 extern void *__dso_handle __attribute__((visibility("hidden")));
-#define TRACEBIGSIM_AT_FORK_(child) __register_atfork(NULL, NULL, child, __dso_handle)
+#define TRACEBIGSIM_AT_FORK_(before, after, child) \
+  __register_atfork(before, after, child, __dso_handle)
 #else
-#define TRACEBIGSIM_AT_FORK_(child) pthread_atfork(NULL, NULL, child)
+#define TRACEBIGSIM_AT_FORK_(before, after, child) pthread_atfork(before, after, child)
 #endif
 
 /* Prepare the end of the process and its children; 0 if that cannot be. */
 static inline int tracebigsim_open_ends_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (!process->at_exit) {
-    process->at_exit =
-        atexit(tracebigsim_finish_) == 0 && TRACEBIGSIM_AT_FORK_(tracebigsim_after_fork_) == 0;
+    process->at_exit = atexit(tracebigsim_finish_) == 0 &&
+                       TRACEBIGSIM_AT_FORK_(tracebigsim_before_fork_, tracebigsim_after_fork_,
+                                            tracebigsim_in_child_) == 0;
   }
   return process->at_exit;
 }
@@ -519,7 +540,7 @@ static inline const char *tracebigsim_skip_blanks_(const char *at) {
   return at;
 }
 
-/* Give the position after a field's opening brace and blanks, NULL if it does not stand here. */
+/* Give the position after a field's opening brace and blanks, NULL if it is not here. */
 TRACEBIGSIM_APART_ const char *tracebigsim_field_(const char *at, const char *name) {
   at = tracebigsim_skip_blanks_(at);
   if (strncmp(at, name, strlen(name)) != 0) return NULL;
@@ -767,7 +788,7 @@ static inline char *tracebigsim_put_number_(char *at, double value) {
   return tracebigsim_put_long_number_(at, value);
 }
 
-/* Whether a single colon stands before this brace of a name, as in a field, and not `::`. */
+/* Whether a single colon comes before this brace of a name, as in a field, and not `::`. */
 TRACEBIGSIM_APART_ int tracebigsim_opens_field_(const char *event, size_t brace) {
   while (brace > 0 && (event[brace - 1] == ' ' || event[brace - 1] == '\t')) brace--;
   return brace > 0 && event[brace - 1] == ':' && (brace == 1 || event[brace - 2] != ':');
@@ -998,7 +1019,7 @@ static inline void tracebigsim_start_for_(const char *event, size_t length, cons
                                                                          : TRACEBIGSIM_LEFT_OUT_);
 }
 
-/* Write the line of the thread's bracket, which took so many ticks. */
+/* Write the line of the thread's bracket, which took this many ticks. */
 TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, const double *params,
                                            size_t count, uint64_t ticks,
                                            const long long *ended_at) {
