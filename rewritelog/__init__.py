@@ -9,9 +9,10 @@
     >>> print(report.text())  # doctest: +SKIP
 
 Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
-`compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`, `to_pandas`, `info`,
-`rewrite`, `replay`, `predict_run`, `check`, `diff`, `convert`, `synth`, `timeline` for pictures,
-and `choose` for which SEBs to time.
+`compare`, `predict`, `predict_run`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`,
+`to_pandas`, `info`, `dump`, `rewrite`, `replay`, `sweep`, `lost_cycles`, `export`, `check`,
+`check_rules`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time. Pictures:
+`timeline`, `page` for what `--html` writes, `explore`.
 `docs/api.md` describes each; every error is a `RewriteLogError`.
 
 Within, a map of the package, lowest layer first:
@@ -20,7 +21,8 @@ Within, a map of the package, lowest layer first:
 - `stopping`: how a signal ends a run: as an exception that no code takes for its own
 - `text`: names made harmless for a terminal, numbers with units
 - `progress`: what a long job is doing, for whoever shows it
-- `arrays`: names for kinds of arrays
+- `cores`: how many cores a job may use
+- `arrays`: names for kinds of arrays, rows grouped by a key
 - `hashing`: the hash that finds rows and draws numbers
 - `format`: the binary format, declared once with construct, and what is derived from it
 - `kernels`: the compiled loops over bytes that all jobs share: loads, walk, brackets, names, sums
@@ -54,10 +56,12 @@ if TYPE_CHECKING:
     from rewritelog.api.frames import to_pandas
     from rewritelog.api.jobs import (
         check,
+        check_rules,
         choose,
         compare,
         convert,
         diff,
+        dump,
         info,
         open_logs,
         predict,
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
         verify,
     )
     from rewritelog.api.params import Params, read_params
-    from rewritelog.api.pictures import timeline
+    from rewritelog.api.pictures import explore, page, timeline
     from rewritelog.api.regressor import AutoRegressor
     from rewritelog.api.runs import export, lost_cycles, replay, sweep
     from rewritelog.api.timings import Timings, read_timings
@@ -102,16 +106,20 @@ __all__ = [
     "UsageError",
     "UsageTypeError",
     "check",
+    "check_rules",
     "choose",
     "compare",
     "convert",
     "diff",
+    "dump",
+    "explore",
     "export",
     "fit",
     "info",
     "load_model",
     "lost_cycles",
     "open_logs",
+    "page",
     "predict",
     "predict_run",
     "read_params",
@@ -144,16 +152,20 @@ _HOMES = {
     "UsageError": "rewritelog.errors",
     "UsageTypeError": "rewritelog.errors",
     "check": "rewritelog.api.jobs",
+    "check_rules": "rewritelog.api.jobs",
     "choose": "rewritelog.api.jobs",
     "compare": "rewritelog.api.jobs",
     "convert": "rewritelog.api.jobs",
     "diff": "rewritelog.api.jobs",
+    "dump": "rewritelog.api.jobs",
+    "explore": "rewritelog.api.pictures",
     "export": "rewritelog.api.runs",
     "fit": "rewritelog.api.fitted",
     "info": "rewritelog.api.jobs",
     "load_model": "rewritelog.api.fitted",
     "lost_cycles": "rewritelog.api.runs",
     "open_logs": "rewritelog.api.jobs",
+    "page": "rewritelog.api.pictures",
     "predict": "rewritelog.api.jobs",
     "predict_run": "rewritelog.api.jobs",
     "read_params": "rewritelog.api.params",

@@ -1,4 +1,4 @@
-"""Names for the kinds of numpy arrays that this package works with."""
+"""Names for the kinds of numpy arrays that this package works with, and rows grouped by a key."""
 
 from __future__ import annotations
 
@@ -16,3 +16,13 @@ Keys: TypeAlias = NDArray[np.uint64]
 
 Table: TypeAlias = NDArray[Any]
 """A structured array: a row for each record, a named column for each field."""
+
+
+def rows_by_key(keys: NDArray[np.signedinteger[Any]], wanted: Flags) -> list[Ints]:
+    """Return the wanted rows of each key, in the order in which keys first appear."""
+    rows = np.flatnonzero(wanted)
+    if not len(rows):
+        return []
+    rows = rows[np.argsort(keys[rows], kind="stable")]
+    groups = np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1)
+    return sorted(groups, key=lambda group: int(group[0]))

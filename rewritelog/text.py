@@ -29,6 +29,7 @@ NO_VALUE = "–"
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
 _NEWLINE = "\n"
+_ONE_LINE = json.JSONEncoder(allow_nan=False)
 
 
 def printable(text: str | bytes) -> str:
@@ -97,7 +98,8 @@ def json_text(value: object, indent: int | None = None) -> str:
 
     Raise `ValueError` for a number that JSON does not have.
     """
-    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=True)
+    encoder = _ONE_LINE if indent is None else json.JSONEncoder(indent=indent, allow_nan=False)
+    text = encoder.encode(value)
     return text.replace("\x7f", "\\u007f")
 
 

@@ -71,7 +71,7 @@ def rich_timelines() -> list[list[dict[str, Any]]]:
 
 
 class Seb(NamedTuple):
-    """A SEB as construct reads it, and where it stands."""
+    """A SEB as construct reads it, and where it is."""
 
     pe: int
     seb: int

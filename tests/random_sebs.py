@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Batch:
-    """SEBs of one shape, as they stand in a timeline, and what a model says of their brackets."""
+    """SEBs of one shape, as they are in a timeline, and what a model says of their brackets."""
 
     lay: Layout
     sebs: NDArray[Any]

@@ -11,6 +11,7 @@ LAYERS = [
     "stopping",
     "text",
     "progress",
+    "cores",
     "arrays",
     "hashing",
     "format",

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from faulty import SCRIPT
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
+from many_sebs import write_many
 
-from rewritelog.errors import TimingError
+from rewritelog.errors import ModelError, TimingError
 from rewritelog.logs import params
 from rewritelog.models.base import ModelText
 from rewritelog.models.coefficients import parse_coefficients
+from rewritelog.models.json_document import load_document
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim import LineFormatError, format_line
@@ -118,6 +120,47 @@ def test_a_name_of_nested_braces_is_checked_in_one_pass() -> None:
         format_line("}" + "{" * 400_000, time_s=1.0)
 
 
+MODEL_MB = 2500
+"""A model file of 512 MiB, decoded, and the values that it may hold."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("[]", 3_999_000),
+        ('{"a":0.5}', 3_999_000),
+        ("0.25", 15_990_000),
+        (f'"{"x" * 500}"', 1 << 20),
+    ],
+    ids=["lists", "objects", "numbers", "texts"],
+)
+@pytest.mark.parametrize("key", ["notes", "events"])
+def test_a_model_file_of_many_values_is_refused_within_the_bound(
+    key: str, value: str, count: int, tmp_path: Path, timings: Path
+) -> None:
+    """Values of two bytes took 40 times as much memory."""
+    model = tmp_path / "model.json"
+    before = f'{{"format": "rewritelog model", "version": 2, "{key}": ['
+    model.write_text(before + ",".join([value] * count) + "]}")
+    done = run_within(MODEL_MB, "predict", model, timings)
+    assert done.returncode == 1
+    assert "model.json: $" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("[]", "4,000,002 lists and objects; at most 4,000,000"), ("0", "16,000,001 values")],
+)
+def test_more_values_than_a_model_file_may_hold_are_refused_before_they_are_read(
+    value: str, said: str
+) -> None:
+    count = 16_000_001 if value == "0" else 4_000_001
+    with pytest.raises(ModelError, match=f"^m.json: holds {said}"):
+        load_document("[" + ",".join([value] * count) + "]", "m.json")
+
+
 def with_many_events(folder: Path, count: int) -> Path:
     """Write a log of one SEB with as many marks."""
     one, two = (
@@ -142,3 +185,97 @@ def test_a_seb_of_any_size_is_dumped_in_little_memory(kind: list[str], tmp_path:
     done = run_within(16 - IDLE_MB + DUMP_IDLE_MB, "dump", logs, "--pe", 0, *kind)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('"start"') == 100_000
+
+
+TIMELINES_MB = 128
+"""Some blocks of 16 MB and the PEs' sums, on one thread."""
+
+
+@pytest.mark.long
+def test_timelines_of_any_size_are_rewritten_in_little_memory(tmp_path: Path) -> None:
+    logs = tmp_path / "in"
+    write_many(logs, 1, files=2, times=10, workers=4, sebs=25_000)
+    assert sum(path.stat().st_size for path in logs.iterdir()) > 200 << 20
+    done = run_within(TIMELINES_MB, "rewrite", logs, "--dry-run", "--dilation", 2, "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+
+
+HEAD_MB = 16 + 64
+"""16 bytes for each of 4 million timelines, and what any command takes."""
+
+
+@pytest.mark.long
+def test_a_head_takes_little_memory_for_each_timeline_that_it_claims(tmp_path: Path) -> None:
+    """A sparse file has room for as many timelines as it likes."""
+    logs = write_logs(tmp_path / "in", [[seb(0, 1)]])
+    head = (logs / "bgTrace0").read_bytes()[:16]
+    timelines = 4_000_000
+    with (logs / "bgTrace0").open("wb") as file:
+        file.write(head + timelines.to_bytes(4, "little"))
+        file.truncate(20 + 8 * timelines)
+    summary = bytearray((logs / "bgTrace").read_bytes())
+    summary[16:20] = summary[20:24] = timelines.to_bytes(4, "little")
+    (logs / "bgTrace").write_bytes(summary)
+    done = run_within(HEAD_MB, "rewrite", logs, "--dry-run", "--dilation", 2)
+    assert done.returncode == 1
+    assert "bgTrace0" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+LINE_MB = 96
+"""Some 16 MB of text, and its scan."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("begin", [b"", b"TRACEBIGSIM: event:{ "], ids=["other text", "a name"])
+def test_a_line_without_an_end_is_not_held(begin: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "timings"
+    with path.open("wb") as file:
+        file.write(begin)
+        for _ in range(300):
+            file.write(b"x" * (1 << 20))
+    done = run_within(LINE_MB, "fit", path)
+    assert done.returncode == 1
+    assert "no timing line found" in done.stderr
+
+
+COEFFICIENTS_MB = 640
+"""16 MiB of text with a line of some ten characters for each event."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("numbers", [1, 41])
+def test_a_file_of_coefficients_takes_bounded_memory(
+    numbers: int, sample_logs: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "coefficients"
+    values = " 1" * numbers + "\n"
+    lines = ((16 << 20) - 64) // (len(values) + len("e100000"))
+    path.write_text("".join(f"e{number:x}{values}" for number in range(lines)))
+    words = ("rewrite", sample_logs / "cells", "--dry-run", "--model", "coefficients")
+    done = run_within(COEFFICIENTS_MB, *words, "--coefficients", path)
+    assert done.returncode == 0, done.stderr
+
+
+FORMULAS_MB = 64
+"""200,000 characters, as the objects that they say."""
+
+TEXTS = {
+    "lists": ("--formulas", "a = [\n" + "[],\n" * 49_000 + "]"),
+    "terms": ("--formulas", 'k = """p1\n' + "+p1\n" * 49_000 + '"""'),
+    "names": ("--param-names", "a = [\n" + "[],\n" * 49_000 + "]"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", TEXTS)
+def test_texts_that_models_are_made_with_take_a_bounded_memory(
+    what: str, tmp_path: Path, timings: Path
+) -> None:
+    option, text = TEXTS[what]
+    path = tmp_path / "text"
+    path.write_text(text)
+    done = run_within(FORMULAS_MB, "fit", timings, option, path)
+    assert done.returncode == 1
+    assert f"{path}:1:" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -14,6 +14,7 @@ import rewritelog
 from rewritelog.api.arguments import PathLike, to_input, to_path, to_table
 from rewritelog.api.timings import TimingsLike, to_timings
 from rewritelog.arrays import Floats
+from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.logs.params import Columns
@@ -77,13 +78,13 @@ class FittedModel:
         return np.where(found.seconds < 0, 0.0, found.seconds)
 
     def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the bounds in seconds that nine in ten measured times are to lie between.
+        """Return the bounds in seconds of the 90 % interval of measured times.
 
         NaN where there were too few samples to know. Raise `UsageError` as `predict` does, and
-        `ModelError` for a model that knows no intervals.
+        `ModelError` for a model that has no intervals.
         """
         if not knows_intervals(self.raw):
-            raise ModelError(f"the model {self.name!r} knows no intervals")
+            raise ModelError(f"the model {self.name!r} has no intervals")
         return checked_interval(self.raw, self.name, event, self._table(event, X))
 
     def summary(self) -> str:
@@ -178,13 +179,15 @@ def fit(
     param_names: PathLike | None = None,
     clock_hz: float | None = None,
     strict: bool = False,
+    jobs: int = 0,
     **options: object,
 ) -> FittedModel:
     """Fit a model to timings: files, `Timings`, `{event: (X, y)}` or a DataFrame.
 
     `model` is the name of a model (auto, least-squares, sampled, counters, a plug-in's), or
     `module:Class` for a regressor of scikit-learn's kind; `param_names` is a file of names for
-    reports; `options` are the model's. Raise `UsageError` for an unknown model or option,
+    reports; `options` are the model's. Many events are fitted in `jobs` processes, by default one
+    for each core. Raise `UsageError` for an unknown model or option,
     `ModelError` where no fit is possible.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt", loss="squares")
@@ -207,7 +210,8 @@ def fit(
     names = read_param_names(
         None if param_names is None else to_input(param_names, "the file of parameter names")
     )
-    fitted = named_fit(checked_fit(made, name, samples), names)
+    with limited_to(jobs):
+        fitted = named_fit(checked_fit(made, name, samples), names)
     return FittedModel(name, fitted, made.columns, source)
 
 

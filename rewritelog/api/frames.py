@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Table
-from rewritelog.errors import RewriteLogError, UsageTypeError
-from rewritelog.logs.columns import columns_of
+from rewritelog.errors import UsageTypeError
+from rewritelog.logs.columns import columns_of, new_frame
 
 
 def to_pandas(table: Table) -> Any:
     """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
     Names become `str`, and a column of several numbers one column for each, as `obj_id_0` to
-    `obj_id_3`; units stand in the columns' names. pandas must be installed.
+    `obj_id_3`; units are in the columns' names. pandas must be installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
     >>> list(rewritelog.to_pandas(logs.events([0])).columns)
@@ -24,12 +24,3 @@ def to_pandas(table: Table) -> Any:
     if getattr(getattr(table, "dtype", None), "names", None) is None:
         raise UsageTypeError(f"a table of a log set is needed, not {type(table).__name__}")
     return new_frame(columns_of(np.asarray(table)))
-
-
-def new_frame(columns: dict[str, Any]) -> Any:
-    """Return a DataFrame of columns; raise `RewriteLogError` where pandas is not installed."""
-    try:
-        import pandas as pd  # noqa: PLC0415 - heavy, and needed by those alone who ask for it
-    except ImportError as error:
-        raise RewriteLogError("pandas is not installed: pip install pandas") from error
-    return pd.DataFrame({name: np.asarray(values) for name, values in columns.items()})

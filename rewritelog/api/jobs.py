@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -18,6 +19,7 @@ from rewritelog.api.arguments import (
 from rewritelog.api.fitted import FittedModel, Given, fit, to_fitted
 from rewritelog.api.timings import Timings, TimingsLike, to_timings
 from rewritelog.checking.report import CheckReport
+from rewritelog.checking.rules import rule_named, rules_text
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import Conversion, convert_logs
 from rewritelog.diffing.report import Comparison
@@ -27,9 +29,10 @@ from rewritelog.evaluation.compare import CompareReport, CompareRequest, default
 from rewritelog.evaluation.compare import compare as compare_models
 from rewritelog.evaluation.predict import rows_of
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
-from rewritelog.evaluation.totals import RunPrediction, checked_point
+from rewritelog.evaluation.totals import RunPrediction
 from rewritelog.evaluation.totals import predict_run as predict_of_run
 from rewritelog.evaluation.verify import VerifyReport, verify_lines, verify_samples
+from rewritelog.inspection.dump import dump_lines
 from rewritelog.inspection.info import LogInfo, survey
 from rewritelog.logs import logset
 from rewritelog.logs.logset import LogSet
@@ -102,11 +105,11 @@ def rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
         own["fitted"] = Given(fitted)
     elif fitted is not None:
         own["fitted"] = to_input(fitted, "the model file")
-    if _are_paths(timings):
+    if are_paths(timings):
         own["timings"] = to_inputs(timings, "the timings")
     elif timings is not None:
-        names = ("formulas", "coefficients", "clock_hz", "strict")
-        used = {name: own.pop(name) for name in names if name in own and name != "strict"}
+        names = ("formulas", "coefficients", "clock_hz")
+        used = {name: own.pop(name) for name in names if name in own} | {"jobs": own.get("jobs", 0)}
         made = fit(timings, own.pop("model", None) or "auto", **used, **model_options)
         return RewriteOptions(fitted=Given(made), **own)
     return RewriteOptions(model_options=model_options, **own)
@@ -118,7 +121,7 @@ def _with_paths(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any
     return {**given, **paths}
 
 
-def _are_paths(given: object) -> bool:
+def are_paths(given: object) -> bool:
     """Return whether timings are given as files."""
     if isinstance(given, str | Path):
         return True
@@ -142,7 +145,7 @@ def verify(
     """
     fitted = to_fitted(model)
     predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
-    if _are_paths(timings):
+    if are_paths(timings):
         files = to_inputs(timings, "the timings")
         return verify_lines(predictor, files, clock_hz, strict=strict, worst=worst)
     return verify_samples(predictor, tuple(to_timings(timings, fitted.columns)), worst=worst)
@@ -183,7 +186,7 @@ def predict_run(model: PathLike, **variables: float) -> RunPrediction:
 
     >>> run = rewritelog.predict_run("study.json", P=4096, D=512)  # doctest: +SKIP
     """
-    return predict_of_run(to_input(model, "the model file"), checked_point(variables))
+    return predict_of_run(to_input(model, "the model file"), variables)
 
 
 def _model_names(models: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -204,9 +207,10 @@ def compare(
     fraction: float | None = None,
     repeats: int = 1,
     seed: int = 1,
+    jobs: int = 0,
     **model_options: object,
 ) -> CompareReport:
-    """Compare models on timing lines that their fits have not seen.
+    """Compare models on held-out timing lines.
 
     `models` are by default auto, least-squares and, where scikit-learn is installed,
     gaussian-process. Lines are left out by `folds`, or all but a random `fraction` of each event's
@@ -217,7 +221,7 @@ def compare(
     600
     """
     request = CompareRequest(
-        timings=to_inputs(timings, "the timings") if _are_paths(timings) else (),
+        timings=to_inputs(timings, "the timings") if are_paths(timings) else (),
         models=_model_names(models),
         model_options=model_options,
         formulas=None if formulas is None else to_input(formulas, "formulas"),
@@ -228,6 +232,7 @@ def compare(
         fraction=fraction,
         repeats=repeats,
         seed=seed,
+        jobs=jobs,
     )
     if request.timings:
         return compare_models(request)
@@ -239,7 +244,7 @@ def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> Sampl
     """Choose which SEBs of a run to time, and write their list to `out`.
 
     Options are those of `SampleOptions`: fraction, method, seed, floor, replicates, params,
-    timings, clock_hz, formulas, strict. `listing()` of the report is the list.
+    timings, clock_hz, formulas, strict, jobs. `listing()` of the report is the list.
 
     >>> report = rewritelog.choose("sample_logs/cells", fraction=0.2)
     >>> report.chosen
@@ -259,9 +264,16 @@ def check(logs: PathLike, params: PathLike | None = None, *, jobs: int = 0) -> C
     True
     """
     path = logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
-    return check_logs(
-        path, None if params is None else to_input(params, "params"), jobs=_jobs(jobs)
-    )
+    return check_logs(path, None if params is None else to_input(params, "params"), jobs=jobs)
+
+
+def check_rules(name: str | None = None) -> str:
+    """Return the list of the rules that `check` goes by, or what the rule of that name says.
+
+    >>> "The summary has 52, 56 or 60 bytes" in rewritelog.check_rules("summary")
+    True
+    """
+    return rules_text() if name is None else rule_named(name).text()
 
 
 def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> Comparison:
@@ -271,7 +283,7 @@ def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int 
     'different: the representation alone; both say the same'
     """
     folder = None if params is None else to_input(params, "params")
-    return compare_logs(open_logs(a), open_logs(b), folder, jobs=_jobs(jobs))
+    return compare_logs(open_logs(a), open_logs(b), folder, jobs=jobs)
 
 
 def info(logs: LogsLike) -> LogInfo:
@@ -281,6 +293,19 @@ def info(logs: LogsLike) -> LogInfo:
     True
     """
     return survey(open_logs(logs))
+
+
+def dump(logs: LogsLike, pe: int) -> Iterator[dict[str, Any]]:
+    """Yield a dict with every field of each SEB of a PE, in the order of its timeline.
+
+    Its keys are those of `rewritelog dump --json`, the same in every log version: times are in
+    seconds, offsets in bytes from the file's start. Raise `UsageError` for a PE that is not there,
+    and `DamagedLogError` where the first damage is met.
+
+    >>> next(rewritelog.dump("sample_logs/cells", pe=0))["offset_bytes"]
+    56
+    """
+    return map(json.loads, dump_lines(open_logs(logs), pe, "jsonl"))
 
 
 def convert(
@@ -315,9 +340,3 @@ def synth(out: PathLike, *, force: bool = False, **options: Any) -> Synthesis:
     """
     made = make_options(SynthOptions, options)
     return synthesise(to_path(out, "the output folder"), made, force=force)
-
-
-def _jobs(jobs: int) -> int:
-    if jobs < 0:
-        raise UsageError(f"the number of threads must be 0 or more, not {jobs}")
-    return jobs

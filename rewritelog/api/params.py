@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog.api.arguments import PathLike, to_input
-from rewritelog.api.frames import new_frame
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
+from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns, list_params
 from rewritelog.sampling.records import RunRecords, read_folder
 from rewritelog.text import Table, count_text, shorten

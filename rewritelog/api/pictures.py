@@ -1,14 +1,29 @@
-"""Pictures of logs."""
+"""Pictures of logs, pages of reports, and the live page of fits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewritelog.api.arguments import PathLike, to_path
-from rewritelog.api.jobs import LogsLike, open_logs
-from rewritelog.errors import UsageError
-from rewritelog.output import check_outputs, write_file
-from rewritelog.viewing.draw import KINDS, draw_timeline
+from rewritelog.api.arguments import PathLike, PathsLike, to_input, to_inputs, to_path
+from rewritelog.api.fitted import FittedModel
+from rewritelog.api.jobs import LogsLike, are_paths, open_logs, verify
+from rewritelog.api.timings import TimingsLike, to_timings
+from rewritelog.cores import limited_to
+from rewritelog.errors import UsageTypeError
+from rewritelog.evaluation.compare import CompareReport
+from rewritelog.logs.logset import LogSet
+from rewritelog.output import check_outputs, write_text_file
+from rewritelog.replaying.sweep import Sweep
+from rewritelog.rewriting.report import Report
+from rewritelog.sampling.report import SampleReport
+from rewritelog.viewing.compare_page import compare_page
+from rewritelog.viewing.draw import draw_timeline
+from rewritelog.viewing.explore import ExploreOptions
+from rewritelog.viewing.explore import explore as serve_page
+from rewritelog.viewing.fit_pages import verify_page
+from rewritelog.viewing.replay_page import sweep_page
+from rewritelog.viewing.rewrite_page import rewrite_page
+from rewritelog.viewing.sample_page import sample_page
 from rewritelog.viewing.timeline import TimelineOptions
 
 
@@ -33,14 +48,81 @@ def timeline(
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
     path = None if output is None else to_path(output, "the picture")
-    if kind is None:
-        kind = "svg" if path is None else path.suffix.lower().removeprefix(".")
-    if kind not in KINDS:
-        raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     sets = [open_logs(one) for one in (logs, against) if one is not None]
-    check_outputs([path], [], [one.folder for one in sets])
     options = TimelineOptions(None if pes is None else tuple(pes), from_s, to_s)
-    drawn = draw_timeline(sets, kind, options, messages=messages, seed=seed)
+    return draw_timeline(sets, path, kind, options, messages=messages, seed=seed)
+
+
+def page(
+    of: Report | CompareReport | SampleReport | Sweep | FittedModel,
+    timings: TimingsLike | None = None,
+    *,
+    output: PathLike | None = None,
+) -> str:
+    """Return the HTML page that a command writes with `--html`, and write it to `output`.
+
+    `of` is what `rewrite`, `compare`, `choose` or `sweep` returned, or a fitted model, which is
+    shown against `timings`. `replay` writes its page itself. The extra `rewritelog[view]` must be
+    installed.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
+    """
+    path = None if output is None else to_path(output, "the page")
+    logs = [of.logs.folder] if isinstance(of, Report | SampleReport) else []
+    check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
+    if isinstance(of, FittedModel) != (timings is not None):
+        raise UsageTypeError("timings belong to the page of a fitted model, and to no other")
+    if isinstance(of, FittedModel) and timings is not None:
+        lines = to_timings(timings, of.columns)
+        text = verify_page(verify(of, lines), of.raw, lines.read)
+    elif isinstance(of, Report):
+        text = rewrite_page(of)
+    elif isinstance(of, CompareReport):
+        text = compare_page(of)
+    elif isinstance(of, SampleReport):
+        text = sample_page(of)
+    elif isinstance(of, Sweep):
+        text = sweep_page(of)
+    else:
+        raise UsageTypeError(f"there is no page of a {type(of).__name__}")
     if path is not None:
-        write_file(path, drawn)
-    return drawn
+        write_text_file(path, text)
+    return text
+
+
+def explore(
+    timings: PathsLike,
+    logs: LogsLike | None = None,
+    *,
+    formulas: PathLike | None = None,
+    params: PathLike | None = None,
+    clock_hz: float | None = None,
+    strict: bool = False,
+    output: PathLike = ".",
+    force: bool = False,
+    browser: bool = True,
+    jobs: int = 0,
+) -> None:
+    """Serve the live page of fits to this machine's browser, until it is interrupted (Ctrl-C).
+
+    Its address is printed, and opened where `browser` is true. The page saves `formulas.toml` and
+    `model.json` into the folder `output`. With `logs` it shows the effect on a rewrite. The extra
+    `rewritelog[view]` must be installed.
+
+    >>> rewritelog.explore("sample_logs/cells/timings.txt")  # doctest: +SKIP
+    """
+    folder = logs.folder if isinstance(logs, LogSet) else logs
+    options = ExploreOptions(
+        timings=tuple(to_inputs(timings, "the timings")),
+        logs=None if folder is None else to_input(folder, "the logs"),
+        params=None if params is None else to_input(params, "params"),
+        formulas=None if formulas is None else to_input(formulas, "formulas"),
+        clock_hz=clock_hz,
+        strict=strict,
+        out=to_path(output, "the folder to save in"),
+        force=force,
+        browser=browser,
+    )
+    with limited_to(jobs):
+        serve_page(options, lambda address: print(f"open {address}"))  # noqa: T201 - its result

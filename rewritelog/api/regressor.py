@@ -47,7 +47,7 @@ class AutoRegressor:
         seconds = to_column(y, len(params))
         for what, values in (("X", params), ("y", seconds)):
             if not np.isfinite(values).all():
-                raise UsageError(f"{what} holds NaN or infinity")
+                raise UsageError(f"{what} contains NaN or infinity")
         if not len(params):
             raise UsageError("X has 0 samples; at least 1 is needed")
         model = load_model("auto", self.get_params())

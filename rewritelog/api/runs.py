@@ -11,13 +11,17 @@ from rewritelog.api.jobs import LogsLike, open_logs, rewrite_options
 from rewritelog.exporting.options import ExportOptions, Target
 from rewritelog.exporting.run import Exported
 from rewritelog.exporting.run import export as export_logs
+from rewritelog.output import check_outputs, write_text_file
 from rewritelog.replaying.network import Network, read_machine
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.report import ReplayReport
-from rewritelog.replaying.run import replay as replay_logs
+from rewritelog.replaying.run import replay_whole
 from rewritelog.replaying.study import Study, StudyRun, variables_of
 from rewritelog.replaying.sweep import Axis, Sweep
 from rewritelog.replaying.sweep import sweep as sweep_logs
+from rewritelog.viewing.extra import require
+from rewritelog.viewing.replay_page import replay_page
+from rewritelog.viewing.sweep_plot import check_plot, write_plot
 
 NetworkLike: TypeAlias = "Network | Mapping[str, Any] | PathLike"
 
@@ -28,6 +32,7 @@ def replay(
     *,
     gains: int | None = None,
     write: PathLike | None = None,
+    html: PathLike | None = None,
     lost_as: Mapping[str, str] | None = None,
     **given: Any,
 ) -> ReplayReport:
@@ -36,8 +41,8 @@ def replay(
     `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
     keeps the recorded transit times. `gains` is for how many names and events the gain is computed
     were they free: ten of each, and fewer for large logs. `lost_as` maps patterns of SEB names or
-    events to categories of lost time; the logs with their replayed times go to `write`. Further
-    options are those of `rewrite`.
+    events to categories of lost time. The logs with their replayed times go to `write`, a page with
+    the timeline and its critical path to `html`. Further options are those of `rewrite`.
 
     >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
     >>> report.pes
@@ -49,20 +54,30 @@ def replay(
         gains=gains,
         write=None if write is None else to_path(write, "the output folder"),
     )
-    return replay_logs(open_logs(logs), _network(network), options)
+    page = None if html is None else to_path(html, "the page")
+    if page is not None:
+        require("bokeh", "the page")
+    opened = open_logs(logs)
+    check_outputs([page], options.rewrite.files, [opened.folder, options.rewrite.params])
+    replayed = replay_whole(opened, _network(network), options)
+    if page is not None:
+        write_text_file(page, replay_page(replayed))
+    return replayed.report
 
 
 def sweep(
     logs: LogsLike,
     values: Mapping[str, Iterable[float | str]],
     network: NetworkLike | None = None,
+    *,
+    plot: PathLike | None = None,
     **given: Any,
 ) -> Sweep:
     """Predict the run time at every point of a grid, from one reading of the logs.
 
     `values` are those of `dilation`, `latency`, `bandwidth`, `cost_per_packet`, `packet_size` and
-    `node_latency`, as numbers or with units; `network` holds what is not varied. Further options
-    are those of `rewrite`. Nothing is written.
+    `node_latency`, as numbers or with units; `network` holds what is not varied. A figure (.png,
+    .svg or .pdf) goes to `plot`. Further options are those of `rewrite`. No logs are written.
 
     >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
     >>> found = rewritelog.sweep("sample_logs/cells", grid)
@@ -70,7 +85,15 @@ def sweep(
     [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
     """
     axes = [Axis.of(name, texts) for name, texts in values.items()]
-    return sweep_logs(open_logs(logs), axes, _network(network), rewrite_options(given))
+    path = None if plot is None else to_path(plot, "the figure")
+    if path is not None:
+        check_plot(path)
+    options, opened = rewrite_options(given), open_logs(logs)
+    check_outputs([path], options.files, [opened.folder, options.params])
+    found = sweep_logs(opened, axes, _network(network), options)
+    if path is not None:
+        write_plot(found, path)
+    return found
 
 
 def lost_cycles(

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.api.arguments import PathsLike, to_column, to_floats, to_inputs, to_table
-from rewritelog.api.frames import new_frame
 from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.text import Table, count_text, shorten

@@ -216,7 +216,7 @@ def _finding(
 
 
 def _offset_of(loaded: LoadedBlock, piece: int, seb: int) -> int:
-    """Return where a SEB stands in the buffer; −1 where it is not in this part."""
+    """Return where a SEB is in the buffer; −1 where it is not in this part."""
     pieces = loaded.pieces
     first = int(pieces.firsts[piece])
     if not first <= seb < first + pieces.counts[piece]:

@@ -1,4 +1,4 @@
-"""What stands before the timelines, checked: the summary and the timeline files' headers."""
+"""What comes before the timelines, checked: the summary and the timeline files' headers."""
 
 from __future__ import annotations
 

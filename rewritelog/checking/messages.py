@@ -1,4 +1,4 @@
-"""Messages about violations that a kernel found: the record is read again where it stands."""
+"""Messages about violations that a kernel found: the record is read again where it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewritelog.text import count_text
 
 @dataclass(frozen=True)
 class Example:
-    """A violation that a kernel found, and where the record stands that it is in."""
+    """A violation that a kernel found, and where the record is that it is in."""
 
     buffer: Bytes
     layout: Layout
@@ -34,22 +34,22 @@ class Example:
 
     @property
     def number(self) -> int:
-        """The integer that stands there."""
+        """The integer that is there."""
         return int(self._record(self.layout.count, self.at))
 
     @property
     def message(self) -> Any:
-        """The message that stands there."""
+        """The message that is there."""
         return self._record(self.layout.message, self.at)
 
     @property
     def event(self) -> Any:
-        """The event that stands there."""
+        """The event that is there."""
         return self._record(self.layout.event, self.at)
 
     @property
     def seb(self) -> Any:
-        """The SEB that stands there, or whose message does."""
+        """The SEB that is there, or whose message does."""
         lay, at = self.layout.kernel, self.at
         if self.item >= 0:
             at -= self.item * lay.message_bytes + lay.count_bytes + lay.seb_bytes

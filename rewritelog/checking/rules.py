@@ -72,7 +72,7 @@ _ALL = (
         Severity.STOP,
         "The summary has 52, 56 or 60 bytes, and counts of nodes, worker threads and files above "
         "zero.",
-        "Without these numbers it is unknown where the timeline of a PE stands.",
+        "Without these numbers it is unknown where the timeline of a PE is.",
     ),
     Rule(
         "pe-count",
@@ -85,7 +85,7 @@ _ALL = (
         "log-version",
         Severity.STOP,
         "The log version is 0 to 6, and the timelines can be read in it.",
-        "The version stands in the summary only, and the layout of every SEB depends on it. Where "
+        "The version is in the summary only, and the layout of every SEB depends on it. Where "
         "the first timelines cannot be read in it, the other versions are tried; the check goes on "
         "in the one that fits. Versions 4 and 5 have one layout and cannot be told apart.",
     ),
@@ -106,10 +106,10 @@ _ALL = (
     Rule(
         "offset",
         Severity.STOP,
-        "The timelines stand one after the other, in order, without gap, and inside the file.",
+        "The timelines follow one another, in order, without gap, and inside the file.",
         "A reader jumps to a timeline by its offset. Offsets that point elsewhere give a PE other "
         "bytes as its SEBs. In files above 2 GiB the 32-bit offsets have wrapped round, which is "
-        "no finding.",
+        "not a finding.",
     ),
     Rule(
         "count",
@@ -130,7 +130,7 @@ _ALL = (
         "left-over",
         Severity.STOP,
         "No bytes are left between a timeline's last SEB and the next timeline or the file's end.",
-        "A simulator that reads the file in one go takes them for the next timeline; and bytes "
+        "A simulator that reads the file as a whole takes them for the next timeline; and bytes "
         "that no count covers hint at a wrong count before them.",
     ),
     Rule(
@@ -158,7 +158,7 @@ _ALL = (
         Severity.MISLEAD,
         "execTime is endTime − startTime, to 1e-6 s.",
         "The simulator takes execTime as the SEB's duration, other tools the difference. A SEB "
-        "that was never closed (endTime before startTime) is no finding: it is the one in which "
+        "that was never closed (endTime before startTime) is not a finding: it is the one in which "
         "the program ended.",
     ),
     Rule(
@@ -207,7 +207,7 @@ _ALL = (
         Severity.MISLEAD,
         "A message is sent between its SEB's startTime and endTime.",
         "The simulator sends it at its distance to the SEB's start, and so before or after the "
-        "SEB. It is no finding in a SEB that was never closed.",
+        "SEB. It is not a finding in a SEB that was never closed.",
     ),
     Rule(
         "message-target",
@@ -234,7 +234,7 @@ _ALL = (
         "event-outside",
         Severity.ODD,
         "An event's rTime lies between 0 and the SEB's duration.",
-        "Tools that show traces put it into another SEB. It is no finding in a SEB that was "
+        "Tools that show traces put it into another SEB. It is not a finding in a SEB that was "
         "never closed.",
     ),
     Rule(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.kernels.violations import MessageFlags
 from rewritelog.checking.report import CheckReport
+from rewritelog.cores import cores
 from rewritelog.errors import Location
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
 from rewritelog.logs.logset import log_folder
@@ -56,14 +56,17 @@ def check_logs(
     task = CheckTask(
         heads.summary, source, _message_flags(heads), secrets.randbits(64), block_bytes
     )
-    threads = jobs or len(os.sched_getaffinity(0))
+    threads = cores(jobs)
     checked = Checked(findings=heads.findings, whole=heads.whole)
     with ThreadPoolExecutor(threads) as executor:
         run = partial(_check_one, task)
         results = in_order(executor, run, _blocks(heads, block_bytes), _AHEAD * threads)
-        for number, done in enumerate(results, 1):
+        size = sum(file.size_bytes for file in heads.files)
+        read_bytes = 0
+        for (_, block), done in zip(_blocks(heads, block_bytes), results, strict=True):
             checked.add(done)
-            report_progress(f"checking, block {number:,}")
+            read_bytes += block.size_bytes
+            report_progress("checking", read_bytes, size, "bytes")
         why = _not_checked(heads.summary, checked)
         if not why:
             _add_not_sent(task, heads, executor, threads, checked.findings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -53,6 +54,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_PLAIN_WORDS = {
+    r"Value error, ": "",
+    r"Input should be a valid number.*": "it is not a number",
+    r"Input should be a valid integer.*": "it is not a whole number",
+    r"Input should be greater than or equal to (\S+)": r"it is less than \1",
+    r"\. Choose from:": "; choose from",
+}
+
 _command = ""
 
 
@@ -66,18 +75,18 @@ _add("predict", predict_command, "Fit models")
 _add("verify", verify_command, "Fit models")
 _add("compare", compare_command, "Fit models")
 _add("sample", sample_command, "Fit models")
-_add("explore", plain(explore_command), "Fit models")
+_add("explore", explore_command, "Fit models")
 _add("replay", replay_command, "Predict whole runs")
 _add("lost-cycles", lost_cycles_command, "Predict whole runs")
 _add("check", check_command, "Inspect logs")
 _add("info", info_command, "Inspect logs")
 _add("diff", diff_command, "Inspect logs")
 _add("dump", dump_command, "Inspect logs")
-_add("timeline", plain(timeline_command), "Inspect logs")
+_add("timeline", timeline_command, "Inspect logs")
 _add("convert", convert_command, "Make logs")
 _add("export", export_command, "Make logs")
 _add("synth", synth_command, "Make logs")
-_add("completion", plain(completion_command), "Set up")
+_add("completion", plain(quiet=False)(completion_command), "Set up")
 
 
 @app.callback()
@@ -168,9 +177,17 @@ def _show_parsing_error(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
         return
-    console.fail(message[:1].lower() + message[1:].rstrip("."))
+    console.fail(_in_plain_words(message[:1].lower() + message[1:].rstrip(".")))
     if error.ctx is not None:
         typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
+
+
+def _in_plain_words(message: str) -> str:
+    """Return what typer says of an argument on one line and in words for people."""
+    message = " ".join(message.split())
+    for said, meant in _PLAIN_WORDS.items():
+        message = re.sub(said, meant, message)
+    return message
 
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:

@@ -21,9 +21,9 @@ TIMINGS_HELP = (
     "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
 )
 MODEL_HELP = (
-    "auto (the default with timings), least-squares, sampled, counters, coefficients, constant "
-    "(the default without), the name of a plug-in, or MODULE:CLASS with scikit-learn's fit and "
-    "predict, which runs that module's code."
+    "auto (the default with timings), least-squares, sampled, counters, gaussian-process, "
+    "coefficients, constant (the default without), the name of a plug-in, or MODULE:CLASS with "
+    "scikit-learn's fit and predict, which runs that module's code."
 )
 
 Logs = Annotated[Path, typer.Argument(metavar="LOGS", help=LOGS_HELP, show_default=False)]
@@ -31,7 +31,7 @@ Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT",
-        help="The folder to write; it must not exist or be empty.",
+        help="The folder to write: a new or empty one, or any with --force.",
         show_default=False,
     ),
 ]
@@ -68,7 +68,7 @@ Params = Annotated[
 ]
 Formulas = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A file of formulas for auto.", rich_help_panel=MODEL),
+    typer.Option(metavar="FILE", help="A formulas file for the model auto.", rich_help_panel=MODEL),
 ]
 ParamNames = Annotated[
     Path | None,
@@ -76,7 +76,7 @@ ParamNames = Annotated[
         "--param-names",
         metavar="FILE",
         rich_help_panel=MODEL,
-        help="Names for the parameters of events, for the report (TOML).",
+        help="A file (TOML) with names of parameters, for the report.",
     ),
 ]
 Coefficients = Annotated[
@@ -145,7 +145,9 @@ ModelOption = Annotated[
 Strict = Annotated[
     bool,
     typer.Option(
-        "--strict", help="Stop at a malformed timing or param line.", rich_help_panel=RUNNING
+        "--strict",
+        help="Stop at a malformed timing or param line.",
+        rich_help_panel=RUNNING,
     ),
 ]
 Force = Annotated[
@@ -160,7 +162,7 @@ Jobs = Annotated[
         min=0,
         show_default=False,
         rich_help_panel=RUNNING,
-        help="Number of threads [default: one for each available core].",
+        help="Threads or processes to use [default: one for each available core].",
     ),
 ]
 Seed = Annotated[

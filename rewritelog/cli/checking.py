@@ -24,11 +24,11 @@ def check_command(
     jobs: Jobs = 0,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help="Say what a rule protects, and exit."),
+        typer.Option(metavar="RULE", help="Explain what a rule protects, and exit."),
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules, and exit.")] = False,
 ) -> Outcome | None:
-    """Find what is wrong with a log set and its params.
+    """Find damage and oddities in a log set and its params.
 
     Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
     The exit code is 1 where a finding is more than an oddity.

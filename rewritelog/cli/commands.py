@@ -9,16 +9,17 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from rewritelog.cli import console
+from rewritelog.cli.arguments import ADVANCED, DILATION, MODEL, OTHER, OUTPUT, RUNNING
 
 GATHERED = "timings"
 """The option that takes all files that follow it, as a shell's pattern gives them."""
 
 
-_LAST = ("Advanced", "Options of models", "Other options")
+_LAST = (MODEL, DILATION, OUTPUT, RUNNING, ADVANCED, "Options of models", OTHER)
 
 
 def _rank(group: str) -> int:
-    """Return where a group of options comes in the help; most in the order of their options."""
+    """Return where a group of options comes in the help: what only this command has is first."""
     return 1 + _LAST.index(group) if group in _LAST else 0
 
 
@@ -41,7 +42,7 @@ class Command(TyperCommand):
                 groups.setdefault("Arguments", []).append((param.metavar, param.help))
             elif record := param.get_help_record(ctx):
                 is_help = param.name == "help"
-                group = "Other options" if is_help else param.rich_help_panel or "Options"
+                group = OTHER if is_help else param.rich_help_panel or "Options"
                 said = record[1].replace("; x>=0]", "]").replace("[x>=0]", "")
                 groups.setdefault(group, []).append((record[0], " ".join(said.split())))
         for group in sorted(groups, key=_rank):

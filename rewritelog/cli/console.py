@@ -80,11 +80,14 @@ def leave_if_warned(wanted: bool) -> None:
 
 
 def note(warning: str) -> None:
-    """Print a warning, with `--quiet` too."""
-    from rewritelog.text import printable  # noqa: PLC0415 - only some runs need it
+    """Print a warning, with `--quiet` too: one line, which a terminal gets wrapped."""
+    from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
 
     _run.warnings += 1
-    typer.echo(f"{coloured('warning:', YELLOW, sys.stderr)} {printable(warning)}", err=True)
+    line = f"warning: {printable(warning)}"
+    if sys.stderr.isatty():
+        line = wrapped(line)
+    typer.echo(line.replace("warning:", coloured("warning:", YELLOW, sys.stderr), 1), err=True)
 
 
 def note_all(warnings: Sequence[str]) -> None:

@@ -10,9 +10,11 @@ import typer
 from rewritelog.cli import console
 from rewritelog.cli.arguments import (
     MODEL,
+    OUTPUT,
     ClockHz,
     Coefficients,
     Formulas,
+    Jobs,
     ModelName,
     ModelOption,
     ParamNames,
@@ -53,6 +55,7 @@ def fit_command(
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
     model_option: ModelOption = None,
+    jobs: Jobs = 0,
     strict: Strict = False,
     *,
     model_options: dict[str, Any],
@@ -73,6 +76,7 @@ def fit_command(
         param_names=param_names,
         clock_hz=clock_hz,
         strict=strict,
+        jobs=jobs,
     )
     report = fit(request, to_path(output))
 
@@ -84,7 +88,7 @@ def fit_command(
     return Outcome(report, stdout_taken=is_stdout(output), page=page)
 
 
-@plain
+@plain(prints_lines=True)
 def predict_command(
     model: ModelPath,
     files: Annotated[
@@ -109,14 +113,19 @@ def predict_command(
     ] = None,
     clock_hz: ClockHz = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each record, one a line.")
+        bool,
+        typer.Option(
+            "--json",
+            rich_help_panel=OUTPUT,
+            help="Print one JSON object per line for each record.",
+        ),
     ] = False,
     strict: Strict = False,
     fail_on_warning: FailOnWarning = False,
 ) -> None:
     """Print the predictions of a model file as CSV, one line for each record.
 
-    The measured time stands beside the predicted one, where the record has one. Each prediction
+    The measured time is printed beside the predicted one where the record has one. Each prediction
     says what determined it: fit, exact, out of range, or no model. The exit code is 1 where the
     model has no prediction for any record.
     """
@@ -158,7 +167,7 @@ def _predict_run(model: Path, at: str, *, as_json: bool) -> None:
     console.note_all(found.warnings)
     if as_json:
         typer.echo(json_text(found.to_json(), indent=2))
-    else:
+    elif not console.quiet():
         console.show(found.text())
 
 
@@ -181,9 +190,13 @@ def verify_command(
     report = verify(model, timings, clock_hz, strict=strict, worst=worst)
 
     def page() -> str:
+        from rewritelog.evaluation.predictions import LinePredictor  # noqa: PLC0415
+        from rewritelog.timings.read import read_timings  # noqa: PLC0415
         from rewritelog.viewing.fit_pages import verify_page  # noqa: PLC0415 - an extra
 
-        return verify_page(report, model, timings, clock_hz)
+        predictor = LinePredictor.of(model)
+        read = read_timings(timings, clock_hz, columns=predictor.columns)
+        return verify_page(report, predictor.fitted, read)
 
     code = 0 if report.overall.score.predicted else NOTHING_COVERED
     return Outcome(report, code, page=page)
@@ -221,11 +234,12 @@ def compare_command(
         int, typer.Option(metavar="N", help="Repeat all of it N times, each with a new seed.")
     ] = 1,
     seed: Seed = 1,
+    jobs: Jobs = 0,
     strict: Strict = False,
     *,
     model_options: dict[str, Any],
 ) -> Outcome:
-    """Compare models on timing lines that their fits have not seen.
+    """Compare models on held-out timing lines.
 
     Lines are left out event by event. Options of models go to all models that have them.
     """
@@ -249,6 +263,7 @@ def compare_command(
         fraction=fraction,
         repeats=repeats,
         seed=seed,
+        jobs=jobs,
     )
     report = compare(request)
 

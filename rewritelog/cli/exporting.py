@@ -11,7 +11,6 @@ from rewritelog.cli.arguments import Force, Logs, Out, Params
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.standard import reporting
 from rewritelog.exporting.options import ExportOptions, Target
-from rewritelog.progress import report_progress
 
 CHOICE = "Choice"
 
@@ -57,4 +56,4 @@ def export_command(
     begin = -math.inf if from_s is None else from_s
     end = math.inf if to_s is None else to_s
     options = ExportOptions(to, pes, begin, end, params)
-    return Outcome(export(logs, out, options, report_progress, force=force))
+    return Outcome(export(logs, out, options, force=force))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
-from rewritelog.stopping import SIGNALS, Stopped, stop_on_signals
+from rewritelog.stopping import SIGNALS, Stopped
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
 _OBJECTS_A_COLLECTION = 100_000
@@ -54,7 +54,6 @@ make a fit slower, and its last bits depend on how many there are."""
 
 def main() -> NoReturn:
     """Run the command line; end with 0 done, 1 failed, 2 wrong usage, 128 + a signal's number."""
-    stop_on_signals()
     try:
         gc.set_threshold(_OBJECTS_A_COLLECTION)
         for name in _LINEAR_ALGEBRA_THREADS:
@@ -97,7 +96,7 @@ def _missing() -> str:
     try:
         Path.cwd()
     except OSError:
-        return "the current folder does not exist any more"
+        return "the current folder no longer exists"
     return ""
 
 

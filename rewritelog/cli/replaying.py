@@ -36,7 +36,6 @@ from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_opti
 from rewritelog.cli.rewrite import dilation_of, dilations_for
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
-from rewritelog.progress import report_progress
 from rewritelog.rewriting.options import RewriteOptions
 
 if TYPE_CHECKING:
@@ -274,7 +273,7 @@ def lost_cycles_command(
     from rewritelog.replaying.study import Study, variables_of  # noqa: PLC0415
 
     study = Study(variables_of(split_pairs(var or [], "--var")), timings_out)
-    return Outcome(study.add(logs, chosen, options, _lost_as(lost_as), report_progress))
+    return Outcome(study.add(logs, chosen, options, _lost_as(lost_as)))
 
 
 def _network(
@@ -297,7 +296,9 @@ def _network(
     }
     given = {name: text for name, text in texts.items() if text is not None}
     if network not in (None, "log"):
-        raise UsageError(f"--network is log, not {network!r}; other networks have a --latency")
+        raise UsageError(
+            f"--network must be log, not {network!r}; --latency describes other networks"
+        )
     if network == "log":
         _refuse(
             "--network log", {"--machine": machine, "--latency": latency, "--bandwidth": bandwidth}
@@ -326,14 +327,17 @@ def _sweep(
     *,
     taken: bool,
 ) -> Outcome:
-    from rewritelog.output import write_text_file  # noqa: PLC0415
+    from rewritelog.logs.logset import open_logs  # noqa: PLC0415
+    from rewritelog.output import check_outputs, write_text_file  # noqa: PLC0415
     from rewritelog.replaying.sweep import Axis, sweep  # noqa: PLC0415
     from rewritelog.viewing.sweep_plot import check_plot, write_plot  # noqa: PLC0415
 
     axes = [Axis.parse(text) for text in texts]
     if plot is not None:
         check_plot(plot)
-    found = sweep(logs, axes, network, options, report_progress)
+    opened = open_logs(logs)
+    check_outputs([output, plot], options.files, [opened.folder, options.params])
+    found = sweep(opened, axes, network, options)
     if output is not None:
         write_text_file(output, found.csv())
     if plot is not None:
@@ -356,8 +360,8 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
     before = None
     if against is not None:
         plain = replace(options, gains=0, write=None)
-        before = replay(against, network, plain, report_progress)
-    after = replay_whole(logs, network, options, report_progress)
+        before = replay(against, network, plain)
+    after = replay_whole(logs, network, options)
 
     def page() -> str:
         from rewritelog.viewing.replay_page import replay_page  # noqa: PLC0415 - an extra

@@ -51,7 +51,7 @@ def rewrite_command(
         Path | None,
         typer.Argument(
             metavar="OUT",
-            help="The folder to write; it must not exist or be empty.",
+            help="The folder to write: a new or empty one, or any with --force.",
             show_default=False,
         ),
     ] = None,
@@ -132,7 +132,11 @@ def rewrite_command(
     bracketed parts of SEBs from their parameters, and the rest is dilated.
     """
     if (out is None) != dry_run:
-        raise UsageError("missing argument 'OUT'" if out is None else "--dry-run takes no OUT")
+        raise UsageError(
+            "missing argument 'OUT' (--dry-run needs none)"
+            if out is None
+            else "--dry-run takes no OUT"
+        )
     add_pairs(model_options, model_option)
     if seed is not None and model == "sampled":
         model_options.setdefault("seed", seed)
@@ -191,7 +195,7 @@ def _warn_of_ranks(options: RewriteOptions) -> None:
 def dilation_of(dilation: float | None, speedup: float | None) -> float | None:
     """Return the factor that --dilation or --speedup ask for; None without either."""
     if dilation is not None and speedup is not None:
-        raise UsageError("--dilation and --speedup exclude each other")
+        raise UsageError("give --dilation or --speedup, not both")
     if speedup is not None:
         from rewritelog.rewriting.options import check_factor  # noqa: PLC0415
 

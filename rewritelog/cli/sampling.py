@@ -9,6 +9,7 @@ import typer
 
 from rewritelog.cli.arguments import (
     ClockHz,
+    Jobs,
     Logs,
     Params,
     Seed,
@@ -61,6 +62,7 @@ def sample_command(
         ),
     ] = 1,
     seed: Seed = 1,
+    jobs: Jobs = 0,
     strict: Strict = False,
 ) -> Outcome:
     """Choose the SEBs to time, for a fit that predicts all others best.
@@ -83,6 +85,7 @@ def sample_command(
         clock_hz=clock_hz,
         formulas=formulas,
         strict=strict,
+        jobs=jobs,
     )
     account = sample(logs, options, to_path(output))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,26 +84,29 @@ FailOnWarning = Annotated[
     typer.Option(
         "--fail-on-warning",
         rich_help_panel=OUTPUT,
-        help="Exit with 1 where there are warnings, after the work is done.",
+        help="Exit with code 1 if there were warnings, after the work is done.",
     ),
 ]
 
 
-_PRINT_LINES = ("dump_command", "predict_command")
+def plain(
+    *, quiet: bool = True, prints_lines: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command that prints by itself the options of all commands.
 
-
-def plain(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that prints by itself the options of all commands.
-
-    Progress is not shown where it would stand among lines that the command prints.
+    Progress is not shown among the lines that a command prints while it works.
     """
+    own = {"quiet": _Quiet} if quiet else {}
 
-    def run(given: dict[str, Any]) -> None:
-        console.begin(quiet=sys.stdout.isatty() and command.__name__ in _PRINT_LINES)
-        with shown_progress():
-            command(**given)
+    def decorator(command: Callable[..., None]) -> Callable[..., None]:
+        def run(given: dict[str, Any]) -> None:
+            console.begin(quiet=given.pop("quiet", False))
+            with nullcontext() if prints_lines and sys.stdout.isatty() else shown_progress():
+                command(**given)
 
-    return _extended(command, run, {"debug": Debug, "version": Version})
+        return _extended(command, run, {**own, "debug": Debug, "version": Version})
+
+    return decorator
 
 
 def reporting(
@@ -130,9 +133,11 @@ def reporting(
                 _check_pages(given.get(rereads, ()))
             with shown_progress():
                 outcome = command(**given)
-                page = _page_of(outcome, html)
+                pages = {}
+                if outcome is not None and outcome.page is not None and html is not None:
+                    pages = {html: outcome.page()}
             if outcome is not None:
-                _present(outcome, file, options, page)
+                _present(outcome, file, options, pages)
 
         return _extended(command, run, {**own, "debug": Debug, "version": Version})
 
@@ -162,28 +167,14 @@ def _check_pages(reread: Sequence[Path]) -> None:
         raise UsageError("--html reads the timing lines twice: name files, not standard input")
 
 
-@dataclass(frozen=True)
-class _Page:
-    """A page and where it is to be written."""
-
-    path: Path
-    text: str
-
-
-def _page_of(outcome: Outcome | None, path: Path | None) -> _Page | None:
-    if outcome is None or outcome.page is None or path is None:
-        return None
-    return _Page(path, outcome.page())
-
-
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _present(
-    outcome: Outcome, file: Path | None, options: Mapping[str, Any], page: _Page | None
+    outcome: Outcome, file: Path | None, options: Mapping[str, Any], pages: dict[Path, str]
 ) -> None:
-    """Print and write a report and its page, and leave with the exit code that it asks for."""
+    """Print and write a report and its pages, and leave with the exit code that it asks for."""
     from rewritelog.text import json_text  # noqa: PLC0415
 
     report = outcome.report
@@ -191,16 +182,13 @@ def _present(
     if options["as_json"]:
         typer.echo(json_text(report.to_json(), indent=2))
     elif not console.quiet():
-        taken = outcome.stdout_taken or (page is not None and is_stdout(page.path))
+        taken = outcome.stdout_taken or any(map(is_stdout, pages))
         console.show(report.text(), err=taken)
-    if file is not None:
+    written = {} if file is None else {file: json_text(report.to_json(), indent=2) + "\n"}
+    for path, text in (*written.items(), *pages.items()):
         from rewritelog.output import write_text_file  # noqa: PLC0415
 
-        write_text_file(file, json_text(report.to_json(), indent=2) + "\n")
-    if page is not None:
-        from rewritelog.output import write_text_file  # noqa: PLC0415
-
-        write_text_file(page.path, page.text)
+        write_text_file(path, text)
     code = outcome.exit_code
     if code:
         raise typer.Exit(code)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rewritelog.cli.arguments import Force, Logs, Out, Seed
+from rewritelog.cli.arguments import OUTPUT, Force, Jobs, Logs, Out, Seed
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.standard import plain, reporting
 
@@ -23,12 +23,15 @@ def info_command(logs: Logs) -> Outcome:
     return Outcome(survey(open_logs(logs)))
 
 
-@plain
+@plain(prints_lines=True)
 def dump_command(
     logs: Logs,
     pe: Annotated[int, typer.Option(metavar="PE", help="The PE whose timeline is printed.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each SEB, one a line.")
+        bool,
+        typer.Option(
+            "--json", rich_help_panel=OUTPUT, help="Print one JSON object per line for each SEB."
+        ),
     ] = False,
 ) -> None:
     """Print every field of every SEB of a PE."""
@@ -95,9 +98,11 @@ def synth_command(
     seed: Seed = 1,
     byte_order: Annotated[Order, typer.Option(help="The byte order to write.")] = "little",
     log_version: Annotated[int, typer.Option(metavar="N", help=f"{_VERSION_HELP}.")] = 6,
+    jobs: Jobs = 0,
     force: Force = False,
 ) -> Outcome:
     """Make a realistic log set with params and a timings file."""
+    from rewritelog.cores import limited_to  # noqa: PLC0415
     from rewritelog.synthesis.synth import SynthOptions, synthesise  # noqa: PLC0415
 
     options = SynthOptions(
@@ -111,4 +116,5 @@ def synth_command(
         order=byte_order,
         log_version=log_version,
     )
-    return Outcome(synthesise(out, options, force=force))
+    with limited_to(jobs):
+        return Outcome(synthesise(out, options, force=force))

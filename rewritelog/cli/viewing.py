@@ -7,24 +7,28 @@ from typing import Annotated
 
 import typer
 
+from rewritelog.cli import console
 from rewritelog.cli.arguments import (
     OUTPUT,
     ClockHz,
     Formulas,
+    Jobs,
     Logs,
     Params,
     Seed,
     Strict,
     Timings,
+    is_stdout,
     output_option,
+    to_path,
 )
-from rewritelog.cli.progress import shown_progress
-from rewritelog.errors import UsageError
+from rewritelog.cli.standard import plain
 
 
+@plain()
 def timeline_command(
     logs: Logs,
-    output: Annotated[Path, output_option("The picture to write: .png, .svg, .pdf or .html")],
+    output: Annotated[Path, output_option("The picture: .png, .svg, .pdf or .html (for -, SVG)")],
     against: Annotated[
         Path | None,
         typer.Option(
@@ -46,37 +50,35 @@ def timeline_command(
         typer.Option("--to", metavar="S", help="Where the time axis ends, in seconds."),
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Draw messages as lines, some where many.")
+        bool, typer.Option("--messages", help="Draw messages as lines; of many, a random part.")
     ] = False,
     seed: Seed = 1,
 ) -> None:
     """Draw the SEBs of each PE over time, coloured by name, with brackets and messages."""
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
-    from rewritelog.output import check_outputs, write_file  # noqa: PLC0415
     from rewritelog.text import bytes_text, printable  # noqa: PLC0415
-    from rewritelog.viewing.draw import KINDS, draw_timeline  # noqa: PLC0415
+    from rewritelog.viewing.draw import draw_timeline  # noqa: PLC0415
     from rewritelog.viewing.timeline import TimelineOptions, parse_pes  # noqa: PLC0415
 
-    kind = output.suffix.lower().removeprefix(".")
-    if kind not in KINDS:
-        raise UsageError(f"{output}: unknown kind of picture: use .png, .svg, .pdf or .html")
-    sets = [open_logs(path) for path in (logs, against) if path is not None]
-    check_outputs([output], [], [logs.folder for logs in sets])
+    sets = [open_logs(one) for one in (logs, against) if one is not None]
     options = TimelineOptions(None if pes is None else parse_pes(pes), from_s, to_s)
-    drawn = draw_timeline(sets, kind, options, messages=messages, seed=seed)
-    write_file(output, drawn)
-    typer.echo(f"{printable(str(output))}: {bytes_text(len(drawn))}")
+    path, kind = to_path(output) or output, "svg" if is_stdout(output) else None
+    drawn = draw_timeline(sets, path, kind, options, messages=messages, seed=seed)
+    if not (console.quiet() or is_stdout(output)):
+        typer.echo(f"{printable(str(output))}: {bytes_text(len(drawn))}")
 
 
+@plain()
 def explore_command(
     timings: Timings,
     logs: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Logs to show the effect on.", show_default=False),
+        typer.Option(metavar="DIR", help="Logs to show the fits' effect on.", show_default=False),
     ] = None,
     formulas: Formulas = None,
     params: Params = None,
     clock_hz: ClockHz = None,
+    jobs: Jobs = 0,
     strict: Strict = False,
     out: Annotated[
         Path,
@@ -97,11 +99,12 @@ def explore_command(
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
 ) -> None:
-    """Look at fits in a live page, change them, and save what comes out.
+    """Look at fits in a live page, change them, and save the result.
 
     The page is served to this machine's browser alone, at an address that cannot be guessed, until
     Ctrl-C.
     """
+    from rewritelog.cores import limited_to  # noqa: PLC0415
     from rewritelog.viewing.explore import ExploreOptions, explore  # noqa: PLC0415 - heavy
 
     options = ExploreOptions(
@@ -119,5 +122,5 @@ def explore_command(
     def say(address: str) -> None:
         typer.echo(f"open {address}\nCtrl-C ends it")
 
-    with shown_progress():
+    with limited_to(jobs):
         explore(options, say)

@@ -112,6 +112,7 @@ class _Tally:
 
     sebs: int = 0
     messages: int = 0
+    bytes_in: int = 0
     bytes_out: int = 0
     losses: dict[tuple[str, str], Loss] = field(default_factory=dict)
 
@@ -138,7 +139,7 @@ def convert_logs(
         known = f"{LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}"
         raise UsageError(f"log version {version} is unknown; {known} are known")
     if wanted not in get_args(ByteOrder):
-        raise UsageError(f"byte order {wanted!r} is unknown; there are little and big")
+        raise UsageError(f"byte order {wanted!r} is unknown; known: little, big")
     plan = _plan(logs.layout, layout(version, wanted))
     tally = _Tally()
     with new_folder(out, [logs.folder], force=force) as folder:
@@ -168,7 +169,6 @@ def _convert_file(
     with OutputFile(path, flush=True) as output:
         at = file.head_bytes
         for loaded in logs.blocks_of(file, BLOCK_BYTES):
-            report_progress(f"converting {file.path.name}")
             data, written = _convert_block(loaded, plan, target, tally)
             first = loaded.block.first_timeline
             sizes[first : first + len(written)] += written
@@ -176,6 +176,8 @@ def _convert_file(
             if lossy or not tally.losses:
                 output.write(data, at)
             at += len(data)
+            tally.bytes_in += len(loaded.buffer)
+            report_progress("converting", tally.bytes_in, logs.size_bytes, "bytes")
         output.write(_file_head(file, sizes, plan.target.order), 0)
     tally.bytes_out += at
 

@@ -49,11 +49,12 @@ def compare_pair(task: DiffTask, pair: Pair) -> Totals:
         _local.loader = PairLoader()
     totals = Totals()
     for loaded in _local.loader.load(task.a, task.b, pair, task.block_bytes):
-        totals.add(_compare(task, loaded))
+        totals.add(compare_loaded(task, loaded))
     return totals
 
 
-def _compare(task: DiffTask, loaded: LoadedPair) -> Totals:
+def compare_loaded(task: DiffTask, loaded: LoadedPair) -> Totals:
+    """Compare a pair whose bytes are there; raise `DamagedLogError` where one cannot be walked."""
     side_a = _side(loaded.a, task.a.layout, len(loaded.pes))
     side_b = _side(loaded.b, task.b.layout, len(loaded.pes))
     names, events, faulty = _records(task, loaded)
@@ -142,7 +143,7 @@ def _totals(
 def _examples(
     found: kernels.Differences, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
 ) -> dict[Field, Example]:
-    """Return the first difference of each field that has any, with what stands on either side."""
+    """Return the first difference of each field that has any, with what is on either side."""
     examples = {}
     for number in np.flatnonzero(found.changed):
         kind = Field(int(number))

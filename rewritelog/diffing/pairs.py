@@ -69,7 +69,7 @@ def _timelines_of(logs: LogSet, pes: Ints) -> Ints:
 
 
 def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
-    """Yield the runs of timelines that stand one after the other in one file of the other side."""
+    """Yield the runs of timelines that follow one another in one file of the other side."""
     steps = np.diff(timelines, axis=0)
     missing = timelines[1:, 0] < 0
     follows = (steps[:, 0] == 0) & ((steps[:, 1] == 1) | missing)

@@ -8,11 +8,23 @@ from typing import Any
 
 from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
 from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
-from rewritelog.diffing.values import ABOUT, Kind
+from rewritelog.diffing.values import ABOUT, ABSENT, Kind
 from rewritelog.logs.summary import Summary
-from rewritelog.text import NO_VALUE, Readable, Table, count_text, json_number, printable, wrapped
+from rewritelog.text import (
+    NO_VALUE,
+    Readable,
+    Table,
+    count_text,
+    json_number,
+    percent_text,
+    printable,
+    shorten,
+    wrapped,
+)
 
 _SHOWN = 20
+_VALUE_WIDTH = 26
+"""Longer values of fields are cut in the middle."""
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 _OTHERS = "(names beyond the first ones)"
@@ -143,9 +155,9 @@ class Comparison(Readable):
         """Return everything for reading, of long tables the largest rows only."""
         a, b = (printable(str(folder)) for folder in self.folders)
         lines = [
-            f"{a} → {b}: {self.verdict}",
-            _change_line("representation", self.representation),
-            _change_line("machine", self.machine),
+            wrapped(f"{a} → {b}: {self.verdict}"),
+            wrapped(_change_line("representation", self.representation)),
+            wrapped(_change_line("machine", self.machine)),
             *self._count_lines(),
         ]
         for kind, heading in _HEADINGS.items():
@@ -229,16 +241,27 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
     for change in changes:
         about, first = ABOUT[change.field], change.first
         item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
-        where = f"PE {first.pe}, SEB {first.seb}{item}: {first.a} → {first.b}"
-        rows.append((about.label, f"{change.count:,}", f"{change.of:,} {about.of}", where))
-    return Table(("field", "changed", "of", "first"), rows, left=frozenset({3})).lines()
+        where = f"PE {first.pe}, SEB {first.seb}{item}"
+        changed = f"{change.count:,} of {change.of:,}"
+        values = (shorten(value, _VALUE_WIDTH) for value in _distinct(about.kind, first))
+        rows.append((about.label, changed, where, " → ".join(values)))
+    return Table(("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})).lines()
+
+
+def _distinct(kind: Kind, example: Example) -> tuple[str, str]:
+    """Return both values; of times the fewest digits, six or more, that tell them apart."""
+    if kind is not Kind.TIME or ABSENT in (example.a, example.b):
+        return example.a, example.b
+    a, b = float(example.a), float(example.b)
+    pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(6, 17))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (example.a, example.b))
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:
     """Return a table of durations; ratios are those of B to A."""
     if not rows:
         return []
-    heads = ("A", "B", "A seconds", "B seconds", "lowest", *QUANTILES, "highest")
+    heads = ("A", "B", "A seconds", "B seconds", "lowest", "5 %", "50 %", "95 %", "highest")
     cells = []
     for name, row in _sorted(rows):
         ratios = [row.lowest, *(row.quantile(share) for share in QUANTILES.values()), row.highest]
@@ -249,7 +272,7 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
             (label, *counts, *seconds, *(_ratio(one if row.ratios else None) for one in ratios))
         )
     return [
-        f"durations by {what} (ratio of B to A; 5, 50 and 95% within {RATIO_ERROR:.1%}):",
+        f"durations by {what} (ratio of B to A; quantiles within {percent_text(RATIO_ERROR, 1)}):",
         *Table((what, *heads), cells, most_rows=_SHOWN).lines(),
     ]
 

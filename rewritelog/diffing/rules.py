@@ -1,4 +1,4 @@
-"""How the records of two layouts are compared: which field stands where on either side."""
+"""How the records of two layouts are compared: which field is where on either side."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _add_field(
 
 
 def _elements(dtype: np.dtype[Any], name: str) -> tuple[list[int], Any]:
-    """Return where each number of a field stands, and its type; none where there is no such."""
+    """Return where each number of a field is, and its type; none where there is no such."""
     if name not in (dtype.names or ()):
         return [], None
     fields: Any = dtype.fields

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from rewritelog.cores import cores
 from rewritelog.diffing.blocks import DiffTask, compare_pair
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Change, Comparison
@@ -58,14 +58,14 @@ def compare_logs(
     """
     source = _params(a, b, params)
     task = DiffTask(a, b, source, rules_of(a.layout, b.layout), block_bytes)
-    threads = jobs or len(os.sched_getaffinity(0))
+    threads = cores(jobs)
     totals = Totals()
     with ThreadPoolExecutor(threads) as executor:
-        pairs = plan_pairs(a, b, block_bytes)
+        pairs = list(plan_pairs(a, b, block_bytes))
         results = in_order(executor, partial(compare_pair, task), pairs, _AHEAD * threads)
         for number, found in enumerate(results, 1):
             totals.add(found)
-            report_progress(f"comparing, block {number:,}")
+            report_progress("comparing, block", number, len(pairs))
     return Comparison(
         folders=(a.folder, b.folder),
         summaries=(a.summary, b.summary),

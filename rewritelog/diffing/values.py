@@ -85,7 +85,7 @@ ABOUT = {field: _about(field) for field in Field}
 
 
 def value_text(buf: Bytes, lay: Layout, field: Field, at: int) -> str:
-    """Return the value of a field that stands at a byte, for reading; below 0 it is absent."""
+    """Return the value of a field that is at a byte, for reading; below 0 it is absent."""
     if at < 0:
         return ABSENT
     if ABOUT[field].number:

@@ -1,4 +1,4 @@
-"""Several models on the same timing lines, each tried on lines that its fit has not seen."""
+"""Several models on the same timing lines, each tried on held-out lines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, HeldOutTimes, decisive_line
 from rewritelog.logs.params import Columns
@@ -30,7 +31,7 @@ from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, known_models, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import listening, report_progress
-from rewritelog.text import Readable, Table, count_text, json_text, percent_text, wrapped
+from rewritelog.text import Readable, Table, count_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
 from rewritelog.timings.texts import read_model_text, read_texts
 
@@ -63,6 +64,8 @@ class CompareRequest:
     """Fit to this share of each event's lines and try on the rest, instead of folds."""
     repeats: int = 1
     seed: int = 1
+    jobs: int = 0
+    """Processes; 0 means one for each core."""
 
     def __post_init__(self) -> None:
         if not self.models or len(set(self.models)) < len(self.models):
@@ -106,12 +109,19 @@ class ModelResult:
     """Fits and predictions."""
     decisive: DecisiveLine | None = None
     """The line that makes up the error of the sum (of the first repeat), if one does."""
+    pairs: Mapping[str, TimePairs] = field(default_factory=dict, repr=False, compare=False)
+    """Times of the lines left out in the first repeat, by event."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers in types that JSON has."""
-        return asdict(self) | {
+        return {
+            "model": self.model,
             "overall": self.overall.to_json(),
             "events": [{"event": event, **score.to_json()} for event, score in self.events],
+            "fits": self.fits,
+            "failed_fits": self.failed_fits,
+            "failure": self.failure,
+            "seconds": self.seconds,
             "decisive": None if self.decisive is None else self.decisive.to_json(),
         }
 
@@ -140,10 +150,6 @@ class CompareReport(Readable):
             "warnings": list(self.warnings),
         }
 
-    def json_text(self) -> str:
-        """Return the report for a machine."""
-        return json_text(self.to_json(), indent=2)
-
     def text(self) -> str:
         """Return the report for a person."""
         rows = [(one.model, *_cells(one)) for one in self.tried]
@@ -168,7 +174,8 @@ def compare(request: CompareRequest, given: TimingsRead | None = None) -> Compar
     """
     models = _models(request)
     read = _read(request, {model.columns for model in models.values()}, given)
-    tried = tuple(_try(name, model, read[model.columns], request) for name, model in models.items())
+    with limited_to(request.jobs):
+        tried = tuple(_try(name, one, read[one.columns], request) for name, one in models.items())
     lines = max(one.lines for one in read.values())
     said = dict.fromkeys(text for one in read.values() for text in one.warnings())
     said |= dict.fromkeys(_unused_formulas(request, read))
@@ -214,7 +221,9 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
         models[name] = load_model(name, own, files)
         unused -= {*own, *files}
     if unused:
-        raise UsageError(f"none of the models takes {sorted(unused)[0].replace('_', '-')!r}")
+        raise UsageError(
+            f"none of the models has the option {sorted(unused)[0].replace('_', '-')!r}"
+        )
     return models
 
 
@@ -238,6 +247,7 @@ def _try(name: str, model: Model[Any], read: TimingsRead, request: CompareReques
         failure=trial.failures[0] if trial.failures else None,
         seconds=seconds,
         decisive=decisive_line(trial.held_out, read.where),
+        pairs={event: TimePairs.joined(parts) for event, parts in repeats[0].items()},
     )
 
 
@@ -257,8 +267,8 @@ class _Trial:
         """Return the measured and predicted times of the lines left out, by event."""
         found: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
         is_first = not self.held_out
-        for number, split in enumerate(splits, 1):
-            report_progress(f"trying {self._name}, part", number, len(splits))
+        for number, split in enumerate(splits):
+            report_progress(f"trying {self._name}, parts done", number, len(splits))
             fitted = self._fit(split)
             firsts: set[str] = set()
             entries = zip(self._timings, split.left_out, strict=True)

@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import rewritelog
+from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
+from rewritelog.models.json_document import size_problem
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.registry import load_model
 from rewritelog.models.sample_digest import digest_of
 from rewritelog.output import check_outputs, write_text_file
-from rewritelog.text import Readable, bytes_text, count_text, json_text, printable
+from rewritelog.text import Readable, bytes_text, count_text, printable, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_param_names, read_texts
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What is to be fitted to what."""
+    """What to fit, and to what."""
 
     timings: tuple[Path, ...]
     model: str = "auto"
@@ -34,6 +36,8 @@ class FitRequest:
     """A file of names for the parameters, for the report."""
     clock_hz: float | None = None
     strict: bool = False
+    jobs: int = 0
+    """Processes; 0 means one for each core."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,22 +74,18 @@ class FitReport(Readable):
             "out": None if self.out is None else str(self.out),
         }
 
-    def json_text(self) -> str:
-        """Return the report for a machine."""
-        return json_text(self.to_json(), indent=2)
-
     def text(self) -> str:
         """Return the report for a person."""
         options = dataclasses.asdict(self.model.options)
         told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
-        names = ", ".join(str(path) for path in self.request.timings)
+        names = printable(", ".join(str(path) for path in self.request.timings))
         lines = [
-            f"model: {self.request.model}" + (f" ({told})" if told else ""),
-            f"fitted to {count_text(self.read.lines, 'timing line')} of {names}",
+            wrapped(f"model: {self.request.model}" + (f" ({told})" if told else "")),
+            wrapped(f"fitted to {count_text(self.read.lines, 'timing line')} of {names}"),
             *(f"  {line}" for line in self.fitted.summary()),
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",
         ]
-        return "\n".join(printable(line) for line in lines)
+        return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
 def fit(request: FitRequest, out: Path | None = None) -> FitReport:
@@ -106,7 +106,8 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
     read = read_timings(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
-    fitted = named_fit(checked_fit(model, request.model, read.timings), names)
+    with limited_to(request.jobs):
+        fitted = named_fit(checked_fit(model, request.model, read.timings), names)
     digest = digest_of(read.timings)
     if out is not None:
         source = Source(
@@ -123,9 +124,12 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
 def write_model(out: Path, file: ModelFile) -> None:
     """Write a model file; raise `OutputError` where it could not be read back, or written."""
     text = model_text(file)
+    problem = size_problem(text)
     if len(text) > MAX_MODEL_BYTES:
+        problem = f"has {bytes_text(len(text))}; at most {bytes_text(MAX_MODEL_BYTES)}"
+    if problem:
         raise OutputError(
-            f"{out}: a model file of {bytes_text(len(text))} could not be read back (at most "
-            f"{bytes_text(MAX_MODEL_BYTES)}): leave out the exact matches, --exact-match never"
+            f"{out}: a model file could not be read back that {problem}: leave out the exact "
+            "matches, --exact-match never"
         )
     write_text_file(out, text)

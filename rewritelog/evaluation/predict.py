@@ -34,11 +34,15 @@ def predict(
     Malformed lines are noted in `malformed`. Raise a `RewriteLogError` for what cannot be read, and
     `TimingError` for a time in cycles without a clock.
     """
-    predictor = LinePredictor.of(model)
+    found = LinePredictor.of(model).predict_detailed(files, malformed, strict=strict)
+    texts = (
+        csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz) for lines in found
+    )
+    first = next(texts, "")  # a file that cannot be read is an error before anything is printed
     if form == "csv":
         yield ",".join(HEAD) + "\n"
-    for lines in predictor.predict_detailed(files, malformed, strict=strict):
-        yield csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz)
+    yield first
+    yield from texts
 
 
 def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:

@@ -29,7 +29,7 @@ class DeterminedBy(IntEnum):
 
     FIT = 0
     EXACT = 1
-    """Measured times of the very same parameters."""
+    """Measured times of exactly the same parameters."""
     OUT_OF_RANGE = 2
     """The fit, beyond the range that a parameter has in its samples."""
     NO_MODEL = 3
@@ -53,7 +53,7 @@ class PredictedRows:
     """Where the fit gives less than zero."""
     low_s: Floats
     high_s: Floats
-    """What nine in ten measured times are to lie between; NaN where that is not known."""
+    """The 90 % interval of measured times; NaN where it is unknown."""
 
     def part(self, rows: Ints) -> PredictedRows:
         """Return the predictions for some of the rows."""

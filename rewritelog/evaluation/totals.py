@@ -57,7 +57,7 @@ class RunPrediction:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """What nine in ten run times lie between, the categories' errors being independent.
+        """The 90 % interval of the run time, the categories' errors being independent.
 
         NaN where a category has no interval.
         """
@@ -135,22 +135,18 @@ def parse_point(text: str) -> dict[str, float]:
         if not equals or not math.isfinite(value) or name in values:
             raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, P among them")
         values[name] = value
-    return checked_point(values)
-
-
-def checked_point(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the variables of a run; raise `UsageError` where P is not a number of PEs."""
-    if values.get(PES, 0.0) < 1:
-        raise UsageError("P, the number of PEs, must be given, and be at least 1")
-    return dict(values)
+    return values
 
 
 def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
     """Add up what a model file predicts for all categories of lost cycles.
 
     The parameters are P and then the other variables by name, as `lost-cycles` writes them. Raise
-    `ModelError` where the file holds no lost cycles, or lost cycles of other variables.
+    `UsageError` where P is not a number of PEs, and `ModelError` where the file holds no lost
+    cycles, or lost cycles of other variables.
     """
+    if values.get(PES, 0.0) < 1:
+        raise UsageError("P, the number of PEs, must be given, and be at least 1")
     fitted = read_model_file(model).fitted
     ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
     counts = {count for event, count in fitted.fits if event.startswith(LOST)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, rows_by_key
 from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation.predictions import (
     DeterminedBy,
@@ -25,7 +25,6 @@ from rewritelog.text import (
     Readable,
     Table,
     count_text,
-    json_text,
     percent_text,
     printable,
 )
@@ -82,7 +81,7 @@ class Verified:
 
     score: Score
     coverage: float | None
-    """Share of the times within their interval, nominally nine in ten; None without intervals."""
+    """Share of the times within their interval, nominally 90 %; None without intervals."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers in types that JSON has."""
@@ -111,10 +110,6 @@ class VerifyReport(Readable):
             "worst": [asdict(line) for line in self.worst],
             "warnings": list(self.warnings),
         }
-
-    def json_text(self) -> str:
-        """Return the report for a machine."""
-        return json_text(self.to_json(), indent=2)
 
     def text(self) -> str:
         """Return the report for a person."""
@@ -234,10 +229,9 @@ class _Compared:
         """Add some lines of a file with their measured times, NaN without one."""
         timed = ~np.isnan(measured)
         self._untimed += int(np.count_nonzero(~timed))
-        for number, name in enumerate(lines.table.events):
-            rows = np.flatnonzero(timed & (lines.table.event == number))
-            if len(rows):
-                self.add_event(name, measured[rows], lines.part(rows))
+        for rows in rows_by_key(lines.table.event, timed):
+            name = lines.table.events[int(lines.table.event[rows[0]])]
+            self.add_event(name, measured[rows], lines.part(rows))
         for row in self.worst_rows(lines, measured):
             where = f"{lines.path}:{lines.table.line[row]}"
             event = lines.table.events[int(lines.table.event[row])]

@@ -33,12 +33,12 @@ class ChromeWriter:
     _last_pe: int = -1
 
     def begin(self) -> None:
-        """Write what stands before the events."""
+        """Write what comes before the events."""
         self.counts = dict.fromkeys(("SEBs", "brackets", "events", "flows", "left out"), 0)
         self.file.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
     def end(self) -> None:
-        """Write what stands after the events."""
+        """Write what comes after the events."""
         self.file.write("\n]}\n")
 
     def write(self, contents: Contents) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.exporting.kernels.brackets import list_brackets
-from rewritelog.exporting.options import ExportOptions, Progress
+from rewritelog.exporting.options import ExportOptions
 from rewritelog.kernels import walk
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, ParamRecords, read_params
 from rewritelog.logs.tables import Tables, tables_of
+from rewritelog.progress import report_progress
 
 PART_BYTES = 4 << 20
 """Timelines are exported in parts of this size: their tables take several times as much."""
@@ -51,7 +52,6 @@ def stream(
     pes: Sequence[int],
     options: ExportOptions,
     params: ParamFolder,
-    progress: Progress | None,
 ) -> Iterator[Contents]:
     """Yield what the PEs hold, in memory for one block at a time.
 
@@ -66,8 +66,7 @@ def stream(
             last = loaded.block.part is None or loaded.block.part.last
             contents = Contents(pe, tables, brackets, records, last)
             yield _within(contents, options) if options.has_interval else contents
-        if progress is not None:
-            progress("exporting", done + 1, len(pes))
+        report_progress("exporting PE", done + 1, len(pes))
 
 
 def _brackets(loaded: LoadedBlock, events: int, records: ParamRecords) -> Table:

@@ -3,7 +3,7 @@
 A SEB is computation split where its messages leave. The computation after a send requires only
 that it has begun (`irequires`); messages between workers of one node are dependencies, and one of a
 PE to itself is a dependency on the whole SEB that sends it. Labels are `w0_17` for the end of SEB
-17 of worker 0, and `w0_m5` for where its message 5 leaves. Dependencies stand at the end of their
+17 of worker 0, and `w0_m5` for where its message 5 leaves. Dependencies are at the end of their
 rank, since a label must be defined before it is named.
 
 Beside the CPU of each worker there is one for its messages, as BigSim's machines have communication
@@ -57,7 +57,7 @@ class GoalWriter:
     _node: int = -1
 
     def begin(self) -> None:
-        """Write what stands before the ranks."""
+        """Write what comes before the ranks."""
         if 2 * self.workers > _MOST_CPUS:
             most = _MOST_CPUS // 2
             raise UsageError(f"GOAL has room for {most} worker threads a node, not {self.workers}")

@@ -2,6 +2,9 @@
 
 A message starts the SEBs that name its sender's PE and its number. Both tables are in order of
 that PE and then of the number, so that those of one PE are a slice.
+
+A replay matches too, in memory, where it has all SEBs and messages anyway. Exports stream log sets
+that memory does not hold, a PE at a time, and so pay for tables on disk.
 """
 
 from __future__ import annotations
@@ -16,9 +19,9 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
 from rewritelog.exporting.contents import PART_BYTES
-from rewritelog.exporting.options import Progress
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.tables import tables_of
+from rewritelog.progress import report_progress
 
 SENT = np.dtype([("msg_id", np.int32), ("seb", np.int32), ("size", np.int32), ("send", np.float64)])
 """A message: its number, the SEB that sends it, its size in bytes and its send time in seconds."""
@@ -85,7 +88,7 @@ class Matching:
 
 
 @contextmanager
-def matched(logs: LogSet, folder: Path, progress: Progress | None) -> Iterator[Matching]:
+def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
     """Yield the matching of a log set, held in files in a folder while the block lasts.
 
     It takes 20 bytes of disk for each message and 28 for each SEB that one starts, and memory for
@@ -93,13 +96,13 @@ def matched(logs: LogSet, folder: Path, progress: Progress | None) -> Iterator[M
     """
     with TemporaryDirectory(prefix=".matching-", dir=folder) as scratch:
         place = Path(scratch)
-        sent, awaited = _collect(logs, place, progress)
+        sent, awaited = _collect(logs, place)
         counts = np.bincount(awaited["source"], minlength=len(logs.pes))
         begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         yield Matching(sent, ByPe(_scatter(awaited, begins, place / "receivers"), begins))
 
 
-def _collect(logs: LogSet, folder: Path, progress: Progress | None) -> tuple[ByPe, Table]:
+def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
     """Write all messages by sender, and what each SEB waits for in the order of the receivers."""
     pes = len(logs.pes)
     begins = np.zeros(pes + 1, dtype=np.int64)
@@ -115,8 +118,7 @@ def _collect(logs: LogSet, folder: Path, progress: Progress | None) -> tuple[ByP
                 rows = rows[np.argsort(rows["msg_id"], kind="stable")]
             rows.tofile(sent_file)
             begins[pe + 1] = begins[pe] + len(rows)
-            if progress is not None:
-                progress("matching messages", pe + 1, pes)
+            report_progress("matching messages, PE", pe + 1, pes)
     return ByPe(_mapped(folder / "sent", SENT), begins), _mapped(folder / "awaited", _AWAITED)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -11,9 +10,6 @@ from typing import Literal, TypeAlias, get_args
 from rewritelog.errors import UsageError
 
 Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told the stage, how many PEs are done and how many there are."""
 
 SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
 """Targets that need the whole program, since a part of it would wait for messages forever."""

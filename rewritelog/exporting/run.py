@@ -12,7 +12,7 @@ from rewritelog.exporting.chrome import ChromeWriter
 from rewritelog.exporting.contents import Contents, stream
 from rewritelog.exporting.goal import GoalWriter
 from rewritelog.exporting.matching import matched
-from rewritelog.exporting.options import SIMULATORS, ExportOptions, Progress, chosen_pes
+from rewritelog.exporting.options import SIMULATORS, ExportOptions, chosen_pes
 from rewritelog.exporting.programs import Program
 from rewritelog.exporting.simgrid import SimgridWriter
 from rewritelog.exporting.tables import TablesWriter, check_parquet
@@ -53,7 +53,6 @@ def export(
     logs: LogSet | Path | str,
     out: Path,
     options: ExportOptions,
-    progress: Progress | None = None,
     *,
     force: bool = False,
 ) -> Exported:
@@ -67,7 +66,7 @@ def export(
     if options.to == "parquet":
         check_parquet()
     opened = logs if isinstance(logs, LogSet) else open_logs(logs)
-    job = _Job(opened, options, chosen_pes(options.pes, len(opened.pes)), progress)
+    job = _Job(opened, options, chosen_pes(options.pes, len(opened.pes)))
     inputs = [opened.folder, *([options.params] if options.params else [])]
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:
@@ -87,11 +86,10 @@ class _Job:
     logs: LogSet
     options: ExportOptions
     pes: list[int]
-    progress: Progress | None
 
     def _contents(self) -> Iterator[Contents]:
         params = list_params(self.options.params or self.logs.folder)
-        return stream(self.logs, self.pes, self.options, params, self.progress)
+        return stream(self.logs, self.pes, self.options, params)
 
     def to_tables(self, folder: Path) -> Written:
         """Write a file for each table."""
@@ -103,7 +101,7 @@ class _Job:
     def to_chrome(self, folder: Path) -> Written:
         """Write `trace.json`."""
         with (
-            matched(self.logs, folder, self.progress) as matching,
+            matched(self.logs, folder) as matching,
             (folder / "trace.json").open("x", encoding="ascii") as file,
         ):
             pes = frozenset(self.pes)
@@ -120,7 +118,7 @@ class _Job:
     def to_simulator(self, folder: Path) -> Written:
         """Write `program.goal`, or a trace of each PE for SimGrid."""
         workers = self.logs.summary.num_wth
-        with matched(self.logs, folder, self.progress) as matching:
+        with matched(self.logs, folder) as matching:
             program = Program(matching)
             if self.options.to == "goal":
                 with (

@@ -47,7 +47,7 @@ COUNT_BYTES = int(c.Int32sl.sizeof())
 
 
 class EventType(IntEnum):
-    """What an event is; nothing else may stand as its type."""
+    """What an event is; nothing else may be its type."""
 
     PROJECTIONS = 1
     PRINT = 2
@@ -157,7 +157,7 @@ def event_struct(order: ByteOrder) -> c.Struct:
 
 @cache
 def seb_head_struct(log_version: int, order: ByteOrder) -> c.Struct:
-    """Return the struct of the fixed part of a SEB: all that stands before its messages."""
+    """Return the struct of the fixed part of a SEB: all that comes before its messages."""
     t = PRIMITIVES[order]
     fields = [
         "ep" / t.i4,

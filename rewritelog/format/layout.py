@@ -59,7 +59,7 @@ class Layout:
     log_version: int
     order: ByteOrder
     seb: np.dtype[Any]
-    """The fixed part of a SEB, up to where the number of its messages stands."""
+    """The fixed part of a SEB, up to where the number of its messages is."""
     message: np.dtype[Any]
     event: np.dtype[Any]
     """The fixed part of an event, up to its index or text."""

@@ -31,7 +31,7 @@ def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
     that names offset, SEB and field, before anything of that SEB is shown.
     """
     if kind not in get_args(DumpKind):
-        raise UsageError(f"dump format {kind!r} is unknown; there are text and jsonl")
+        raise UsageError(f"dump format {kind!r} is unknown; known: text, jsonl")
     block = logs.timeline_block(pe)
     path = logs.files[block.file].path
     return _pieces(logs.layout, path, pe, block.offset, block.end, kind)

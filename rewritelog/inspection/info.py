@@ -14,8 +14,8 @@ from rewritelog.checking.run import check_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.inspection.kernels import survey as kernels
 from rewritelog.inspection.kernels.survey import SurveyCount
-from rewritelog.inspection.tracer import tracer_replaces
 from rewritelog.kernels.names import enlarged, names_of, new_table
+from rewritelog.kernels.tracer import tracer_replaces
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.logset import LogSet
@@ -186,7 +186,7 @@ class LogInfo(Readable):
 
     def _name_lines(self) -> list[str]:
         rows = [
-            (name.name, f"{name.sebs:,}", f"{name.seconds:.9g}", f"{100 * name.share:.2f}%")
+            (name.name, f"{name.sebs:,}", f"{name.seconds:.9g}", percent_text(name.share))
             for name in self.names
         ]
         return Table(("SEB name", "SEBs", "seconds", "share"), rows, most_rows=_SHOWN).lines()

@@ -1,6 +1,6 @@
 """A table of distinct SEB names, numbered as they are met: a hash table over the name field.
 
-A name is what stands before the field's first NUL.
+A name is what comes before the field's first NUL.
 """
 
 from __future__ import annotations

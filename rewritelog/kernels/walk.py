@@ -1,4 +1,4 @@
-"""The walk over timelines: where each SEB, message and event stands, every count checked.
+"""The walk over timelines: where each SEB, message and event is, every count checked.
 
 A walk stops at the first fault: the kernel leaves a code and the byte offset in
 `fault`, and `FAULTS` says what they mean.
@@ -207,7 +207,7 @@ def advance(
 def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple[Ints, Flags]:
     """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
 
-    Shapes: `starts` and `ends`, (timelines,), where each timeline's count stands and it ends.
+    Shapes: `starts` and `ends`, (timelines,), where each timeline's count is and it ends.
     """
     counts = np.zeros(len(starts), dtype=np.int64)
     valid = np.zeros(len(starts), dtype=np.bool_)

@@ -63,7 +63,7 @@ class Block:
 
 @dataclass(frozen=True)
 class LoadedBlock:
-    """A block's bytes, and where the SEBs of each of its pieces stand in them."""
+    """A block's bytes, and where the SEBs of each of its pieces are in them."""
 
     block: Block
     file: TimelineFile
@@ -150,7 +150,7 @@ def load_blocks(
 
 
 def _check_size(source: InputFile, file: TimelineFile) -> None:
-    """Raise `DamagedLogError` where a file is not as long any more as when its head was read."""
+    """Raise `DamagedLogError` where a file has another length than when its head was read."""
     if source.size_bytes != file.size_bytes:
         problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
         raise DamagedLogError(Location(file.path), problem)

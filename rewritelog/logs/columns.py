@@ -33,11 +33,16 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
 
         Raise `RewriteLogError` where pandas is not installed.
         """
-        try:
-            import pandas as pd  # noqa: PLC0415 - optional, and slow to import
-        except ImportError as error:
-            raise RewriteLogError("data frames need pandas: pip install pandas") from error
-        return pd.DataFrame(columns_of(self.view(np.ndarray)))
+        return new_frame(columns_of(self.view(np.ndarray)))
+
+
+def new_frame(columns: Columns) -> pd.DataFrame:
+    """Return a data frame of columns; raise `RewriteLogError` where pandas is not installed."""
+    try:
+        import pandas as pd  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise RewriteLogError("data frames need pandas: pip install pandas") from error
+    return pd.DataFrame(columns)
 
 
 def with_text(rows: Table) -> Rows:

@@ -20,11 +20,15 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 class OpenFile:
     """A file that is open until its `with` block ends."""
 
+    path: Path
     _fd: int
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
+        """Close the file; raise `OSError` with its name where what was written is not kept."""
+        try:
+            os.close(self._fd)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def __enter__(self) -> Self:
         return self
@@ -46,9 +50,9 @@ class InputFile(OpenFile):
         self.path = path
         try:
             self._fd = os.open(path, _FLAGS)
+            found = _status(self._fd)
         except OSError as error:
-            raise RewriteLogError(f"{path}: cannot be read: {error.strerror}") from error
-        found = os.fstat(self._fd)
+            raise self._unreadable(error) from error
         self.size_bytes = found.st_size
         if not stat.S_ISREG(found.st_mode):
             os.close(self._fd)
@@ -63,11 +67,21 @@ class InputFile(OpenFile):
             try:
                 got = os.preadv(self._fd, [view[done:]], offset + done)
             except OSError as error:
-                raise RewriteLogError(f"{self.path}: cannot be read: {error.strerror}") from error
+                raise self._unreadable(error) from error
             if got == 0:
                 missing = len(view) - done
                 raise self._ends_early(offset + done, missing)
             done += got
+
+    def close(self) -> None:
+        """Close the file; raise `RewriteLogError` where the system says that reading failed."""
+        try:
+            super().close()
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> RewriteLogError:
+        return RewriteLogError(f"{self.path}: cannot be read: {error.strerror}")
 
     def _ends_early(self, at: int, missing: int) -> DamagedLogError:
         return DamagedLogError(Location(self.path, at), f"the file ends {missing} bytes too early")
@@ -80,3 +94,12 @@ class InputFile(OpenFile):
         buffer = np.empty(length, dtype=np.uint8)
         self.read_into(buffer, offset)
         return buffer
+
+
+def _status(fd: int) -> os.stat_result:
+    """Return what a descriptor is; close it where the system does not say."""
+    try:
+        return os.fstat(fd)
+    except OSError:
+        os.close(fd)
+        raise

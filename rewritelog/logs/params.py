@@ -42,7 +42,7 @@ _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 @dataclass(frozen=True)
 class ParamRecords:
-    """The records of a block in rising order of piece and SEB, as they stand in the files."""
+    """The records of a block in rising order of piece and SEB, as they are in the files."""
 
     events: tuple[str, ...]
     event: Ints
@@ -151,15 +151,15 @@ class _Scanned:
     """The piece of each file."""
     paths: list[Path]
     lines_before: int = 0
-    """Lines of the file that stand before the scanned part."""
+    """Lines of the file that come before the scanned part."""
 
     def file_of(self, offsets: Ints) -> Ints:
-        """Return which of the files the lines at the offsets stand in."""
+        """Return which of the files the lines at the offsets are in."""
         ends = np.cumsum([len(text) + 1 for text in self.texts[:-1]], dtype=np.int64)
         return np.searchsorted(ends, offsets, side="right").astype(np.int64)
 
     def where(self, offset: int, line: int) -> tuple[Path, int]:
-        """Return the file and the line in it of what stands at a line and offset of the scan."""
+        """Return the file and the line in it of what is at a line and offset of the scan."""
         file = int(self.file_of(np.array([offset]))[0])
         before = sum(1 + int(np.count_nonzero(text == _NEWLINE)) for text in self.texts[:file])
         return self.paths[file], line - before + self.lines_before
@@ -210,7 +210,7 @@ class _Span:
     highest: int
 
     def has(self, part: TimelinePart) -> bool:
-        """Return whether a record for a part of the timeline may stand here."""
+        """Return whether a record for a part of the timeline may be here."""
         below = part.last or self.lowest < part.first_seb + part.sebs
         return below and self.highest >= part.first_seb
 

@@ -183,7 +183,7 @@ class _Piece:
 
 
 def gather(buffer: Bytes, offsets: Table, dtype: np.dtype[Any]) -> Table:
-    """Return the records that stand at the offsets, one row for each."""
+    """Return the records that are at the offsets, one row for each."""
     rows: Table = buffer[offsets[:, None] + np.arange(dtype.itemsize)].reshape(-1).view(dtype)
     return rows
 

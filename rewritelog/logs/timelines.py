@@ -1,4 +1,4 @@
-"""The timeline files `bgTraceN`: which PE's timeline stands where."""
+"""The timeline files `bgTraceN`: which PE's timeline is where."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TimelineFile:
 
     @property
     def head_bytes(self) -> int:
-        """The size of what stands before the first timeline."""
+        """The size of what comes before the first timeline."""
         return _OFFSETS_AT + COUNT_BYTES * len(self.pes)
 
 
@@ -53,7 +53,7 @@ def pe_count_of_file(summary: Summary, index: int) -> int:
 
 
 def pes_of_file(summary: Summary, index: int, most: int | None = None) -> Ints:
-    """Return the PEs whose timelines stand in file `index`, in the file's order, or the first."""
+    """Return the PEs whose timelines are in file `index`, in the file's order, or the first."""
     count = pe_count_of_file(summary, index)
     slots = np.arange(count if most is None else min(count, most), dtype=np.int64)
     nodes = index + slots // summary.num_wth * summary.files
@@ -123,7 +123,7 @@ def _report_offsets(
 def _read_offsets(
     file: InputFile, order: ByteOrder, index: int, summary: Summary, on_faults: FaultHandler
 ) -> Ints:
-    """Return the offsets as they stand in the file; none where they cannot be found."""
+    """Return the offsets as they are in the file; none where they cannot be found."""
     none = np.zeros(0, dtype=np.int64)
     number = number_type(order, "u4")
     location = Location(file.path, MACHINE_HEADER_BYTES, field="number of timelines")

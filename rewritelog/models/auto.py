@@ -1,4 +1,4 @@
-"""The model that chooses, event by event, the function that predicts unseen samples best."""
+"""The model that chooses, event by event, the function that predicts held-out samples best."""
 
 from __future__ import annotations
 

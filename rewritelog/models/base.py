@@ -82,7 +82,7 @@ class TotalSpread:
     common: float
     """Standard deviation of the mean of all of them, which more brackets do not average out."""
     coverage: float | None = None
-    """Share of held-out samples in intervals that are to hold nine in ten; None: not measured."""
+    """Share of held-out samples within their 90 % interval; None: not measured."""
 
 
 class FittedModel(ABC):
@@ -101,7 +101,7 @@ class FittedModel(ABC):
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
-        """Return the bounds that nine in ten measured durations are to lie between, in seconds.
+        """Return the bounds in seconds of the 90 % interval of measured durations.
 
         NaN where they are not known.
         """
@@ -112,7 +112,7 @@ class FittedModel(ABC):
         """Return a factor for each row's duration that spreads it as measured ones spread.
 
         `numbers` lie in [0, 1), one for each row, and decide which of the held-out residuals a row
-        gets. None where the model knows of no residuals.
+        gets. None where the model has no residuals.
         """
         return None
 

@@ -61,7 +61,7 @@ def _or_nothing(mask: Flags | None, params: Floats) -> Flags:
 def checked_interval(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the bounds of nine in ten durations of each row, NaN where they are not known.
+    """Return the bounds of the 90 % interval of each row's duration, NaN where they are not known.
 
     Raise `ModelError` where the model raises or gives anything else.
     """

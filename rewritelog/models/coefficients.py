@@ -2,8 +2,8 @@
 
     Cell::pairForces  3.1e-9 2.2e-7 1.5e-6
 
-is 3.1e-9·p1 + 2.2e-7·p2 + 1.5e-6 seconds: the constant stands last. Where twice as many
-coefficients stand before it as there are parameters, they are those of p1, p1², p2, p2² and so on.
+is 3.1e-9·p1 + 2.2e-7·p2 + 1.5e-6 seconds: the constant is last. Where twice as many
+coefficients come before it as there are parameters, they are those of p1, p1², p2, p2² and so on.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Coefficients(Model[CoefficientsOptions]):
 def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     """Return the coefficients by event; blank lines and lines that begin with `#` are left out.
 
-    An event's name is all that stands before a line's trailing run of numbers, so it may hold
+    An event's name is all that comes before a line's trailing run of numbers, so it may hold
     blanks. Raise `ModelError` with the place for an invalid line, for an event that is
     duplicated, and for a file without any.
     """
@@ -138,11 +138,11 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
         found = _parse_line(line, where)
         if found.event in events:
             name, first = printable(found.event), lines[found.event]
-            raise ModelError(f"{where}: event {name!r} stands in line {first} already")
+            raise ModelError(f"{where}: event {name!r} is in line {first} already")
         events[found.event] = found
         lines[found.event] = number
     if not events:
-        raise ModelError(f"{printable(text.name)}: holds no coefficients")
+        raise ModelError(f"{printable(text.name)}: contains no coefficients")
     return events
 
 
@@ -163,7 +163,7 @@ def _parse_line(line: str, where: str) -> EventCoefficients:
     if first == len(words):
         raise ModelError(f"{where}: the line ends with no number: {shown!r}")
     if first == 0:
-        raise ModelError(f"{where}: no event stands before the numbers: {shown!r}")
+        raise ModelError(f"{where}: no event comes before the numbers: {shown!r}")
     values = [float(word.group()) for word in words[first:]]
     if len(values) > MAX_COEFFICIENTS:
         raise ModelError(f"{where}: {len(values)} coefficients; at most {MAX_COEFFICIENTS}")

@@ -15,7 +15,7 @@ from rewritelog.models.exact_times import grouped
 
 
 @dataclass(frozen=True)
-class Points:
+class DistinctPoints:
     """The d distinct rows of a table of parameters, in order of first appearance."""
 
     params: Floats
@@ -29,7 +29,7 @@ class Points:
         return len(self.counts)
 
     @classmethod
-    def of_rows(cls, params: Floats) -> Points:
+    def of_rows(cls, params: Floats) -> DistinctPoints:
         """Find the distinct rows; −0 and 0 are the same."""
         _, order, first = grouped(params)
         group = np.cumsum(first) - 1
@@ -44,10 +44,10 @@ class Points:
 
 
 def among(params: Floats, known: Floats) -> Flags:
-    """Return which rows of `params` stand among the rows of `known`."""
+    """Return which rows of `params` are among the rows of `known`."""
     if len(known) == 0:
         return np.zeros(len(params), dtype=np.bool_)
-    both = Points.of_rows(np.concatenate([params, known]))
+    both = DistinctPoints.of_rows(np.concatenate([params, known]))
     has = np.zeros(len(both), dtype=np.bool_)
     has[both.point_of_row[len(params) :]] = True
     return has[both.point_of_row[: len(params)]]

@@ -25,7 +25,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)
 
 @dataclass(frozen=True)
 class HeldOutTimes:
-    """Samples, with what a fit that had not seen them predicts."""
+    """Samples, with what a fit without them predicts."""
 
     params: Floats
     seconds: Floats
@@ -57,7 +57,7 @@ def exact_matches_of(
     """Return the measured times with their weights; None where they count for nothing.
 
     `always` gives them all the weight. `auto` weighs them by what is known of samples that were
-    measured more than once: the mean of the others, and what a fit says that has not seen them. A
+    measured more than once: the mean of the others, and what a fit without them says. A
     mean of k measurements errs by σ²/k and the fit by τ², so that the best mixture has the weight
     λk / (1 + λk) on the mean, λ being τ²/σ². The λ is taken with which mixtures come nearest to
     those samples, and 0 unless another is clearly better.

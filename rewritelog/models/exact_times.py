@@ -27,7 +27,7 @@ def hash_rows(rows: Floats) -> Keys:
 
 
 def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
-    """Return the rows' hashes, an order in which equal rows stand together, and where one begins.
+    """Return the rows' hashes, an order in which equal rows are together, and where one begins.
 
     The order is stable, and its hashes rise.
     """

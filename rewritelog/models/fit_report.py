@@ -10,7 +10,7 @@ from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
-from rewritelog.text import WIDTH, event_label, parameter_names
+from rewritelog.text import WIDTH, event_label, parameter_names, percent_text
 
 Rename = Callable[[str], str]
 """Puts names in the place of p1, p2, … in the text of a term."""
@@ -19,7 +19,7 @@ POOR_R2 = 0.5
 """Below this share of explained variation a fit is warned of."""
 
 LARGE_ERROR = 0.2
-"""A mean error on unseen samples beyond this is warned of."""
+"""A mean error on held-out samples beyond this is warned of."""
 
 FEW_FOR_EACH = 3
 """Fewer samples than these for each coefficient are warned of."""
@@ -34,7 +34,7 @@ FIRST_CALL = 1.5
 """A first call that is longer or shorter than the others by this factor gets a warning."""
 
 LARGE_SUM_ERROR = 0.1
-"""An error of the sum on unseen samples beyond this is warned of."""
+"""An error of the sum on held-out samples beyond this is warned of."""
 
 FEW_INTERRUPTED = 0.2
 """A larger share of calls far too long is no interruption."""
@@ -55,7 +55,7 @@ def summarise(fit: EventFit) -> list[str]:
     whole, rename = fit.whole, renaming(fit.names)
     label = event_label(fit.event, fit.parameters, names=fit.names)
     lines = _wrap("", _quality(f"{label}: ", whole, fit.samples), ", ", indent=2)
-    lines += _wrap("  on unseen samples: ", _unseen(whole), ", ")
+    lines += _wrap("  on held-out samples: ", _unseen(whole), ", ")
     lines += _formula("  seconds = ", whole, rename)
     lines += _beyond(whole, rename)
     for one in fit.classes[1:]:
@@ -92,13 +92,13 @@ def _quality(head: str, fit: ClassFit, samples: int) -> list[str]:
 
 
 def _unseen(fit: ClassFit) -> list[str]:
-    """Return how good a function is on samples that it had not seen, or nothing."""
+    """Return how good a function is on held-out samples, or nothing."""
     quality = fit.quality
     if quality.held_out_error is None:
         return []
-    said = [f"mean error {share_text(quality.held_out_error, '.2%')}"]
+    said = [f"mean error {share_text(quality.held_out_error, 2)}"]
     if quality.held_out_sum_error is not None:
-        said.append(f"error of the sum {share_text(quality.held_out_sum_error, '+.2%')}")
+        said.append(f"error of the sum {share_text(quality.held_out_sum_error, 2, '+')}")
     if quality.held_out_r2 is not None:
         said.append(f"R² {quality.held_out_r2:.4f}")
     return said
@@ -113,9 +113,9 @@ def _formula(head: str, fit: ClassFit, rename: Rename) -> list[str]:
 
 def _mixture(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
     """Return the members of a mixture, each with its share and its formula."""
-    lines = [f"{head}the geometric mean, by shares, of"]
+    lines = [f"{head}the weighted geometric mean of"]
     for share, member in zip(mixture.shares, mixture.members, strict=True):
-        lines += _wrap(f"    {share:.0%}: ", map(rename, _sum_of(member)), " + ")
+        lines += _wrap(f"    {percent_text(share, 0)}: ", map(rename, _sum_of(member)), " + ")
     return lines
 
 
@@ -144,7 +144,7 @@ def warn(fit: EventFit) -> list[str]:
     rename = renaming(fit.names)
     found: list[str] = []
     if fit.unusable:
-        found.append(f"{fit.unusable} samples hold numbers that are not finite; left aside")
+        found.append(f"{fit.unusable} samples hold numbers that are not finite and are left out")
     found += map(rename, _of_samples(fit))
     found += map(rename, _of_dropped(fit.whole))
     found += _of_quality(fit)
@@ -171,14 +171,14 @@ def _of_dropped(fit: ClassFit) -> Iterable[str]:
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     if constant:
         yield (
-            f"{_some(constant)} never varies in the samples, so its influence is unknown; "
-            "where it varies in the logs, time other values of it"
+            f"the samples have only one value of {_some(constant)}, whose influence is unknown; "
+            "where the logs have others, time those too"
         )
     tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
     if tied:
         yield (
-            f"{_some(tied)} determined by other parameters in all samples; where that is "
-            "not so in the logs, time values that vary independently"
+            f"other parameters determine {_some(tied)} in all samples; where that is not so in the "
+            "logs, time values that vary independently"
         )
 
 
@@ -192,25 +192,25 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
         )
     elif fit.parameters and (quality.held_out_r2 or 1.0) < POOR_R2 <= (quality.r2 or 0.0):
         yield (
-            f"R² is {quality.r2:.3f} on the samples but {quality.held_out_r2:.3f} on samples "
-            "that the fit had not seen: it is too detailed for them; add timing lines"
+            f"R² is {quality.r2:.3f} on the samples but {quality.held_out_r2:.3f} on held-out "
+            "ones: the fit is too detailed for them; add timing lines"
         )
     if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
         yield (
-            f"predictions are off by {share_text(quality.held_out_error)} on average on samples "
-            "that the fit had not seen; bracket with parameters that determine the time, split the "
-            "event by a category, or add timing lines"
+            f"predictions are off by {share_text(quality.held_out_error)} on average on "
+            "held-out samples; bracket with parameters that determine the time, split the event by "
+            "a category, or add timing lines"
         )
     if quality.outliers > MANY_OUTLIERS * fit.samples and fit.samples >= ENOUGH:
         yield (
-            f"{quality.outliers} of {fit.samples} samples are off by more than 2 times from the "
-            "fit; look for disturbed measurements or for a parameter that is missing"
+            f"{quality.outliers} of {fit.samples} samples differ from the fit by more than "
+            "a factor of 2; look for disturbed measurements or for a parameter that is missing"
         )
     first = quality.first_call
     if first is not None and fit.samples >= ENOUGH and not 1 / FIRST_CALL < first < FIRST_CALL:
         yield (
-            f"the first call took {first:.1f} times what the fit says: caches were cold, or "
-            "something was set up; leave a warm-up call out of the timings"
+            f"the first call took {first:.1f} times as long as the fit predicts: cold caches or "
+            "set-up; leave a warm-up call out of the timings"
         )
     if fit.samples >= ENOUGH:
         yield from _of_sum(fit.whole)
@@ -231,10 +231,11 @@ def _of_sum(fit: ClassFit) -> Iterable[str]:
     modes, interrupted = modes_of(fit.ratios), interrupted_share(fit.ratios)
     if modes is not None:
         low, high = modes.centres
+        shares = [percent_text(share, 0) for share in modes.shares]
         yield (
-            f"calls come in two kinds that no parameter tells apart: {modes.shares[0]:.0%} take "
-            f"{low:.2f} times the prediction and {modes.shares[1]:.0%} {high:.2f} times; bracket "
-            "with a parameter that tells them apart, or draw both with --spread residual"
+            f"calls come in two kinds that no parameter tells apart: {shares[0]} take "
+            f"{low:.2f} times the prediction and {shares[1]} {high:.2f} times; bracket with a "
+            "parameter that tells them apart, or draw both with --spread residual"
         )
     error = fit.quality.held_out_sum_error
     if error is None or abs(error) <= LARGE_SUM_ERROR:
@@ -242,18 +243,21 @@ def _of_sum(fit: ClassFit) -> Iterable[str]:
     if modes is not None:
         cause = "the second kind of calls"
     elif 0 < interrupted <= FEW_INTERRUPTED:
-        cause = f"a few calls ({interrupted:.1%}) that took more than twice as long as predicted"
+        share = percent_text(interrupted, 1)
+        cause = f"a few calls ({share}) that took more than twice as long as predicted"
     else:
         cause = "what the parameters do not explain"
     yield (
-        f"the sum of the predictions is off by {share_text(error, '+.0%')} on samples that the fit "
-        f"had not seen, by {cause}; a rewrite sets sums right with --total measured"
+        f"the sum of the predictions is off by {share_text(error, 0, '+')} on held-out "
+        f"samples, because of {cause}; a rewrite corrects sums with --total measured"
     )
 
 
-def share_text(value: float, form: str = ".0%") -> str:
-    """Return a share in per cent, one beyond all measure in powers of ten."""
-    return format(value, form) if abs(value) < MOST_SPELLED_OUT else f"{100 * value:.1e}%"
+def share_text(value: float, digits: int = 0, sign: str = "") -> str:
+    """Return a share in per cent, a huge one in powers of ten."""
+    if abs(value) < MOST_SPELLED_OUT:
+        return percent_text(value, digits, sign)
+    return f"{100 * value:.1e} %"
 
 
 def _spell(coefficient: Coefficient) -> str:
@@ -292,7 +296,8 @@ def _some(names: list[str]) -> str:
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
     """Return the parts joined after the head, in lines that break between parts; [] if none.
 
-    Later lines are indented as far as the head reaches, or by `indent`.
+    Later lines are indented as far as the head reaches, or by `indent`. A part longer than a line
+    breaks after its `*` too.
     """
     lines: list[str] = []
     line = head
@@ -304,4 +309,7 @@ def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None
             line = " " * indent + part
         else:
             line += piece
+        while len(line) > LINE_WIDTH and (end := line.rfind("*", indent, LINE_WIDTH)) > indent:
+            lines.append(line[: end + 1])
+            line = " " * indent + line[end + 1 :]
     return [*lines, line] if line != head else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
@@ -335,12 +336,17 @@ def _read_quality(node: Node) -> Quality:
         float: Node.exact_number,
         float | None: lambda one: one.maybe(Node.exact_number),
     }
-    kinds = get_type_hints(Quality)
+    kinds = _quality_kinds()
     parts = node.fields(*(QUALITY_KEYS.get(name, name) for name in kinds))
     values = {
         name: readers[kind](parts[QUALITY_KEYS.get(name, name)]) for name, kind in kinds.items()
     }
     return Quality(**values)
+
+
+@cache
+def _quality_kinds() -> dict[str, Any]:
+    return get_type_hints(Quality)
 
 
 def _read_matches(node: Node, many: int) -> ExactMatches:

@@ -60,7 +60,7 @@ class FittedEvents(FittedModel):
         return fit.predict_detailed(params)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds that nine in ten measured durations are to lie between, in seconds."""
+        """Return the bounds in seconds of the 90 % interval of measured durations."""
         fit = self.fits.get((event, params.shape[1]))
         if fit is None:
             nothing = np.full(len(params), np.nan)

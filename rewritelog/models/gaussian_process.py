@@ -22,7 +22,7 @@ from rewritelog.models.base import EventTimings, FittedModel, Model, ModelText, 
 from rewritelog.models.checks import named
 from rewritelog.models.options import GaussianProcessOptions
 from rewritelog.progress import report_progress
-from rewritelog.text import count_text, event_label
+from rewritelog.text import count_text, event_label, percent_text
 
 Key = tuple[str, int]
 
@@ -128,7 +128,7 @@ class FittedGaussianProcess(FittedModel):
         return Prediction(self.predict(event, params), nothing, outside)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds that nine in ten measured times are to lie between, in seconds."""
+        """Return the bounds in seconds of the 90 % interval of measured times."""
         means, deviations = self._distribution(event, params)
         with np.errstate(over="ignore"):
             low, high = means - UPPER * deviations, np.minimum(means + UPPER * deviations, 700.0)
@@ -192,7 +192,7 @@ class FittedGaussianProcess(FittedModel):
 def _spelled(one: EventProcess) -> str:
     if one.regressor is None:
         return f"the geometric mean of {count_text(one.used, 'sample')}"
-    return f"fitted to {count_text(one.used, 'sample')}, noise {one.noise:.1%}"
+    return f"fitted to {count_text(one.used, 'sample')}, noise {percent_text(one.noise, 1)}"
 
 
 class GaussianProcess(Model[GaussianProcessOptions]):

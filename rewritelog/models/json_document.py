@@ -25,10 +25,17 @@ from rewritelog.text import json_text, printable
 MAX_DEPTH = 20
 """Lists and objects nest at most this deep."""
 
+MAX_HOLDERS = 4_000_000
+"""Lists and objects in a document: each takes some 200 bytes of memory, and may be 2 of text."""
+
+MAX_VALUES = 16_000_000
+"""Values in a document: each takes some 32 bytes of memory, and may be 2 of text."""
+
 MAX_TEXT = 10_000
+"""A name or sentence has at most this many characters."""
+
 MAX_EVENT_NAME = 1 << 20
 """No timing line is longer."""
-"""A name or sentence has at most this many characters."""
 
 LINE_WIDTH = 100
 
@@ -81,10 +88,9 @@ class Node:
             raise self.error(f"must be an object, not {self._found}")
         return {key: self._child(f".{key[:80]}", value) for key, value in self.value.items()}
 
-    def items(self) -> list[Node]:
+    def items(self) -> Sequence[Node]:
         """Return the values of a list."""
-        values = self._list()
-        return [self._child(f"[{place}]", value) for place, value in enumerate(values)]
+        return _Items(self, self._list())
 
     def text(self, most: int = MAX_TEXT) -> str:
         """Return a text of at most `most` characters."""
@@ -140,8 +146,15 @@ class Node:
 
     def table(self, columns: int) -> Floats:
         """Return a list of lists of that many finite numbers, shape (rows, columns)."""
-        rows = [row.numbers(columns) for row in self.items()]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
+        rows = self._list()
+        plain = all(
+            type(row) is list and len(row) == columns and {*map(type, row)} <= {int, float}
+            for row in rows
+        )
+        if not plain:
+            for row in self.items():
+                row.numbers(columns)
+        return self._finite(rows).reshape(len(rows), columns)
 
     def exact_table(self, columns: int) -> Floats:
         """Return such a table in which numbers need not be finite."""
@@ -163,7 +176,7 @@ class Node:
         try:
             return np.array(values, dtype=np.float64)
         except OverflowError as error:
-            raise self.error("holds a number larger than any float64") from error
+            raise self.error("contains a number larger than any float64") from error
 
     @property
     def _found(self) -> str:
@@ -173,24 +186,55 @@ class Node:
         return json.dumps(self.value)[:80]
 
 
+@dataclass(frozen=True)
+class _Items(Sequence[Node]):
+    """The values of a list, each with its place when it is asked for: a list may have millions."""
+
+    list_: Node
+    values: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, place: Any) -> Any:
+        return Node(
+            self.values[place], self.list_.name, f"{self.list_.path}[{place}]", self.list_.aliases
+        )
+
+
 def load_document(text: str, name: str) -> Node:
     """Return the document that a text holds.
 
     Raise `ModelError` with line and column for what is not JSON, and for NaN, infinity, a
-    duplicated key in an object, and lists and objects that nest deeper than `MAX_DEPTH`.
+    duplicated key in an object, lists and objects that nest deeper than `MAX_DEPTH`, and more of
+    them, or of values, than a document may hold.
     """
+    if problem := size_problem(text):
+        raise ModelError(f"{printable(name)}: {problem}")
     try:
         value = json.loads(
             text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_float
         )
     except json.JSONDecodeError as error:
         where = f"{printable(name)}:{error.lineno}:{error.colno}"
-        raise ModelError(f"{where}: is not JSON: {error.msg}") from error
+        raise ModelError(f"{where}: is not JSON, so not a model file ({error.msg})") from error
     except (ValueError, RecursionError) as error:
         problem = "is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise ModelError(f"{printable(name)}: {problem}") from error
     _check_depth(value, name)
     return Node(value, name)
+
+
+def size_problem(text: str) -> str:
+    """Return which limit a document exceeds, if any: its values may take far more than its text."""
+    holders = text.count("{") + text.count("[")
+    for found, most, what in (
+        (holders, MAX_HOLDERS, "lists and objects"),
+        (holders + text.count(","), MAX_VALUES, "values"),
+    ):
+        if found > most:
+            return f"holds {found:,} {what}; at most {most:,}"
+    return ""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -244,7 +288,7 @@ def readable(value: Any, indent: str = "") -> str:
 
 
 def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
-    """Return whether nothing stands within that is a list or an object."""
+    """Return whether nothing is within that is a list or an object."""
     parts = value.values() if isinstance(value, dict) else value
     return not any(isinstance(part, dict | list) for part in parts)
 

@@ -37,7 +37,7 @@ class FitOptions:
     """Options of every model that fits."""
 
     weights: Literal["relative", "uniform"] = option(
-        "relative", "Whether errors count in per cent of the measured time, or in seconds."
+        "relative", "Whether errors count relative to the measured time, or in seconds."
     )
     loss: Literal["huber", "squares"] = option(
         "huber", "Whether outliers count less (Huber's loss), or by their square."
@@ -77,7 +77,7 @@ class LeastSquaresOptions(FitOptions):
     """Options of the least-squares model; the defaults make it the ordinary one."""
 
     weights: Literal["relative", "uniform"] = option(
-        "uniform", "Whether errors count in per cent of the measured time, or in seconds."
+        "uniform", "Whether errors count relative to the measured time, or in seconds."
     )
     loss: Literal["huber", "squares"] = option(
         "squares", "Whether outliers count less (Huber's loss), or by their square."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from rewritelog.cores import cores
 from rewritelog.stopping import SIGNALS
 
 Item = TypeVar("Item")
@@ -28,14 +28,14 @@ def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) 
     Processes are forked, so that the function need not be picklable, only its results. Where that
     cannot be (no fork, an MPI job, a process that may have no children), all is done here.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    if len(items) < FEWEST or cores < 2 or not _may_fork():
+    processes = min(cores(), len(items))
+    if len(items) < FEWEST or processes < 2 or not _may_fork():
         yield from map(function, items)
         return
     _work[:] = [partial(function, item) for item in items]
     try:
         context = multiprocessing.get_context("fork")
-        with context.Pool(min(cores, len(items)), _take_signals) as pool:
+        with context.Pool(processes, _take_signals) as pool:
             yield from pool.imap(_run, range(len(items)), chunksize=4)
     finally:
         _work.clear()

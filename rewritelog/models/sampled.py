@@ -16,7 +16,7 @@ from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.metrics import mean_relative_error, sum_error
 from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.splits import random_ranks
-from rewritelog.text import event_label, json_number
+from rewritelog.text import event_label, json_number, percent_text
 
 FEWEST_LINES = 8
 """The least number of lines that each event keeps, as far as it has them."""
@@ -27,7 +27,7 @@ LARGE_ERROR = 0.1
 
 @dataclass(frozen=True)
 class HeldOutError:
-    """The error of one event's fit on the timing lines that it has not seen."""
+    """The error of one event's fit on the timing lines left out."""
 
     lines: int
     """All timing lines of the event."""
@@ -71,8 +71,8 @@ class FittedSampled(FittedEvents):
         """Return the fits' weak points, and which errors on the lines left out are large."""
         large = (
             f"{self._label(event, count)}: on the {error.left_out} timing lines left out the sum "
-            f"of the predictions is off by {error.sum_error:+.1%}; draw a larger fraction or fit "
-            "to all lines"
+            f"of the predictions is off by {percent_text(error.sum_error, 1, '+')}; draw a larger "
+            "fraction or fit to all lines"
             for (event, count), error in self.left_out.items()
             if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
         )
@@ -144,5 +144,6 @@ def _spell(label: str, error: HeldOutError) -> str:
         return f"{head}; none is left out to measure the error with"
     return (
         f"{head}; on the {error.left_out} left out: mean relative error "
-        f"{error.mean_relative_error:.1%}, error of the sum {error.sum_error:+.2%}"
+        f"{percent_text(error.mean_relative_error, 1)}, error of the sum "
+        f"{percent_text(error.sum_error, 2, '+')}"
     )

@@ -28,7 +28,7 @@ _NO_SUCH_WAY = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
 
 def name_beside(target: Path, ending: str) -> Path:
-    """Return where something that belongs to an output stands while that is written.
+    """Return where something that belongs to an output is while that is written.
 
     A name that leaves no room for more beside it is shortened, with a digest for the rest.
     """

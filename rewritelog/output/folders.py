@@ -1,13 +1,13 @@
 """Output folders that are whole or not there.
 
-Beside OUT there may stand, while it is written and after a run that was killed:
+Beside OUT there may be, while it is written and after a run that was killed:
 
 - `.OUT.rewritelog.lock`: says which process of which host writes OUT, and is locked by it
 - `.OUT.rewritelog-TOKEN`: the folder that becomes OUT
 - `.OUT.rewritelog-TOKEN.old`: what OUT was, while it is replaced where two folders cannot be
   exchanged at once
 
-Who has the lock knows that whatever else stands there was left by a run that is dead.
+Who has the lock knows that whatever else is there was left by a run that is dead.
 """
 
 from __future__ import annotations
@@ -112,12 +112,15 @@ def _remove(folder: Path) -> str:
             for path in (Path(above, name) for name in names):
                 if not path.is_symlink():
                     path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder, onerror=note)
+    try:
+        shutil.rmtree(folder, onerror=note)
+    except OSError as error:  # of a descriptor, which it does not note
+        problems.append(error.strerror or str(error))
     return problems[0] if problems else ""
 
 
 def _check_place(out: Path, target: Path, inputs: Sequence[Path]) -> None:
-    """Refuse a place that cannot be an output folder, or where an input stands or would vanish."""
+    """Refuse a place that cannot be an output folder, or where an input is or would vanish."""
     for path in inputs:
         if _holds(target, path):
             raise OutputError(f"{out}: the output would replace its own input {path}")
@@ -126,7 +129,7 @@ def _check_place(out: Path, target: Path, inputs: Sequence[Path]) -> None:
     if not target.parent.is_dir():
         raise OutputError(f"{out}: the folder {target.parent} does not exist")
     if (target.exists() or target.is_symlink()) and not target.is_dir():
-        raise OutputError(f"{out}: exists and is no folder")
+        raise OutputError(f"{out}: exists and is not a folder")
 
 
 def _holds(folder: Path, path: Path) -> bool:
@@ -184,7 +187,7 @@ def _clear_up(target: Path) -> None:
 
 
 def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
-    """Give the draft the output's name; what stood there is then under the draft's, if at all."""
+    """Give the draft the output's name; what was there is then under the draft's, if at all."""
     try:
         draft.rename(target)  # over nothing or an empty folder
     except OSError as error:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.replaying.kernels.interface import OFFSET_ROW, Numbers, Program
-from rewritelog.replaying.simulate import Case, Outcome, run_time
+from rewritelog.replaying.simulate import Case, run_time
 from rewritelog.replaying.workload import Workload
 
 MOST = 10
@@ -41,38 +40,28 @@ class Question:
     """The event's number, where it is one."""
 
 
-@dataclass(frozen=True)
-class Questions:
-    """What is asked, the largest first, and what is not for a log set of that size."""
-
-    names: tuple[Question, ...] = ()
-    events: tuple[Question, ...] = ()
-    left_out: int = field(default=0)
-
-    def __iter__(self) -> Iterator[Question]:
-        return iter((*self.names, *self.events))
+Questions: TypeAlias = tuple[Question, ...]
 
 
-def questions(outcome: Outcome, name_s: Floats, event_s: Floats, most: int | None) -> Questions:
-    """Return the `most` largest names and events, given the busy time of each.
+def questions(
+    workload: Workload, name_s: Floats, event_s: Floats, most: int | None
+) -> tuple[Questions, Questions, int]:
+    """Return the `most` largest names and events, given the busy time of each, and how many not.
 
     Without a number they are as many as a large log set can be replayed for in little time.
     """
-    workload = outcome.workload
     names = _largest(workload.names, name_s, MOST if most is None else most)
     events = _largest(workload.events, event_s, MOST if most is None else most, events=True)
     if most is not None:
-        return Questions(names, events)
+        return names, events, 0
     replays = max(1, MOST_SEBS // max(workload.sebs, 1))
     of_events = min(len(events), replays // 2)
     of_names = min(len(names), replays - of_events)
     left_out = len(names) + len(events) - of_names - of_events
-    return Questions(names[:of_names], events[:of_events], left_out)
+    return names[:of_names], events[:of_events], left_out
 
 
-def _largest(
-    names: tuple[str, ...], seconds: Any, most: int, *, events: bool = False
-) -> tuple[Question, ...]:
+def _largest(names: tuple[str, ...], seconds: Any, most: int, *, events: bool = False) -> Questions:
     largest = [int(k) for k in np.argsort(-seconds, kind="stable")[:most] if seconds[k] > 0]
     return tuple(Question(names[k], float(seconds[k]), k if events else None) for k in largest)
 

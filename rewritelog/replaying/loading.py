@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.kernels.names import names_of, names_of_block
 from rewritelog.kernels.walk import FAULT_SIZE, tally
@@ -29,6 +28,7 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params, read_params
 from rewritelog.logs.work import in_order
+from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels import links
 from rewritelog.replaying.kernels.extract import extract
 from rewritelog.replaying.kernels.interface import (
@@ -47,9 +47,6 @@ from rewritelog.replaying.kernels.interface import (
 )
 from rewritelog.replaying.workload import LinkFaults, Workload
 from rewritelog.rewriting.predicting import Predictor
-
-Progress = Callable[[str, int, int], Any]
-"""Called with the stage, what was done of it, and what there is to do."""
 
 _MOST = np.iinfo(np.int32).max
 _AHEAD = 2
@@ -96,14 +93,13 @@ def load_workload(
     params: Path | None = None,
     strict: bool = False,
     jobs: int = 0,
-    progress: Progress | None = None,
 ) -> Workload:
     """Load a log set for replays, its bracketed regions with the durations of a model.
 
     Raise `DamagedLogError` with its place, `TimingError` or `ModelError` for what cannot be used.
     """
     task = LoadTask(logs, list_params(params or logs.folder), predictor, predicts, strict)
-    workers = jobs or len(os.sched_getaffinity(0))
+    workers = cores(jobs)
     total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
     parts: list[_Part] = []
     with ThreadPoolExecutor(workers) as executor:
@@ -112,8 +108,7 @@ def load_workload(
         for block, found in in_order(executor, partial(_load, task), blocks, _AHEAD * workers):
             parts += found
             done += block.size_bytes
-            if progress is not None:
-                progress("reading", done, total)
+            report_progress("reading", done, total, "bytes")
     return _Assembly(logs, parts).workload()
 
 

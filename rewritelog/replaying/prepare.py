@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.replaying.loading import Progress, load_workload
+from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case
 from rewritelog.replaying.workload import Workload
@@ -29,19 +28,13 @@ class Prepared:
     warnings: tuple[str, ...]
     """Of the model's fit, and of options that had no effect."""
 
-    def factor_of(self, dilation: float | None = None) -> Callable[[str], float]:
-        """Return the dilation by SEB name, that of the options or another one."""
-        factor = self.options.general_dilation if dilation is None else dilation
-        return DilationRules(factor, self.options.dilation_for).factor_for
-
     def case(self, network: Network, dilation: float | None = None) -> Case:
-        """Return a setting to replay."""
-        return Case(network, self.factor_of(dilation))
+        """Return a setting to replay, with the dilation of the options or another one."""
+        factor = self.options.general_dilation if dilation is None else dilation
+        return Case(network, DilationRules(factor, self.options.dilation_for).factor_for)
 
 
-def prepare(
-    logs: LogSet | str | Path, options: RewriteOptions, progress: Progress | None = None
-) -> Prepared:
+def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for whatever is wrong."""
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     model, said, predictor = fitted_predictor(options)
@@ -52,7 +45,6 @@ def prepare(
         params=options.params,
         strict=options.strict,
         jobs=options.jobs,
-        progress=progress,
     )
     matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
     unused = warnings_of_unused(options, model, matched)

@@ -125,7 +125,7 @@ class Comparison:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return both in types that JSON has; the second one's figures stand at the top."""
+        """Return both in types that JSON has; the second one's figures are at the top."""
         return {
             **self.after.to_json(),
             "against": self.before.to_json(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.cores import cores
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.work import in_order
+from rewritelog.progress import report_progress
 from rewritelog.replaying.blocked import Blocked, find_never_run
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles, region_lengths
 from rewritelog.replaying.gains import Gain, gain, questions
-from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.path import CriticalPath, find_critical_path
@@ -41,37 +41,34 @@ def replay(
     logs: LogSet | str | Path,
     network: Network | None = None,
     options: ReplayOptions | None = None,
-    progress: Progress | None = None,
 ) -> ReplayReport:
     """Predict how long the whole program takes, from its logs, and what the time is made of.
 
     Raise a `RewriteLogError` for whatever is wrong.
     """
-    return replay_whole(logs, network, options, progress).report
+    return replay_whole(logs, network, options).report
 
 
 def replay_whole(
     logs: LogSet | str | Path,
     network: Network | None = None,
     options: ReplayOptions | None = None,
-    progress: Progress | None = None,
 ) -> Replayed:
     """Do the same, and return the times too, which take memory for each SEB."""
     options = options or ReplayOptions()
     LostAs(options.lost_as)  # its errors come before the work
-    prepared = prepare(logs, options.rewrite, progress)
-    return replay_prepared(prepared, network or Network(), options, progress)
+    prepared = prepare(logs, options.rewrite)
+    return replay_prepared(prepared, network or Network(), options)
 
 
-def replay_prepared(
-    prepared: Prepared, network: Network, options: ReplayOptions, progress: Progress | None = None
-) -> Replayed:
+def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
     """Do the same with a log set that has been loaded with the options' durations."""
     case = prepared.case(network)
+    report_progress("replaying")
     outcome = simulate(prepared.workload, case)
-    report = _report(prepared, case, outcome, LostAs(options.lost_as), options, progress)
+    report = _report(prepared, case, outcome, LostAs(options.lost_as), options)
     if options.write is not None:
-        write_replayed(prepared, outcome, options.write, progress)
+        write_replayed(prepared, outcome, options.write)
     return Replayed(report, outcome)
 
 
@@ -81,23 +78,21 @@ def _report(
     outcome: Outcome,
     lost_as: LostAs,
     options: ReplayOptions,
-    progress: Progress | None,
 ) -> ReplayReport:
     """Return the report; the replays for gains run beside what is computed of this one."""
     workload = prepared.workload
     busy = _Busy.of(outcome)
-    asked = questions(outcome, busy.name_s, busy.event_s, options.gains)
-    workers = options.rewrite.jobs or len(os.sched_getaffinity(0))
+    names, events, left_out = questions(workload, busy.name_s, busy.event_s, options.gains)
+    asked = (*names, *events)
+    workers = cores(options.rewrite.jobs)
     with ThreadPoolExecutor(workers) as executor:
         analysis = executor.submit(_analysis, outcome, lost_as)
         ask = partial(gain, workload, case, outcome.predicted_s)
         found = []
         for answer in in_order(executor, ask, asked, workers):
             found.append(answer)
-            if progress is not None:
-                progress("replaying without a name or event", len(found), len(list(asked)))
+            report_progress("replaying without a name or event", len(found), len(asked))
         lost, path, blocked = analysis.result()
-    many = len(asked.names)
     return ReplayReport(
         logs=prepared.logs,
         network=case.network,
@@ -115,9 +110,9 @@ def _report(
             *prepared.warnings,
             *workload.faults.warnings(recorded=case.network.recorded),
         ),
-        gains=_largest_first(found[:many]),
-        event_gains=_largest_first(found[many:]),
-        gains_left_out=asked.left_out,
+        gains=_largest_first(found[: len(names)]),
+        event_gains=_largest_first(found[len(names) :]),
+        gains_left_out=left_out,
     )
 
 

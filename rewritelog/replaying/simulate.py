@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.work import in_order
 from rewritelog.replaying.kernels.interface import (
@@ -127,6 +127,6 @@ def _replay(
 
 def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:
     """Yield how long the program takes in each case, several being replayed at a time."""
-    workers = jobs or len(os.sched_getaffinity(0))
+    workers = cores(jobs)
     with ThreadPoolExecutor(workers) as executor:
         yield from in_order(executor, lambda case: run_time(workload, case), cases, workers)

@@ -11,8 +11,8 @@ from typing import Any
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.logs.logset import LogSet
 from rewritelog.models.base import LOST
+from rewritelog.progress import report_progress
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
-from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.report import lost_table
@@ -121,7 +121,6 @@ class Study:
         network: Network,
         options: RewriteOptions,
         lost_as: tuple[tuple[str, str], ...] = (),
-        progress: Progress | None = None,
     ) -> StudyRun:
         """Replay a run, and append its categories to the study's file.
 
@@ -129,7 +128,8 @@ class Study:
         """
         rules = LostAs(lost_as)
         self._check_file()
-        prepared = prepare(logs, options, progress)
+        prepared = prepare(logs, options)
+        report_progress("replaying")
         outcome = simulate(prepared.workload, prepared.case(network))
         never = outcome.workload.sebs - outcome.run
         lost = lost_cycles(outcome, rules)

@@ -12,11 +12,11 @@ from typing import Any
 
 from rewritelog.errors import UsageError
 from rewritelog.logs.logset import LogSet
+from rewritelog.progress import report_progress
 from rewritelog.replaying import units
-from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.network import QUANTITIES, Network
-from rewritelog.replaying.prepare import Prepared, prepare
-from rewritelog.replaying.simulate import Case, run_times
+from rewritelog.replaying.prepare import prepare
+from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import RewriteOptions, check_factor
 from rewritelog.text import Table, printable
 
@@ -138,7 +138,6 @@ def sweep(
     axes: Sequence[Axis],
     network: Network | None = None,
     options: RewriteOptions | None = None,
-    progress: Progress | None = None,
 ) -> Sweep:
     """Replay a log set at every point of a grid; logs are read and durations predicted once.
 
@@ -148,14 +147,13 @@ def sweep(
     _check(axes)
     grid = list(itertools.product(*(axis.values for axis in axes)))
     settings = [_setting(axes, values, network) for values in grid]
-    prepared = prepare(logs, options, progress)
-    cases = [_case(prepared, *setting) for setting in settings]
+    prepared = prepare(logs, options)
+    cases = [prepared.case(*setting) for setting in settings]
     points = []
     times = run_times(prepared.workload, cases, options.jobs)
     for done, (values, predicted_s) in enumerate(zip(grid, times, strict=True), 1):
         points.append(Point(values, predicted_s))
-        if progress is not None:
-            progress("replaying", done, len(grid))
+        report_progress("replaying", done, len(grid))
     workload = prepared.workload
     return Sweep(
         prepared.logs,
@@ -191,7 +189,3 @@ def _setting(
         dilation = units.number(texts.pop(DILATION), "--sweep dilation")
         check_factor("the dilation", dilation)
     return network.with_quantities(texts), dilation
-
-
-def _case(prepared: Prepared, network: Network, dilation: float | None) -> Case:
-    return prepared.case(network, dilation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,15 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.cores import cores
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
 from rewritelog.logs.work import in_order
 from rewritelog.output import OutputFile, new_folder
+from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of
 from rewritelog.replaying.kernels.shift import place_never_run, write_times
-from rewritelog.replaying.loading import Progress
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.simulate import Outcome
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
@@ -42,9 +42,7 @@ class _WriteTask:
     draft: Path
 
 
-def write_replayed(
-    prepared: Prepared, outcome: Outcome, out: Path, progress: Progress | None = None
-) -> None:
+def write_replayed(prepared: Prepared, outcome: Outcome, out: Path) -> None:
     """Write the logs to the folder `out` with replayed times.
 
     SEBs that never ran follow after the end of the run. Raise `OutputError` where `out` is taken or
@@ -59,15 +57,14 @@ def write_replayed(
     with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
         prepare_output(logs, draft, options)
         task = _WriteTask(prepared, outcome, _rewrite_task(prepared), outcome.durations_s(), draft)
-        workers = options.jobs or len(os.sched_getaffinity(0))
+        workers = cores(options.jobs)
         total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
         done = 0
         with ThreadPoolExecutor(workers) as executor:
             blocks = plan_in_turn(logs.files)
             for size in in_order(executor, partial(_write, task), blocks, _AHEAD * workers):
                 done += size
-                if progress is not None:
-                    progress("writing", done, total)
+                report_progress("writing", done, total, "bytes")
 
 
 def _all_times(outcome: Outcome) -> Times:

@@ -15,7 +15,6 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output import OutputFile
-from rewritelog.rewriting.busy_times import Largest
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.kernels.interface import (
     EXAMPLES,
@@ -97,10 +96,6 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
     if done:
         old_s, new_s = (_busy(totals.sums, which) for which in (DurationSum.OLD, DurationSum.NEW))
         statistics.busy = [(loaded.pes.copy(), old_s, new_s)]
-        statistics.largest_old, statistics.largest_new = (
-            Largest.of(zip(busy_s.tolist(), loaded.pes.tolist(), strict=True))
-            for busy_s in (old_s, new_s)
-        )
     _add_examples(statistics, totals, loaded)
     records.add_to(statistics, loaded)
     sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)

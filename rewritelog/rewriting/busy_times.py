@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
 from rewritelog.text import json_number
 
 
@@ -16,20 +18,11 @@ class Largest:
     seconds: float = 0.0
     pe: int | None = None
 
-    def plus(self, other: Largest) -> Largest:
-        """Return the larger of both."""
-        return max(self, other, key=Largest._rank)
-
-    def _rank(self) -> tuple[float, float]:
-        return self.seconds, float("-inf") if self.pe is None else -self.pe
-
     @classmethod
-    def of(cls, found: Iterable[tuple[float, int]]) -> Largest:
-        """Return the largest of pairs of seconds and PE."""
-        return max((cls(seconds, pe) for seconds, pe in found), key=cls._rank, default=cls())
-
-
-NO_TIME = Largest()
+    def of(cls, pes: Ints, seconds: Floats) -> Largest:
+        """Return the largest of the busy times of PEs; 0 of no PE where there are none."""
+        order = np.lexsort((pes, -seconds))
+        return cls(float(seconds[order[0]]), int(pes[order[0]])) if len(order) else cls()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ Another one is a class with the same few methods, and its name in `ENGINES`.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 
+from rewritelog.cores import cores
 from rewritelog.logs.blocks import Block
 from rewritelog.rewriting.block import RewriteTask, rewrite_block
 from rewritelog.rewriting.statistics import BlockStatistics
@@ -53,7 +53,7 @@ class ThreadEngine(Engine):
     """Threads of this process; the kernels run without the interpreter's lock."""
 
     def __init__(self, jobs: int) -> None:
-        self.workers = jobs or len(os.sched_getaffinity(0))
+        self.workers = cores(jobs)
 
     @contextmanager
     def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
@@ -72,5 +72,5 @@ ENGINES: dict[str, Callable[[int], Engine]] = {"threads": ThreadEngine, "mpi": _
 
 
 def engine_of(name: str, jobs: int) -> Engine:
-    """Return the engine of that name; raise `RewriteLogError` where it cannot be had."""
+    """Return the engine of that name; raise `RewriteLogError` where it is not available."""
     return ENGINES[name](jobs)

@@ -62,6 +62,7 @@ def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLi
     used = event.states[RecordState.PREDICTED]
     dilated = event.states[RecordState.NOT_COVERED]
     records = event.states.total()
+    total = event.total
     return EventLine(
         event=name,
         records=records,
@@ -74,8 +75,8 @@ def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLi
         outside=event.flags[RecordFlag.OUTSIDE],
         remote=event.flags[RecordFlag.REMOTE],
         not_spread=event.flags[RecordFlag.NOT_SPREAD],
-        old_s=float(event.total.old_s),
-        new_s=float(event.total.new_s),
+        old_s=float(total.old_s),
+        new_s=float(total.new_s),
         expected=expected,
     )
 

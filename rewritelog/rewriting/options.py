@@ -80,6 +80,12 @@ class RewriteOptions:
             return str(self.fitted)
         return self.model or ("auto" if self.timings else "constant")
 
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """Return the files that are read for it besides logs and params; None for those unnamed."""
+        fitted = self.fitted if isinstance(self.fitted, Path) else None
+        return (*self.timings, fitted, self.formulas, self.coefficients, self.param_names)
+
     def __post_init__(self) -> None:
         self._check_fitted()
         check_factor("the dilation", self.general_dilation)
@@ -88,19 +94,19 @@ class RewriteOptions:
         if self.clock_hz is not None:
             check_factor("the clock", self.clock_hz)
         if self.recv not in ("shift", "keep"):
-            raise UsageError(f"the policy for recvTime is 'shift' or 'keep', not {self.recv!r}")
+            raise UsageError(f"recv must be 'shift' or 'keep', not {self.recv!r}")
         if self.total not in ("measured", "quiet"):
-            raise UsageError(f"the total is 'measured' or 'quiet', not {self.total!r}")
+            raise UsageError(f"the total must be 'measured' or 'quiet', not {self.total!r}")
         if self.spread not in ("none", "residual"):
-            raise UsageError(f"the spread is 'none' or 'residual', not {self.spread!r}")
+            raise UsageError(f"the spread must be 'none' or 'residual', not {self.spread!r}")
         if not 0 <= self.spread_seed < 1 << 64:
-            raise UsageError(f"the spread's seed lies in 0 to 2^64 - 1, not {self.spread_seed}")
+            raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
         if self.engine not in ("threads", "mpi"):
-            raise UsageError(f"the engine is 'threads' or 'mpi', not {self.engine!r}")
+            raise UsageError(f"the engine must be 'threads' or 'mpi', not {self.engine!r}")
         if self.jobs < 0:
-            raise UsageError(f"{self.jobs} jobs cannot be")
+            raise UsageError(f"the number of jobs must be 0 or more, not {self.jobs}")
         if self.block_bytes < 1:
-            raise UsageError(f"blocks of {self.block_bytes} bytes cannot be")
+            raise UsageError(f"a block must have 1 byte or more, not {self.block_bytes}")
 
     def _check_fitted(self) -> None:
         """Refuse what a model file has in it already."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import FittedModel
@@ -40,8 +40,8 @@ class Predictor:
         kinds, kind = _kinds(params)
         seconds = np.full(len(params.seb), np.nan)
         flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
-        for number, (event, count) in enumerate(kinds):
-            rows = np.flatnonzero(kind == number)
+        for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
+            event, count = kinds[kind[rows[0]]]
             table = params.table(rows, count)
             prediction = checked_prediction(self.fitted, self.name, event, table)
             seconds[rows] = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
@@ -65,9 +65,9 @@ class Predictor:
         return found
 
     def _spread(self, found: Predicted, numbers: Floats) -> None:
-        """Multiply each duration that is to be written by the residual that its number draws."""
-        for number, (event, count) in enumerate(found.kinds):
-            rows = np.flatnonzero((found.kind == number) & ~np.isnan(found.seconds))
+        """Multiply each duration to write by the residual that its number draws."""
+        for rows in rows_by_key(found.kind, ~np.isnan(found.seconds)):
+            event, count = found.kinds[found.kind[rows[0]]]
             table = found.params.table(rows, count)
             factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
             found.flags[RecordFlag.NOT_SPREAD, rows] = factors is None

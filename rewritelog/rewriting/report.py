@@ -6,6 +6,7 @@ import dataclasses
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder
 from rewritelog.logs.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.rewriting.busy_times import BusyTime
+from rewritelog.rewriting.busy_times import BusyTime, Largest
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
 from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
@@ -52,7 +53,7 @@ class Report(Readable):
         """Return how often something was counted."""
         return self.statistics.count(which)
 
-    @property
+    @cached_property
     def events(self) -> tuple[EventLine, ...]:
         """The events that have param records, by name."""
         return tuple(
@@ -90,8 +91,8 @@ class Report(Readable):
         earlier = read_provenance(self.logs.folder)
         if earlier is not None:
             yield (
-                f"{self.logs.folder} was rewritten before, {earlier.text()}: its durations are not "
-                "the host's any more, and are now rewritten a second time"
+                f"{self.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
+                "longer the host's, and are now rewritten a second time"
             )
 
     @property
@@ -105,10 +106,11 @@ class Report(Readable):
     def busy_times(self) -> tuple[BusyTime, BusyTime]:
         """The busy times of the PEs, before and after."""
         pes = len(self.logs.pes)
-        largest = self.statistics.largest_old, self.statistics.largest_new
-        sums = self.statistics.seconds(DurationSum.OLD), self.statistics.seconds(DurationSum.NEW)
-        old, new = (BusyTime(*one) for one in zip(largest, (s / pes for s in sums), strict=True))
-        return old, new
+        of_pe, old_s, new_s = self.statistics.busy_of_pes()
+        return (
+            BusyTime(Largest.of(of_pe, old_s), self.statistics.seconds(DurationSum.OLD) / pes),
+            BusyTime(Largest.of(of_pe, new_s), self.statistics.seconds(DurationSum.NEW) / pes),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report in types that JSON has."""

@@ -61,8 +61,8 @@ def _change(report: Report) -> str:
     ratio = speedup(old_s, new_s)
     if ratio is None or ratio == 1:
         return f"Predicted: SEB time unchanged, {times}."
-    size = f"{ratio:.4g} × less" if ratio > 1 else f"{1 / ratio:.4g} × more"
-    return f"Predicted: SEB time {size}, {times}."
+    size = f"speedup of {ratio:.4g}" if ratio > 1 else f"slowdown of {1 / ratio:.4g}"
+    return f"Predicted: SEB time {times}, a {size}."
 
 
 def _grounds(report: Report) -> Iterator[str]:
@@ -70,15 +70,15 @@ def _grounds(report: Report) -> Iterator[str]:
     alone = report.by_dilation
     if not report.model.uses_params:
         if report.options.general_dilation != 1 or report.options.dilation_for:
-            yield "All of it rests on --dilation alone."
+            yield "All of the new time rests on --dilation alone."
         return
     if alone is None:
         return
     error = _relative_error(report.bracketed)
     within = "" if error is None else f" (±{percent_text(error, 1)})"
     yield (
-        f"{percent_text(1 - alone, 1)} of it from the model{within}, {percent_text(alone, 1)} "
-        "rests on --dilation alone."
+        f"{percent_text(1 - alone, 1)} of the new time comes from the model{within}, "
+        f"{percent_text(alone, 1)} rests on --dilation alone."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)
@@ -143,6 +143,12 @@ def _sebs(report: Report) -> Iterator[str]:
     yield f"{count_text(sebs, 'SEB')}, {count_text(messages, 'message')}"
     cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
     yield from Table(("new durations", "SEBs"), cells).lines()
+    if replaced := report.count(BlockCount.TRACER_REPLACES):
+        predicted = report.count(BlockCount.BY_MODEL) + report.count(BlockCount.BY_EXACT)
+        yield (
+            f"TraceR has durations of its own for {replaced:,} of the "
+            f"{count_text(predicted, 'predicted SEB')} (docs/simulating.md)"
+        )
 
 
 def _durations(report: Report) -> Iterator[str]:
@@ -192,7 +198,7 @@ def _events(report: Report) -> Iterator[str]:
     names = [line.event for line in report.events]
     counts = [[f"{count:,}" for count in column] for column in shown.values()]
     yield from Table(("event", *shown), list(zip(names, *counts, strict=True))).lines()
-    yield "events: durations, and the interval that nine in ten true sums are to lie in"
+    yield "events: durations, and the 90 % interval of each sum"
     heads = ("old s", "new s", "speedup", "90 % interval, s")
     rows = [(line.event, *_times(line)) for line in report.events]
     rows.append(("all brackets", "", "", "", _interval(report.bracketed)))

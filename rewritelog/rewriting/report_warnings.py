@@ -170,8 +170,8 @@ def _about_predictions(event: EventStatistics) -> Iterator[str]:
         )
     if unspread := counted(RecordFlag.NOT_SPREAD):
         yield (
-            f"{unspread} not spread, since the fit has no residuals of samples that it had not "
-            "seen: time more samples of this event"
+            f"{unspread} not spread, since the fit has no residuals of held-out samples: "
+            "time more samples of this event"
         )
 
 

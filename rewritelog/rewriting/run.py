@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, OutputWarning, RewriteLogError, UsageError
 from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
@@ -105,17 +106,7 @@ def _lead(
             )
             prepare_output(source, draft, options)
             write_provenance(draft, source, options, model, read)
-        task = RewriteTask(
-            source,
-            predictor,
-            params,
-            DilationRules(options.general_dilation, options.dilation_for),
-            options.recv == "keep",
-            options.strict,
-            options.block_bytes,
-            draft,
-            options.flush,
-        )
+        task = _task(source, predictor, params, options, draft)
         executor, work = stack.enter_context(engine.start(task))
         blocks = plan_in_turn(source.files, options.block_bytes)
         results = in_order(executor, work, blocks, _AHEAD * engine.workers)
@@ -134,6 +125,32 @@ def _lead(
         workers=engine.workers,
         seconds=time.perf_counter() - started,
     )
+
+
+def _task(
+    logs: LogSet,
+    predictor: Predictor,
+    params: ParamFolder | None,
+    options: RewriteOptions,
+    draft: Path | None,
+) -> RewriteTask:
+    return RewriteTask(
+        logs,
+        predictor,
+        params,
+        DilationRules(options.general_dilation, options.dilation_for),
+        options.recv == "keep",
+        options.strict,
+        options.block_bytes,
+        draft,
+        options.flush,
+    )
+
+
+def task_without_output(report: Report) -> RewriteTask:
+    """Return the task that a report is of, to be done once more without writing."""
+    predictor = _predictor(report.model, report.fitted, report.options)
+    return _task(report.logs, predictor, report.params, report.options, None)
 
 
 def _model(options: RewriteOptions) -> Model[Any]:
@@ -156,12 +173,13 @@ def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None
             raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
         return None, checked_fit(model, name, ())
     if not options.timings:
-        raise UsageError(f"the model {name!r} is fitted: it needs a file of timing lines")
+        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
     read = read_timings(
         options.timings, options.clock_hz, strict=options.strict, columns=model.columns
     )
     names = read_param_names(options.param_names)
-    return read, named_fit(checked_fit(model, name, read.timings), names)
+    with limited_to(options.jobs):
+        return read, named_fit(checked_fit(model, name, read.timings), names)
 
 
 def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
@@ -171,7 +189,7 @@ def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) 
         return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
     if not knows_residuals(fitted):
         raise UsageError(
-            f"the model {options.model_name!r} knows of no residuals, so --spread residual cannot "
+            f"the model {options.model_name!r} has no residuals, so --spread residual cannot "
             "draw from them: choose a model that is fitted to timing lines, such as auto"
         )
     return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
@@ -211,7 +229,7 @@ def prepare_output(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
 def _own_files(logs: LogSet, folder: Path, paths: list[Path]) -> Iterator[Path]:
     """Yield the files without links to other folders than those of the logs, of which it warns.
 
-    Logs may come from anybody: a link among them may lead to a file that is nobody's business.
+    Logs may come from anybody: a link among them may lead to a file that must stay private.
     """
     files = (logs.summary_path, *(file.path for file in logs.files))
     own = {Path(os.path.realpath(path)).parent for path in (folder / "param", *files)}

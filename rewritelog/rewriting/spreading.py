@@ -21,7 +21,7 @@ def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
 
 
 def ordinals(piece: Ints, seb: Ints) -> Ints:
-    """Return the place of each record among those of its SEB; a SEB's records stand together."""
+    """Return the place of each record among those of its SEB; a SEB's records are together."""
     if not len(seb):
         return np.zeros(0, dtype=np.int64)
     begins = np.ones(len(seb), dtype=np.bool_)

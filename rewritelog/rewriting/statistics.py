@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.kernels.sums import NOTHING, ExactSum
-from rewritelog.rewriting.busy_times import NO_TIME, Largest
 from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
 
 BlockStart = tuple[int, int]
@@ -129,9 +128,6 @@ class BlockStatistics:
     seqno_differs: int = 0
     seqno_examples: Examples[str] = Examples()
     size_bytes: int = 0
-    largest_old: Largest = NO_TIME
-    """The largest busy time of a PE before."""
-    largest_new: Largest = NO_TIME
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """PEs with their busy seconds before and after, some at a time."""
     matched_patterns: frozenset[str] = frozenset()
@@ -148,6 +144,14 @@ class BlockStatistics:
     def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""
         return float(self.sums[which])
+
+    def busy_of_pes(self) -> tuple[Ints, Floats, Floats]:
+        """Return PEs, in no order, with their busy seconds before and after."""
+        none = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+        pes, old_s, new_s = (
+            np.concatenate(column) for column in zip(none, *self.busy, strict=True)
+        )
+        return pes, old_s, new_s
 
     def add(self, other: BlockStatistics) -> None:
         """Add the statistics of another block."""
@@ -166,8 +170,6 @@ class BlockStatistics:
         self.seqno_differs += other.seqno_differs
         self.seqno_examples = self.seqno_examples.plus(other.seqno_examples)
         self.size_bytes += other.size_bytes
-        self.largest_old = self.largest_old.plus(other.largest_old)
-        self.largest_new = self.largest_new.plus(other.largest_new)
         self.busy += other.busy
         self.matched_patterns |= other.matched_patterns
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
@@ -37,9 +38,10 @@ def sample(
     check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
     formulas = _formulas(options)
     read = _timings(options)
-    run = read_run(source, folder, strict=options.strict)
+    with limited_to(options.jobs):
+        run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
-        raise RewriteLogError(f"{folder.folder}: no param record of a SEB of {source.folder}")
+        raise RewriteLogError(f"{folder.folder}: has no param record of any SEB of {source.folder}")
     timings = () if read is None else read.timings
     spreads = {_key(spread): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)

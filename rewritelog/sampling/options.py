@@ -21,12 +21,14 @@ class SampleOptions:
     replicates: int = 1
     """How often some points of each event are measured, where no spread is known."""
     params: Path | None = None
-    """The folder of the `param.P`; that of the logs where it is None."""
+    """The folder of the `param.P` files; None: that of the logs."""
     timings: tuple[Path, ...] = ()
     """Timing lines that are there already."""
     clock_hz: float | None = None
     formulas: Path | None = None
     strict: bool = False
+    jobs: int = 0
+    """Threads; 0 means one for each core."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for invalid numbers."""

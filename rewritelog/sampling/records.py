@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.cores import cores
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
@@ -57,7 +57,7 @@ def read_folder(
     """
     named = [pe for pe in pes if pe in source.pes]
     groups = [named[at : at + PES_AT_A_TIME] for at in range(0, len(named), PES_AT_A_TIME)]
-    workers = len(os.sched_getaffinity(0))
+    workers = cores()
 
     def read(group: Sequence[int]) -> tuple[ParamRecords, ParamNotes]:
         return read_records(source, group, strict=strict, columns=columns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.base import EventTimings
-from rewritelog.models.distinct_points import Points
+from rewritelog.models.distinct_points import DistinctPoints
 
 LARGE_SPREAD = 0.03
 """Foster, "Designing and Building Parallel Programs", 3.5.2: measurements of the same thing that
@@ -50,7 +50,7 @@ class Spread:
 
 def spread_of(timings: EventTimings) -> Spread:
     """Return the spread of an event's times, pooled over the points that recur."""
-    points = Points.of_rows(timings.params)
+    points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
     usable = (points.counts[point] > 1) & (seconds > 0)
     near = usable & _near(_medians(point, seconds, usable, len(points)), point, seconds)

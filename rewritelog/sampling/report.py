@@ -25,7 +25,6 @@ from rewritelog.text import (
     count_text,
     event_label,
     exact_number,
-    json_text,
     percent_text,
     printable,
 )
@@ -163,10 +162,6 @@ class SampleReport(Readable):
             ],
             "warnings": list(self.warnings),
         }
-
-    def json_text(self) -> str:
-        """Return the same as text."""
-        return json_text(self.to_json(), indent=2)
 
     def text(self) -> str:
         """Return everything for reading."""

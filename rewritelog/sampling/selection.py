@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import Points, among
+from rewritelog.models.distinct_points import DistinctPoints, among
 from rewritelog.models.expressions import Expression
 from rewritelog.models.options import SampleMethod
 from rewritelog.progress import report_progress
@@ -71,7 +71,7 @@ class Stratum:
     terms: tuple[Expression, ...] = ()
     """What a formula's fit has for terms, in place of the parameters: then these are spanned."""
     replicates: int = 1
-    """How often some of the points are to be measured; 1 is once."""
+    """How often to measure some of the points; 1 is once."""
 
 
 @dataclass(frozen=True)
@@ -111,26 +111,26 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
     rows are shared out (as in Neyman's allocation). Replicates come on top. The choice depends on
     nothing but strata and plan.
     """
-    tasks = [_Task.of(stratum, plan) for stratum in strata]
+    tasks = [_StratumChoice.of(stratum, plan) for stratum in strata]
     rows = [len(stratum.params) for stratum in strata]
     weights = np.sqrt([n * task.coefficients for n, task in zip(rows, tasks, strict=True)])
     least = np.array([task.least for task in tasks], dtype=np.int64)
     most = np.array([task.most for task in tasks], dtype=np.int64)
     wanted = allocate(round(plan.fraction * sum(rows)), weights, least, np.maximum(least, most))
     choices = []
-    for number, (task, n) in enumerate(zip(tasks, wanted, strict=True), 1):
-        report_progress("choosing SEBs of event", number, len(tasks))
+    for number, (task, n) in enumerate(zip(tasks, wanted, strict=True)):
+        report_progress("choosing SEBs, strata done", number, len(tasks))
         choices.append(task.choice(int(n)))
     return tuple(choices)
 
 
 @dataclass(frozen=True)
-class _Task:
+class _StratumChoice:
     """A stratum with all that choosing from it needs."""
 
     stratum: Stratum
     plan: Plan
-    points: Points
+    points: DistinctPoints
     spanned: Floats
     """What the choice is to span, at each point: the parameters, or the terms of a formula."""
     timed: Floats
@@ -138,11 +138,11 @@ class _Task:
     free: Flags
     """Which points are not measured already."""
     coordinates: Coordinates
-    drawn: _Drawn
+    drawn: _RowDraws
 
     @classmethod
-    def of(cls, stratum: Stratum, plan: Plan) -> _Task:
-        points = Points.of_rows(stratum.params)
+    def of(cls, stratum: Stratum, plan: Plan) -> _StratumChoice:
+        points = DistinctPoints.of_rows(stratum.params)
         numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
         spanned, timed = _spanned(stratum, points.params)
         return cls(
@@ -153,7 +153,7 @@ class _Task:
             timed,
             ~among(points.params, stratum.timed),
             Coordinates.over(spanned, points.counts),
-            _Drawn.of(points, numbers),
+            _RowDraws.of(points, numbers),
         )
 
     @property
@@ -232,7 +232,7 @@ class _Task:
             replicates=replicates,
             replicated_points=replicated,
             points=len(points),
-            measured_points=len(Points.of_rows(measured)),
+            measured_points=len(DistinctPoints.of_rows(measured)),
             coefficients=self.coefficients,
             outside=int(count[outside].sum()),
             beyond=int(count[beyond].sum()),
@@ -255,7 +255,7 @@ def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _RowDraws:
     """The rows of each point, in the order of random numbers of theirs."""
 
     numbers: Keys
@@ -268,7 +268,7 @@ class _Drawn:
     """The point of each row of `order`."""
 
     @classmethod
-    def of(cls, points: Points, numbers: Keys) -> _Drawn:
+    def of(cls, points: DistinctPoints, numbers: Keys) -> _RowDraws:
         order = np.lexsort((numbers, points.point_of_row))
         starts = np.concatenate([[0], np.cumsum(points.counts)])
         return cls(numbers, order, starts, points.point_of_row[order])

@@ -66,7 +66,7 @@ CELLS_OF_A_PE = 1000
 
 
 def events_for(cells: int) -> tuple[SynthEvent, ...]:
-    """Return the events of PEs that have so many cells: their parameters grow in proportion."""
+    """Return the events of PEs that have this many cells: their parameters grow in proportion."""
 
     def scaled(number: int) -> int:
         return max(number * cells // CELLS_OF_A_PE, min(number, 1))

@@ -103,14 +103,14 @@ def check_options(options: SynthOptions) -> None:
     if options.order not in get_args(ByteOrder):
         raise UsageError(f"order: {options.order!r} is neither 'little' nor 'big'")
     if not 0.0 <= options.messages <= _MESSAGES_LIMIT:
-        raise UsageError(f"messages: {options.messages} is not from 0 to {_MESSAGES_LIMIT:.0f}")
+        raise UsageError(f"messages must be 0 to {_MESSAGES_LIMIT:.0f}, not {options.messages}")
     if not 0.0 <= options.bracketed <= 1.0:
-        raise UsageError(f"bracketed: {options.bracketed} is not from 0 to 1")
+        raise UsageError(f"bracketed must be 0 to 1, not {options.bracketed}")
 
 
 def _check_range(name: str, value: int, least: int, limit: int, why: str = "") -> None:
     if not least <= value < limit:
-        raise UsageError(f"{name}: {value} is not from {least} to {limit - 1}{why}")
+        raise UsageError(f"{name} must be {least} to {limit - 1}{why}, not {value}")
 
 
 def machine_shape(nodes: int) -> tuple[int, int, int]:
@@ -313,7 +313,7 @@ def _events(slot: Slot) -> list[tuple[int, bytes]]:
 
 
 def _event_places(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
-    """Return where the times of a SEB's events stand in its bytes; 0 where it has none."""
+    """Return where the times of a SEB's events are in its bytes; 0 where it has none."""
     sizes = lay.kernel
     places = [0, 0]
     at = sizes.seb_bytes + 2 * sizes.count_bytes + messages * sizes.message_bytes
@@ -371,7 +371,7 @@ def _message(number: int, node: int, size: int) -> dict[str, Any]:
 
 
 def kernel_fields(options: SynthOptions) -> kernels.Fields:
-    """Return where the fields stand that differ from SEB to SEB."""
+    """Return where the fields are that differ from SEB to SEB."""
     lay = layout(options.log_version, options.order)
 
     def seb(name: str) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextvars import copy_context
+from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rewritelog.cores import cores
 from rewritelog.format.declaration import (
     MAGIC,
     PRIMITIVES,
@@ -80,8 +82,12 @@ def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synt
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         writer = _Writer(draft, program, kernel_fields(options), summary)
-        with ThreadPoolExecutor(min(options.files, os.cpu_count() or 1)) as pool:
-            parts = list(pool.map(writer.write_file, range(options.files)))
+        with ThreadPoolExecutor(min(options.files, cores())) as pool:
+            jobs = [
+                pool.submit(copy_context().run, writer.write_file, index)
+                for index in range(options.files)
+            ]
+            parts = [job.result() for job in jobs]
     totals = np.array(parts, dtype=np.int64).sum(axis=0)
     sebs, messages, records, size = (int(total) for total in totals)
     seconds = time.perf_counter() - began
@@ -145,6 +151,8 @@ class _Writer:
     program: Program
     fields: kernels.Fields
     summary: Summary
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    """Of the PEs that all threads write, for the progress."""
 
     def write_file(self, index: int) -> tuple[int, int, int, int]:
         """Write a timeline file and the param files of its PEs.
@@ -160,7 +168,7 @@ class _Writer:
         with (self.folder / f"bgTrace{index}").open("xb") as file:
             file.write(timeline_file_head(self.summary.order, [0] * len(pes)))
             for pe in pes:
-                report_progress("writing PE", pe, self.summary.total_pes)
+                report_progress("writing PE", next(self.numbers), self.summary.total_pes)
                 begins.append(file.tell())
                 total = kernels.timeline_sebs(self.program, pe)
                 file.write(integer.build(total))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings
@@ -23,7 +23,7 @@ from tracebigsim.lines import LineTable, TimeUnit
 
 @dataclass(frozen=True)
 class SamplePlaces:
-    """Where the samples of one event stand in the files, an array entry each."""
+    """Where the samples of one event are in the files, an array entry each."""
 
     file: Ints
     """Index into the files."""
@@ -57,7 +57,7 @@ class TimingsRead:
     repeated: tuple[Path, ...] = ()
     """The files that were named before."""
     places: tuple[SamplePlaces, ...] = ()
-    """Where the samples of each entry of `timings` stand; empty where they are of no file."""
+    """Where the samples of each entry of `timings` are; empty where they are of no file."""
 
     def where(self, entry: int, row: int) -> str:
         """Return the place of a sample of an entry of `timings`, as `file:line`."""
@@ -111,7 +111,7 @@ def read_timings(
     strict: bool = False,
     columns: Columns = "params",
 ) -> TimingsRead:
-    """Read the timing lines of files, plain or gzip, among whatever else stands in them.
+    """Read the timing lines of files, plain or compressed, among whatever else is in them.
 
     The samples' tables have the lines' parameters for columns, or their counters; lines without
     counters are then no samples.
@@ -244,9 +244,8 @@ def line_groups(
         start, numbers = table.counter_start, table.counters.astype(np.float64)
     counts = np.diff(start)
     keys = table.event.astype(np.int64) * (1 + counts.max(initial=0)) + counts
-    _, first = np.unique(keys[wanted], return_index=True)
-    for row in np.flatnonzero(wanted)[np.sort(first)]:
-        rows = np.flatnonzero(wanted & (keys == keys[row]))
+    for rows in rows_by_key(keys, wanted):
+        row = rows[0]
         params = numbers[start[rows][:, None] + np.arange(int(counts[row]))]
         yield table.events[table.event[row]], rows, params
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 << 20
 """A larger file is not a list of formulas or coefficients."""
 
-MAX_MODEL_BYTES = 256 << 20
-"""A larger file is no model: one with a million exact matches of 8 parameters has 150 MB."""
+MAX_MODEL_BYTES = 512 << 20
+"""A larger file is no model: one with a million exact matches of 8 parameters has 150 MB, one of
+100,000 events 300 MB."""
 
 
 def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, ModelText]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
+import numpy as np
+
 from rewritelog.evaluation.compare import CompareReport, ModelResult
-from rewritelog.text import NO_VALUE, count_text, percent_text, shorten
+from rewritelog.text import count_text, percent_text, shorten
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
+from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS
+from rewritelog.viewing.plots import legend_below, new_plot
+from rewritelog.viewing.swaps import Option, select_html, swap_json
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 MOST_EVENTS = 60
@@ -21,18 +26,28 @@ GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 def compare_page(report: CompareReport) -> str:
     """Return the page of a comparison."""
     events = _worst_first(report)
+    section, swap = _event_section(report, events)
     sections = [
         Section("All lines", table=_models_table(report)),
+        Section("Events and models", html=_overview(report, events)),
+        section,
         Section(
             "Errors event by event",
             paragraphs=_shown_text(events),
             plot=_plot(report, events[:MOST_EVENTS]),
             table=_events_table(report, events[:MOST_EVENTS]),
         ),
-        Section("Events and models", html=_overview(report, events)),
     ]
-    page = Page("Comparison of models", _verdict(report), sections, report.warnings, ("tables.js",))
-    return page_text(page)
+    return page_text(
+        Page(
+            "Comparison of models",
+            _verdict(report),
+            sections,
+            report.warnings,
+            ("tables.js", "swap.js"),
+            {"swap-data": [swap]},
+        )
+    )
 
 
 def _errors(report: CompareReport) -> dict[str, dict[str, float | None]]:
@@ -126,56 +141,99 @@ def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:
 def _overview(report: CompareReport, events: Sequence[str]) -> str:
     """Return the table of all events by models, which can be sorted and filtered."""
     errors = _errors(report)
-    heads = "".join(
-        f'<th scope="col"><button type="button">{escape(head)}</button></th>'
-        for head in ("event", *errors)
-    )
     rows = []
-    for event in events:
+    for number, event in enumerate(events):
         cells = "".join(_cell(by.get(event)) for by in errors.values())
-        name = escape(shorten(event, 60), quote=True)
-        rows.append(f'<tr><td data-v="{name}">{name}</td>{cells}</tr>')
-    return (
-        '<p class="note">Mean relative error on lines left out of the fits.</p>'
-        f'<p class="legend note"><span class="good">● up to {GOOD_ERROR:.0%}</span>'
-        f'<span class="fair">◐ up to {FAIR_ERROR:.0%}</span><span class="poor">○ above</span></p>'
-        '<p class="screen"><label>events whose name contains '
-        '<input id="filter" type="search" autocomplete="off" maxlength="200"></label>'
-        '<span id="filtered" role="status"></span></p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="events and models">'
-        f'<table class="overview" id="overview"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        rows.append(f'<tr data-e="{number}">{name_cell(shorten(event, 60))}{cells}</tr>')
+    return event_table(
+        "Mean relative error on lines left out of the fits. Choose a cell to see its event below.",
+        (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
+        ("event", *errors),
+        rows,
     )
 
 
 def _cell(error: float | None) -> str:
     if error is None:
-        return f'<td class="unknown">{NO_VALUE}</td>'
-    kind, mark = (
-        ("good", "●")
-        if error <= GOOD_ERROR
-        else (("fair", "◐") if error <= FAIR_ERROR else ("poor", "○"))
+        return unknown_cell()
+    grade = 0 if error <= GOOD_ERROR else 1 if error <= FAIR_ERROR else 2
+    return graded_cell(grade, error, percent_text(error))
+
+
+def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Section, dict[str, Any]]:
+    """Show measured against predicted times of one event by all models."""
+    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
+    options = [_option(report, event, most) for event in events]
+    section = Section(
+        "One event: measured against predicted",
+        html=select_html("event", "event"),
+        plot=_event_plot([one.model for one in report.tried]),
+        table_name="event-table",
     )
-    return f'<td class="{kind}" data-v="{error:.6g}">{mark} {percent_text(error)}</td>'
+    return section, swap_json("event", options, of_overview=True)
+
+
+def _option(report: CompareReport, event: str, most: int) -> Option:
+    """Return the times of an event by model, of lines left out of the fits."""
+    sources, names, said = {}, {}, []
+    for number, one in enumerate(report.tried):
+        pairs = one.pairs[event]
+        known = pairs.part(np.isfinite(pairs.predicted_s) & np.isfinite(pairs.measured_s))
+        count = len(known.measured_s)
+        rows = some_rows(event, count, most)
+        if len(rows) < count:
+            said.append(f"{len(rows):,} of {count:,} lines by {one.model}")
+        names[f"model-{number}"] = one.model
+        sources[f"model-{number}"] = {"x": known.predicted_s[rows], "y": known.measured_s[rows]}
+    times = np.concatenate([column for by in sources.values() for column in by.values()])
+    ends = np.array([times.min(), times.max()] if len(times) else [])
+    wide = len(times) > 0 and 0 < 100 * ends[0] < ends[1]
+    text = f"Drawn, chosen at random (seed {SEED}): {', '.join(said)}." if said else ""
+    return Option(
+        label=shorten(event, 60),
+        sources=sources | {"same": {"x": ends, "y": ends}},
+        heads=("predicted, s", "measured, s"),
+        names=names,
+        logarithmic=("x", "y") if wide else (),
+        text=text,
+    )
+
+
+def _event_plot(models: Sequence[str]) -> Any:
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+
+    title = "Measured against predicted time, on lines left out of the fits"
+    plot = new_plot(title, "predicted time, s", "measured time, s", height=480, name="event")
+    for number, model in enumerate(models):
+        source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=f"model-{number}")
+        plot.scatter("x", "y", source=source, legend_label=model, size=7, **_mark(number))
+    same = ColumnDataSource({"x": [1.0], "y": [1.0]}, name="same")
+    label = "measured = predicted"
+    plot.line("x", "y", source=same, color="#000000", line_dash="dashed", legend_label=label)
+    plot.legend.click_policy = "hide"
+    legend_below(plot)
+    return plot
+
+
+def _mark(number: int) -> dict[str, Any]:
+    """Return shape and colour of a model."""
+    colour = COLOURS[number % len(COLOURS)]
+    marker = MARKERS[number % len(MARKERS)]
+    return {"marker": marker, "fill_color": colour, "fill_alpha": 0.5, "line_color": colour}
 
 
 def _plot(report: CompareReport, events: Sequence[str]) -> Any:
     from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
     names = [shorten(event, 40) for event in events]
     labels = list(dict.fromkeys(names))
-    plot = figure(
-        y_range=FactorRange(factors=labels[::-1]),
-        x_axis_label="mean relative error on lines left out, %",
-        y_axis_label="event",
+    plot = new_plot(
+        "Errors by event",
+        "mean relative error on lines left out, %",
+        "event",
         height=min(1600, 140 + 24 * len(labels)),
-        title="Errors by event",
-        sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save",
-        output_backend="canvas",
+        y_range=FactorRange(factors=labels[::-1]),
     )
-    plot.toolbar.logo = None
     for number, (model, by) in enumerate(_errors(report).items()):
         known = [
             (100 * error, name)
@@ -183,19 +241,7 @@ def _plot(report: CompareReport, events: Sequence[str]) -> Any:
             if (error := by.get(event)) is not None
         ]
         data = {"x": [x for x, _ in known], "y": [y for _, y in known]}
-        colour = COLOURS[number % len(COLOURS)]
-        plot.scatter(
-            "x",
-            "y",
-            source=ColumnDataSource(data),
-            marker=MARKERS[number % len(MARKERS)],
-            size=10,
-            fill_color=colour,
-            fill_alpha=0.6,
-            line_color=colour,
-            legend_label=model,
-        )
-    if plot.legend:
-        plot.add_layout(plot.legend[0], "below")
-        plot.legend.orientation = "horizontal"
+        source = ColumnDataSource(data)
+        plot.scatter("x", "y", source=source, legend_label=model, size=10, **_mark(number))
+    legend_below(plot)
     return plot

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from rewritelog.errors import UsageError
 from rewritelog.logs.logset import LogSet
+from rewritelog.output import check_outputs, write_file
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.timeline import TimelineOptions, timeline_view
@@ -15,18 +18,34 @@ KINDS = ("png", "svg", "pdf", "html")
 
 def draw_timeline(
     sets: Sequence[LogSet],
-    kind: str,
+    output: Path | None = None,
+    kind: str | None = None,
     options: TimelineOptions | None = None,
     *,
     messages: bool = False,
     seed: int = 1,
 ) -> bytes:
-    """Return the picture of one log set, or of two under each other.
+    """Return the picture of one log set, or of two under each other, and write it to `output`.
 
-    `kind` is `png`, `svg`, `pdf` or `html`. Of more messages than can be told apart some are drawn,
-    chosen by `seed`. Raise `UsageError` where the extra `[view]` is not installed, and what
-    `timeline_view` raises.
+    `kind` is one of `KINDS`, by default what the name of `output` ends in, else svg. Of more
+    messages than can be told apart some are drawn, chosen by `seed`. Raise `UsageError` for other
+    kinds and where the extra `[view]` is not installed, `OutputError` where `output` cannot be
+    written, and what `timeline_view` raises.
     """
+    if kind is None:
+        kind = "svg" if output is None else output.suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
+    check_outputs([output], [], [logs.folder for logs in sets])
+    drawn = _drawn(sets, kind, options, messages=messages, seed=seed)
+    if output is not None:
+        write_file(output, drawn)
+    return drawn
+
+
+def _drawn(
+    sets: Sequence[LogSet], kind: str, options: TimelineOptions | None, *, messages: bool, seed: int
+) -> bytes:
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
     view = timeline_view(sets, options)
     lines = tuple(message_lines(logs, view, seed) for logs in sets) if messages else ()

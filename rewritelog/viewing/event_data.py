@@ -12,8 +12,8 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.hashing import draw_numbers
 from rewritelog.models import fit_report
-from rewritelog.models.distinct_points import Points
-from rewritelog.text import count_text, percent_text
+from rewritelog.models.distinct_points import DistinctPoints
+from rewritelog.text import count_text, parameter_names, percent_text
 from rewritelog.viewing.events import EventView
 
 MOST_POINTS = 5_000
@@ -87,6 +87,7 @@ def _texts(view: EventView, steps: int) -> dict[str, Any]:
         "label": view.label,
         "event": view.timings.event,
         "parameters": view.parameters,
+        "names": parameter_names(view.parameters, view.names),
         "lines": len(view.timings.seconds),
         "summary": _summary(view),
         "warnings": list(view.warnings),
@@ -115,13 +116,15 @@ def _drawn(view: EventView, points: int, seed: int) -> dict[str, Any]:
 
 
 def drawn_rows(view: EventView, points: int, seed: int) -> Ints:
-    """Return at most so many rows of an event's lines, rising, the same ones for a seed."""
-    count = len(view.timings.seconds)
-    points = min(points, MOST_POINTS)
-    if count <= points:
+    """Return at most `points` rows of an event's lines, rising, the same ones for a seed."""
+    return some_rows(view.label, len(view.timings.seconds), min(points, MOST_POINTS), seed)
+
+
+def some_rows(label: str, count: int, most: int, seed: int = SEED) -> Ints:
+    """Return at most `most` of `count` rows, rising, the same ones for a label and seed."""
+    if count <= most:
         return np.arange(count)
-    numbers = draw_numbers(view.label, count, seed)
-    return np.sort(np.argsort(numbers, kind="stable")[:points])
+    return np.sort(np.argsort(draw_numbers(label, count, seed), kind="stable")[:most])
 
 
 def packed(table: Floats) -> str:
@@ -139,7 +142,7 @@ def packed_rows(rows: Ints) -> str:
 def _points(view: EventView, rows: Ints) -> Floats:
     """Return measured, predicted, low, high, mark, mean of replicates, and the parameters."""
     timings = view.timings
-    points = Points.of_rows(timings.params)
+    points = DistinctPoints.of_rows(timings.params)
     counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
     means = np.where(counts > 1, sums / counts, np.nan)[points.point_of_row]
     marks = view.outliers * OUTLIER
@@ -212,7 +215,7 @@ def _summary(view: EventView) -> list[str]:
     """Return the law and what is to be said of the lines, a line each."""
     lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
     outliers = int(np.count_nonzero(view.outliers))
-    lines.append(f"outliers: {count_text(outliers, 'line')} off from the law by more than 2 times")
+    lines.append(f"outliers: {count_text(outliers, 'line')} off the law by more than a factor of 2")
     spread = view.spread
     if spread.relative is None:
         lines.append("replicates: no parameters were timed twice")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from rewritelog.viewing.page import Section
 from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.plots import TOOLS, legend_below, new_plot
 
-Scale: TypeAlias = Literal["linear", "log"]
-
-SCALES: tuple[Scale, Scale] = ("linear", "log")
 BLUE, ORANGE, GREEN, PURPLE = COLOURS[0], COLOURS[5], COLOURS[2], COLOURS[10]
 HEIGHT, TALL = 400, 470
-TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
+ORDER_LABEL = "number of the event's line in the files"
 
 _NO_LINES: dict[str, list[Any]] = {
     "xs": [[1.0]],
@@ -61,25 +59,25 @@ def event_sections(*, choosing: bool = False) -> list[Section]:
     return [
         Section(
             "Measured against predicted",
-            plot=_twins([_predicted(scale, points, lines["diagonal"]) for scale in SCALES]),
+            plot=_predicted(points, lines["diagonal"]),
             in_grid=True,
             table_name="predicted-table",
         ),
         Section(
             "Time against one parameter, and the laws tried",
-            plot=_twins([_laws(x, y, points, lines["curves"]) for x in SCALES for y in SCALES]),
+            plot=_laws(points, lines["curves"]),
             in_grid=True,
             table_name="law-table",
         ),
         Section(
             "Relative residuals against the parameter",
-            plot=_twins([_residuals(scale, points) for scale in SCALES]),
+            plot=_residuals("residual", "x", "parameter", "against the parameter", points),
             in_grid=True,
             table_name="residual-table",
         ),
         Section(
             "Relative residuals in the order of the calls",
-            plot=_order(points),
+            plot=_residuals("order", "order", ORDER_LABEL, "in the order of the calls", points),
             in_grid=True,
             table_name="order-table",
         ),
@@ -109,36 +107,6 @@ class Points:
         return f"{TOOLS},tap,box_select,lasso_select" if self.choosing else TOOLS
 
 
-def _twins(plots: list[Any]) -> Any:
-    """Return plots of which one is seen at a time."""
-    from bokeh.layouts import column  # noqa: PLC0415 - an extra
-
-    for plot in plots[1:]:
-        plot.visible = False
-    return column(plots, sizing_mode="stretch_width")
-
-
-def _figure(
-    name: str, x: Scale, y: Scale, x_label: str, y_label: str, title: str, tools: str
-) -> Any:
-    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
-
-    plot = figure(
-        name=name,
-        x_axis_type=x,
-        y_axis_type=y,
-        x_axis_label=x_label,
-        y_axis_label=y_label,
-        height=HEIGHT,
-        sizing_mode="stretch_width",
-        tools=tools,
-        title=title,
-        output_backend="canvas",
-    )
-    plot.toolbar.logo = None
-    return plot
-
-
 def _marks(plot: Any, x: str, y: str, points: Points) -> None:
     """Draw lines of the file as circles, outliers as crosses, and those left out as stars."""
     plot.scatter(
@@ -161,7 +129,7 @@ def _marks(plot: Any, x: str, y: str, points: Points) -> None:
         size=10,
         line_color=ORANGE,
         line_width=2,
-        legend_label="off by more than 2 times",
+        legend_label="off by more than a factor of 2",
     )
     if points.choosing:
         plot.scatter(
@@ -176,23 +144,14 @@ def _marks(plot: Any, x: str, y: str, points: Points) -> None:
         )
 
 
-def _legend_below(plot: Any) -> None:
-    plot.add_layout(plot.legend[0], "below")
-    plot.legend.orientation = "horizontal"
-    plot.legend.ncols = 3
-    plot.legend.border_line_alpha = 0.0
-    plot.legend.label_text_font_size = "9pt"
-
-
-def _predicted(scale: Scale, points: Points, diagonal: Any) -> Any:
-    plot = _figure(
-        f"predicted-{scale}",
-        scale,
-        scale,
+def _predicted(points: Points, diagonal: Any) -> Any:
+    plot = new_plot(
+        "Measured against predicted time",
         "predicted time, s",
         "measured time, s",
-        "Measured against predicted time",
-        points.tools,
+        height=HEIGHT,
+        tools=points.tools,
+        name="predicted",
     )
     if points.choosing:
         plot.scatter(
@@ -215,7 +174,7 @@ def _predicted(scale: Scale, points: Points, diagonal: Any) -> Any:
             line_color=OTHER,
             line_alpha=0.35,
             line_width=3,
-            legend_label="interval for nine in ten lines",
+            legend_label="90 % interval",
         )
     _marks(plot, "predicted", "measured", points)
     plot.multi_line(
@@ -226,14 +185,13 @@ def _predicted(scale: Scale, points: Points, diagonal: Any) -> Any:
         line_dash="dashed",
         legend_label="measured = predicted",
     )
-    _legend_below(plot)
+    legend_below(plot, 3)
     return plot
 
 
-def _laws(x: Scale, y: Scale, points: Points, curves: Any) -> Any:
-    plot = _figure(
-        f"law-{x}-{y}", x, y, "parameter", "time, s", "Time against the parameter", points.tools
-    )
+def _laws(points: Points, curves: Any) -> Any:
+    title = "Time against the parameter"
+    plot = new_plot(title, "parameter", "time, s", height=TALL, tools=points.tools, name="law")
     _marks(plot, "x", "measured", points)
     plot.multi_line(
         "xs",
@@ -244,53 +202,33 @@ def _laws(x: Scale, y: Scale, points: Points, curves: Any) -> Any:
         line_width="width",
         legend_field="label",
     )
-    _legend_below(plot)
-    plot.legend.ncols = 2
-    plot.height = TALL
+    legend_below(plot, 2)
     return plot
 
 
-def _residuals(scale: Scale, points: Points) -> Any:
-    plot = _figure(
-        f"residual-{scale}",
-        scale,
-        "linear",
-        "parameter",
-        "(measured − predicted) / predicted, %",
-        "Relative residuals against the parameter",
-        points.tools,
-    )
-    _zero_line(plot)
-    _marks(plot, "x", "residual", points)
-    _legend_below(plot)
-    return plot
+def _residuals(name: str, x: str, x_label: str, against: str, points: Points) -> Any:
+    from bokeh.models.annotations import Span  # noqa: PLC0415 - an extra
 
-
-def _order(points: Points) -> Any:
-    plot = _figure(
-        "order",
-        "linear",
-        "linear",
-        "number of the event's line in the files",
+    plot = new_plot(
+        f"Relative residuals {against}",
+        x_label,
         "(measured − predicted) / predicted, %",
-        "Relative residuals in the order of the calls",
-        points.tools,
+        height=HEIGHT,
+        tools=points.tools,
+        name=name,
     )
-    _zero_line(plot)
-    _marks(plot, "order", "residual", points)
-    _legend_below(plot)
+    plot.add_layout(Span(location=0, dimension="width", line_color="#000000", line_dash="dashed"))
+    _marks(plot, x, "residual", points)
+    legend_below(plot, 3)
     return plot
 
 
 def _replicates(source: Any) -> Any:
-    plot = _figure(
-        "replicates",
-        "linear",
-        "linear",
+    plot = new_plot(
+        "Spread of replicates",
         "point, in rising order of its mean time",
         "time / mean time of its point",
-        "Spread of replicates",
-        TOOLS,
+        height=HEIGHT,
     )
     plot.scatter(
         "x",
@@ -303,12 +241,6 @@ def _replicates(source: Any) -> Any:
         line_color=GREEN,
     )
     return plot
-
-
-def _zero_line(plot: Any) -> None:
-    from bokeh.models.annotations import Span  # noqa: PLC0415 - an extra
-
-    plot.add_layout(Span(location=0, dimension="width", line_color="#000000", line_dash="dashed"))
 
 
 CURVE_STYLES = [

@@ -16,7 +16,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.fitting.single_terms import SingleTermLaws, single_term_laws
+from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.fitting.solving import Loss
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
@@ -34,14 +34,14 @@ class EventView:
     predicted_s: Floats
     low_s: Floats
     high_s: Floats
-    """The interval that nine in ten measured times are to lie in; NaN where it is not known."""
-    laws: SingleTermLaws
+    """The 90 % interval of measured times; NaN where it is unknown."""
+    laws: SingleTermFunctions
     spread: Spread
     fit: EventFit | None
     """None for a model that is no sum of terms."""
     r2: float | None
     error: float | None
-    """The mean relative error; both are of lines that the law had not seen, where it is fitted."""
+    """The mean relative error; both are of held-out lines, where the law is fitted."""
     predict: Callable[[Floats], Floats]
     """Return the law's seconds of a table of parameters."""
     where: Callable[[int], str]
@@ -52,7 +52,12 @@ class EventView:
     @property
     def label(self) -> str:
         """Return how the page names it."""
-        return event_label(self.timings.event, self.parameters)
+        return event_label(self.timings.event, self.parameters, names=self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what the parameters are called, empty where no names are known."""
+        return () if self.fit is None else self.fit.names
 
     @property
     def parameters(self) -> int:
@@ -61,7 +66,7 @@ class EventView:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is to be known before relying on the law, without the event's name."""
+        """Return what to know before relying on the law, without the event's name."""
         if self.fit is None:
             return ()
         head = f"{self.label}: "
@@ -90,7 +95,7 @@ def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
 def view_of(
     timings: EventTimings,
     fitted: FittedModel,
-    laws: SingleTermLaws,
+    laws: SingleTermFunctions,
     where: Callable[[int], str],
     *,
     unseen: bool = False,
@@ -128,13 +133,15 @@ def views_of_lines(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
     ]
 
 
-def _all_laws(timings: Sequence[EventTimings], fitted: FittedModel) -> list[SingleTermLaws]:
+def _all_laws(timings: Sequence[EventTimings], fitted: FittedModel) -> list[SingleTermFunctions]:
     """Return the laws of one term of all events, weighted as the fit is where it says so."""
     options = fitted.options if isinstance(fitted, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
     found = []
-    for laws in map_in_processes(lambda one: single_term_laws(one, weights, loss), list(timings)):
+    for laws in map_in_processes(
+        lambda one: single_term_functions(one, weights, loss), list(timings)
+    ):
         found.append(laws)
         report_progress("trying laws of one term, event", len(found), len(timings))
     return found

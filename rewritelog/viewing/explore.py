@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.rewriting.options import RewriteOptions
@@ -45,19 +44,19 @@ class ExploreOptions:
 def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C; `say` is told its address.
 
-    Raise a `RewriteLogError` for whatever cannot be read or fitted.
+    All events are fitted while it is served. Raise a `RewriteLogError` for whatever cannot be read
+    or fitted.
     """
     require("bokeh", "explore")
     require("tornado", "explore")
     from rewritelog.viewing.explorer.saving import Saving  # noqa: PLC0415 - an extra
     from rewritelog.viewing.explorer.server import serve  # noqa: PLC0415
-    from rewritelog.viewing.explorer.session import begin  # noqa: PLC0415
+    from rewritelog.viewing.explorer.session import Session  # noqa: PLC0415
 
     given = None if options.formulas is None else read_model_text(options.formulas)
-    formulas = None if given is None else parse_formulas(given.text, given.name)
     logs = None if options.logs is None else open_logs(options.logs)
     read = read_timings(options.timings, options.clock_hz, strict=options.strict)
-    session = begin(read, given, formulas)
+    session = Session(read, given)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)

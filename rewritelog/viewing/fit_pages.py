@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from rewritelog.evaluation.fit import FitReport
-from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.verify import VerifyReport
+from rewritelog.models.base import FittedModel
 from rewritelog.text import count_text, percent_text
-from rewritelog.timings.read import read_timings
+from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
 from rewritelog.viewing.events import EventView, views_of_fit, views_of_lines
@@ -34,13 +33,9 @@ def fit_page(report: FitReport) -> str:
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
 
-def verify_page(
-    report: VerifyReport, model: Path, timings: Sequence[Path], clock_hz: float | None = None
-) -> str:
-    """Return the page of a model file against timing lines, which are read again."""
-    predictor = LinePredictor.of(model)
-    read = read_timings(timings, clock_hz, columns=predictor.columns)
-    views = worst_first(views_of_lines(read, predictor.fitted))
+def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) -> str:
+    """Return the page of a model against timing lines that it was not fitted to."""
+    views = worst_first(views_of_lines(read, fitted))
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
     verdict = [
@@ -53,7 +48,7 @@ def verify_page(
     ]
     if report.overall.coverage is not None:
         share = percent_text(report.overall.coverage, 1)
-        verdict.append(f"{share} of the times lie in the interval that nine in ten are to lie in.")
+        verdict.append(f"{share} of the times lie within their 90 % interval.")
     title = f"{report.model} against measured times"
     return page_text(events_page(title, verdict, report.warnings, views, NEW_LINES))
 
@@ -87,16 +82,16 @@ def events_page(
     seen: str,
     more: Sequence[Section] = (),
     *,
-    plots: Sequence[Section] = (),
+    live_plots: Sequence[Section] = (),
 ) -> Page:
     """Return a page with the overview and the views of its events, after more sections.
 
-    `plots` are the sections of the chosen event, where they are at hand.
+    `live_plots` are the sections of the chosen event in a page that asks a server for its data.
     """
     overview = overview_html(views, seen)
     texts = sum(len(line) for line in (*verdict, *warnings)) + len(overview)
     room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
-    events = events_json(views, room)
+    events = [] if live_plots else events_json(views, room)
     shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)
     drawn = (
         [
@@ -113,7 +108,7 @@ def events_page(
         *more,
         Section("Events and parameters", paragraphs=drawn, html=overview),
         Section("One event", html=EVENT_HTML),
-        *(plots or event_sections()),
+        *(live_plots or event_sections()),
     ]
     data = {"events-data": {"events": events, "styles": CURVE_STYLES}}
     return Page(title, verdict, sections, warnings, ("tables.js", "events.js"), data)

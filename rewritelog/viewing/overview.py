@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from rewritelog.text import NO_VALUE, percent_text
+from rewritelog.models import fit_report
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.text import NO_VALUE, event_label, percent_text
 from rewritelog.viewing.events import EventView
 
 GOOD, FAIR = 0.9, 0.5
 """From these R² on a law explains most of the time, or some of it."""
+
+GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
+"""Classes and marks of cells."""
 
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
@@ -17,33 +23,89 @@ def worst_first(views: Sequence[EventView]) -> list[EventView]:
     return sorted(views, key=lambda view: (view.r2 is None, view.r2 or 0.0))
 
 
-def overview_html(views: Sequence[EventView], seen: str) -> str:
-    """Return the table, one row an event, as HTML; `seen` says of which lines the law's R² is."""
-    most = max((view.parameters for view in views), default=0)
-    heads = [
-        "event",
-        "lines",
-        *(f"p{number}" for number in range(1, most + 1)),
-        "law: R²",
-        "law: mean error",
-        "warnings",
-    ]
+def event_table(note: str, grades: Sequence[str], heads: Sequence[str], rows: Iterable[str]) -> str:
+    """Return a table of events as HTML, which a script sorts by a head and filters by name.
+
+    `grades` say what the marks of good, fair and poor cells stand for.
+    """
     cells = "".join(
         f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in heads
     )
-    rows = "".join(row_html(view, number, most) for number, view in enumerate(views))
+    legend = "".join(
+        f'<span class="{kind}">{mark} {escape(text)}</span>'
+        for (kind, mark), text in zip(GRADES, grades, strict=True)
+    )
     return (
-        '<p class="note">In a parameter\'s column: R² of the best law in that parameter alone, '
-        f"over lines left out of its fit (cross-validation). {escape(seen)} Choose a cell to see "
-        "its event below; choose a head to sort.</p>"
-        f'<p class="legend note"><span class="good">● from {GOOD:g}</span>'
-        f'<span class="fair">◐ from {FAIR:g}</span><span class="poor">○ below</span></p>'
+        f'<p class="note">{escape(note)} Choose a head to sort.</p>'
+        f'<p class="legend note">{legend}</p>'
         '<p class="screen"><label>events whose name contains '
         '<input id="filter" type="search" autocomplete="off" maxlength="200"></label>'
         '<span id="filtered" role="status"></span></p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="overview">'
         '<table class="overview" id="overview">'
-        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def name_cell(name: str) -> str:
+    """Return the cell of an event's name."""
+    name = escape(name, quote=True)
+    return f'<td data-v="{name}"><button type="button">{name}</button></td>'
+
+
+def graded_cell(grade: int, value: float, text: str, more: str = "") -> str:
+    """Return a cell of a grade (0 good, 1 fair, 2 poor); `more` are attributes of it."""
+    kind, mark = GRADES[grade]
+    return (
+        f'<td class="{kind}" data-v="{value:.5g}"{more}>'
+        f'<button type="button">{mark} {text}</button></td>'
+    )
+
+
+def unknown_cell(more: str = "", text: str = NO_VALUE) -> str:
+    """Return a cell without a number."""
+    return f'<td class="unknown"{more}>{text}</td>'
+
+
+def overview_html(views: Sequence[EventView], seen: str) -> str:
+    """Return the table, one row an event, as HTML; `seen` says of which lines the law's R² is."""
+    most = max((view.parameters for view in views), default=0)
+    parameters = [f"p{number}" for number in range(1, most + 1)]
+    return event_table(
+        "In a parameter's column: R² of the best law in that parameter alone, over lines left out "
+        f"of its fit (cross-validation). {seen} Choose a cell to see its event below.",
+        (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
+        ("event", "lines", *parameters, "law: R²", "law: mean error", "warnings"),
+        (row_html(view, number, most) for number, view in enumerate(views)),
+    )
+
+
+def fits_html(fitted: FittedEvents) -> str:
+    """Return a table of fits whose timing lines are not at hand, the worst first, as HTML."""
+    fits = sorted(fitted.fits.values(), key=_held_out_r2)
+    return event_table(
+        "R² and mean error over held-out lines of the fit; the lines themselves are not here.",
+        (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
+        ("event", "lines", "law: R²", "law: mean error", "warnings"),
+        map(_fit_row, fits),
+    )
+
+
+def _held_out_r2(fit: EventFit) -> tuple[bool, float]:
+    r2 = fit.whole.quality.held_out_r2
+    return r2 is None, r2 or 0.0
+
+
+def _fit_row(fit: EventFit) -> str:
+    quality, warnings = fit.whole.quality, fit_report.warn(fit)
+    label = escape(event_label(fit.event, fit.parameters, names=fit.names), quote=True)
+    function = escape("; ".join(fit_report.summarise(fit)[1:]), quote=True)
+    said = escape("; ".join(warnings), quote=True)
+    return (
+        f'<tr><td data-v="{label}" title="{function}">{label}</td>'
+        f'<td data-v="{fit.samples}">{fit.samples:,}</td>'
+        f"{_r2_cell(quality.held_out_r2, '')}{_value_cell(quality.held_out_error)}"
+        f'<td data-v="{len(warnings)}" title="{said}">{len(warnings) or ""}</td></tr>'
     )
 
 
@@ -51,45 +113,43 @@ def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row; `most` is the number of parameters that the table has columns for."""
     ignored = {one.parameter: one.reason for one in view.laws.ignored}
     cells = [
-        (
-            f'<td data-v="{escape(view.label, quote=True)}"><button type="button">'
-            f"{escape(view.label)}</button></td>"
-        ),
+        name_cell(view.label),
         f'<td data-v="{len(view.timings.seconds)}">{len(view.timings.seconds):,}</td>',
     ]
     for parameter in range(1, most + 1):
         best = next(iter(view.laws.of(parameter)), None)
         if best is None:
-            title = escape(ignored.get(parameter, ""), quote=True)
-            cells.append(f'<td class="unknown" title="{title}">{_reason(title)}</td>')
+            reason = ignored.get(parameter, "")
+            cells.append(unknown_cell(_title(reason), _reason(reason)))
         else:
-            cells.append(_cell(best.held_out_r2, str(best.term), f' data-p="{parameter}"'))
-    cells.append(_cell(view.r2, "the law of all parameters", ""))
+            more = f' data-p="{parameter}"{_title(str(best.term))}'
+            cells.append(_r2_cell(best.held_out_r2, more))
+    cells.append(_r2_cell(view.r2, _title("the law of all parameters")))
     cells.append(_value_cell(view.error))
     warnings = len(view.warnings)
     cells.append(f'<td data-v="{warnings}">{warnings or ""}</td>')
     return f'<tr data-e="{number}">{"".join(cells)}</tr>'
 
 
-def _reason(title: str) -> str:
+def _title(text: str) -> str:
+    return f' title="{escape(text, quote=True)}"'
+
+
+def _reason(text: str) -> str:
     """Return in a word why there is no law in a parameter."""
-    if "constant" in title:
+    if "constant" in text:
         return "constant"
-    return "copy" if "follows" in title else ""
+    return "copy" if "follows" in text else ""
 
 
-def _cell(r2: float | None, title: str, more: str) -> str:
+def _r2_cell(r2: float | None, more: str) -> str:
     if r2 is None:
-        return f'<td class="unknown"{more}>{NO_VALUE}</td>'
-    kind, mark = ("good", "●") if r2 >= GOOD else ("fair", "◐") if r2 >= FAIR else ("poor", "○")
-    text = f"{r2:.3f}" if r2 >= -1 else "< −1"
-    return (
-        f'<td class="{kind}" data-v="{r2:.5g}"{more} title="{escape(title, quote=True)}">'
-        f'<button type="button">{mark} {text}</button></td>'
-    )
+        return unknown_cell(more)
+    grade = 0 if r2 >= GOOD else 1 if r2 >= FAIR else 2
+    return graded_cell(grade, r2, f"{r2:.3f}" if r2 >= -1 else "&lt; −1", more)
 
 
 def _value_cell(error: float | None) -> str:
     if error is None:
-        return f'<td class="unknown">{NO_VALUE}</td>'
+        return unknown_cell()
     return f'<td data-v="{error:.5g}">{percent_text(error, 1)}</td>'

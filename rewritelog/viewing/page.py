@@ -62,7 +62,7 @@ class Section:
     table_name: str = ""
     """Names the table behind the plot for a script that fills it."""
     in_grid: bool = False
-    """Whether it stands beside its neighbours where the window is wide."""
+    """Whether it is beside its neighbours where the window is wide."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Page:
     sections: Sequence[Section]
     warnings: Sequence[str] = ()
     scripts: Sequence[str] = ()
-    """Names of scripts in `assets` that the page runs."""
+    """Names of scripts in `assets` that the page runs, after the one that all of them use."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What the scripts work on: the ids of JSON texts in the page with their values."""
     policy: str = POLICY
@@ -113,20 +113,24 @@ class Embedded:
 
 
 def page_text(page: Page, embedded: Embedded | None = None) -> str:
-    """Return a page as HTML with Bokeh's scripts in it; `embedded` are its plots where known."""
+    """Return a page as HTML; `embedded` are its plots where known.
+
+    Bokeh's scripts come last, so that verdict and tables are seen before they are read.
+    """
     plots = embedded or Embedded.of(page.sections)
     body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
-    scripts = "".join(f"<script>{asset(name)}</script>\n" for name in page.scripts)
+    names = ("pages.js", *page.scripts) if page.scripts else ()
+    scripts = "".join(f"<script>{asset(name)}</script>\n" for name in names)
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">',
             '<meta name="viewport" content="width=device-width">',
             f"<title>{escape(page.title)}</title>\n<style>{asset('page.css')}</style>",
-            f"{plots.resources}\n</head>\n<body>\n<main>",
+            "</head>\n<body>\n<main>",
             *body,
             *(_json_script(name, value) for name, value in page.data.items()),
-            f"</main>\n{plots.script}\n{scripts}</body>\n</html>\n",
+            f"</main>\n{plots.resources}\n{plots.script}\n{scripts}</body>\n</html>\n",
         ]
     )
 

@@ -19,6 +19,7 @@ from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.plots import legend_below, new_plot
 
 _MOST_BARS = 5000
 _ROWS, _COLUMNS = 256, 800
@@ -55,22 +56,19 @@ def sweep_page(sweep: Sweep) -> str:
 def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:
     """Return the plot of SEBs and critical path, and what it shows."""
     from bokeh.models import Range1d  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
-    plot = figure(
-        width=1100,
+    plot = new_plot(
+        "SEBs by PE, and the critical path",
+        "time, s",
+        "PE",
         height=520,
-        x_axis_label="time (s)",
-        y_axis_label="PE",
         x_range=Range1d(start=0.0, end=report.predicted_s or 1.0),
         y_range=Range1d(start=-0.5, end=report.pes - 0.5),
-        tools="pan,wheel_zoom,box_zoom,reset,save",
         active_drag="box_zoom",
-        sizing_mode="stretch_width",
     )
     note = _draw_bars(plot, outcome) if report.sebs <= _MOST_BARS else _draw_cells(plot, outcome)
     note += _draw_path(plot, report, outcome)
-    plot.add_layout(plot.legend[0], "right")
+    legend_below(plot)
     return plot, note
 
 

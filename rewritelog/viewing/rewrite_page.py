@@ -12,17 +12,20 @@ from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
 from rewritelog.diffing.totals import Row, Rows, Totals
 from rewritelog.logs.logset import open_logs
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.event_lines import speedup
 from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.report_text import verdict_sentences
 from rewritelog.rewriting.statistics import total_of
 from rewritelog.text import NO_VALUE, percent_text, shorten
+from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of_fit
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
-from rewritelog.viewing.overview import worst_first
+from rewritelog.viewing.overview import fits_html, worst_first
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.swaps import Option, select_html, swap_json
 
 MOST_ROWS = 40
@@ -39,35 +42,34 @@ DETERMINED = ("the law", "exact match", "dilation", "untouched")
 
 
 def rewrite_page(report: Report) -> str:
-    """Return the page of a rewrite; it reads the rewritten logs once more, where there are any."""
+    """Return the page of a rewrite, for which the logs are read once more."""
     totals = _compared(report)
-    sections, swaps = [_shares_section(report)], []
-    if totals is not None:
-        sections.append(_names_section("SEB names", totals.by_name))
-        if totals.by_event:
-            sections.append(_names_section("events", totals.by_event))
-        histogram, swap = _histograms(totals)
-        sections.append(histogram)
-        swaps.append(swap)
-    sections.append(_busy_section(report))
+    histogram, swap = _histograms(totals)
+    sections = [_shares_section(report), _names_section("SEB names", totals.by_name)]
+    if totals.by_event:
+        sections.append(_names_section("events", totals.by_event))
+    sections += [histogram, _busy_section(report)]
     verdict = [*verdict_sentences(report)]
     if report.out is None:
-        verdict.append("Nothing was written (dry run), so there are no times by SEB name here.")
+        verdict.append("Nothing was written (dry run).")
     title = f"Rewrite of {report.logs.folder}"
     page = Page(title, verdict, sections, report.warnings)
     if report.timings is not None:
         views = worst_first(views_of_fit(report.timings, report.fitted))
         verdict += quality_lines(views)
         page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
-    scripts = ("swap.js", *page.scripts) if swaps else page.scripts
-    data = {**page.data, "swap-data": swaps} if swaps else page.data
+    elif isinstance(report.fitted, FittedEvents):
+        fits = Section("Fits of the model file", html=fits_html(report.fitted))
+        page = Page(title, verdict, [*sections, fits], report.warnings, ("tables.js",))
+    data = {**page.data, "swap-data": [swap]}
+    scripts = ("swap.js", *page.scripts)
     return page_text(Page(title, verdict, page.sections, report.warnings, scripts, data))
 
 
-def _compared(report: Report) -> Totals | None:
-    """Return the durations of both log sets by SEB name and event; None of a dry run."""
+def _compared(report: Report) -> Totals:
+    """Return the durations of both log sets by SEB name and event."""
     if report.out is None:
-        return None
+        return compare_dry_run(report)
     params = None if report.params is None else report.params.folder
     return compare_logs(report.logs, open_logs(report.out), params).totals
 
@@ -116,18 +118,15 @@ def _part(seconds: float, all_s: float) -> str:
 
 def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
     from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
-    plot = figure(
-        y_range=FactorRange(factors=["new", "old"]),
-        x_axis_label="time of all SEBs, s",
-        y_axis_label="logs",
+    plot = new_plot(
+        "Time of all SEBs by what determined it",
+        "time of all SEBs, s",
+        "logs",
         height=240,
-        sizing_mode="stretch_width",
         tools="save",
-        title="Time of all SEBs by what determined it",
+        y_range=FactorRange(factors=["new", "old"]),
     )
-    plot.toolbar.logo = None
     data = {"y": ["old", "new"]} | {
         name: [old, new] for name, old, new in zip(names, old_s, new_s, strict=True)
     }
@@ -144,8 +143,7 @@ def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
         hatch_color="#000000",
     )
     plot.x_range.start = 0  # type: ignore[attr-defined]
-    plot.add_layout(plot.legend[0], "below")
-    plot.legend.orientation = "horizontal"
+    legend_below(plot)
     return plot
 
 
@@ -164,7 +162,7 @@ def _names_section(what: str, rows: Rows) -> Section:
         f"Old and new time by {what}",
         plot=_dumbbells(what, named),
         table=TextTable(
-            f"Old and new time by {what}; from and to: nine in ten ratios",
+            f"Old and new time by {what}; from and to: 90 % of the ratios",
             heads,
             [(name, *_cells(row)) for name, row in named],
         ),
@@ -191,24 +189,20 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
     """Draw old and new time of each name on one line, by marks of different shape."""
     from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
     unique = dict(named)
     labels = list(unique)
     old, new = ([float(getattr(row, side)) for row in unique.values()] for side in ("a_s", "b_s"))
     data = {"y": labels, "old": old, "new": new}
     positive = min(old + new, default=0.0) > 0
-    plot = figure(
+    plot = new_plot(
+        f"Old and new time by {what}",
+        "time together, s",
+        what,
+        height=170 + 22 * len(labels),
         y_range=FactorRange(factors=labels[::-1]),
         x_axis_type="log" if positive else "linear",
-        x_axis_label="time together, s",
-        y_axis_label=what,
-        height=170 + 22 * len(labels),
-        sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save",
-        title=f"Old and new time by {what}",
     )
-    plot.toolbar.logo = None
     source = ColumnDataSource(data)
     plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)
     for name, marker, colour in (("old", "circle", COLOURS[5]), ("new", "square", COLOURS[0])):
@@ -223,8 +217,7 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
             fill_alpha=0.7,
             legend_label=name,
         )
-    plot.add_layout(plot.legend[0], "below")
-    plot.legend.orientation = "horizontal"
+    legend_below(plot)
     return plot
 
 
@@ -254,7 +247,8 @@ def _histogram(label: str, row: Row) -> Option:
     bins = np.zeros(BINS, dtype=np.int64) if row.bins is None else row.bins
     edges, counts = coarse_bins(bins)
     data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
-    return Option(label, {"ratios-data": data}, ("from", "to", "number"))
+    names = {"ratios-data": label}
+    return Option(label, {"ratios-data": data}, ("from", "to", "number"), names, logarithmic=["x"])
 
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
@@ -274,20 +268,16 @@ def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
 
 def _histogram_plot() -> Any:
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
     source = ColumnDataSource({"left": [1.0], "right": [1.0], "count": [0.0]}, name="ratios-data")
-    plot = figure(
+    plot = new_plot(
+        "Ratios of new to old duration",
+        "new duration / old duration",
+        "number",
+        height=340,
         name="ratios",
         x_axis_type="log",
-        x_axis_label="new duration / old duration",
-        y_axis_label="number",
-        height=340,
-        sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save",
-        title="Ratios of new to old duration",
     )
-    plot.toolbar.logo = None
     plot.quad(
         left="left",
         right="right",
@@ -348,10 +338,9 @@ def _number(value: float | None) -> str:
 
 def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:
     """Return the first PE of each group, their mean busy times, and the PEs of a group."""
-    parts = report.statistics.busy
-    if not parts:
-        return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 1
-    pes, old_s, new_s = (np.concatenate(column) for column in zip(*parts, strict=True))
+    pes, old_s, new_s = report.statistics.busy_of_pes()
+    if not len(pes):
+        return pes, old_s, new_s, 1
     order = np.argsort(pes, kind="stable")
     width = -(-len(pes) // MOST_PES)
     starts = np.arange(0, len(pes), width)
@@ -361,17 +350,7 @@ def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:
 
 
 def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
-    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
-
-    plot = figure(
-        x_axis_label="PE",
-        y_axis_label="busy time, s",
-        height=340,
-        sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save",
-        title="Busy time of the PEs",
-    )
-    plot.toolbar.logo = None
+    plot = new_plot("Busy time of the PEs", "PE", "busy time, s", height=340)
     places = first.astype(np.float64)
     for name, marker, colour, values in (
         ("old", "circle", COLOURS[5], old_s),
@@ -397,7 +376,5 @@ def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
                 legend_label=f"mean, {name}",
             )
     plot.y_range.start = 0  # type: ignore[attr-defined]
-    if plot.legend:
-        plot.add_layout(plot.legend[0], "below")
-        plot.legend.orientation = "horizontal"
+    legend_below(plot)
     return plot

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import Points
+from rewritelog.models.distinct_points import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
+from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.swaps import Option, select_html, swap_json
 
 NAMES = {
@@ -95,11 +95,8 @@ class _Drawn:
     @classmethod
     def of(cls, params: Floats, most: int, label: str) -> _Drawn:
         """Return the distinct points, or some of them drawn by seed."""
-        points = Points.of_rows(params)
-        rows = np.arange(len(points))
-        if len(points) > most:
-            numbers = draw_numbers(label, len(points), SEED)
-            rows = np.sort(np.argsort(numbers, kind="stable")[:most])
+        points = DistinctPoints.of_rows(params)
+        rows = some_rows(label, len(points), most)
         return cls(points.params[rows], points.counts[rows])
 
     def columns(self, pair: tuple[int, int]) -> dict[str, Floats]:
@@ -127,8 +124,8 @@ def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], mos
         label=f"{one.name}: {' and '.join(labels)}",
         sources={name: points.columns(pair) for name, points in drawn.items()},
         heads=labels,
-        axes={"below": labels[0], "left": labels[1]},
         names=NAMES,
+        axes={"below": labels[0], "left": labels[1]},
         text=_drawn_text(tables, drawn),
     )
 
@@ -138,26 +135,16 @@ def _drawn_text(tables: dict[str, Floats], drawn: dict[str, _Drawn]) -> str:
     said = [
         f"{len(drawn[name].counts):,} of {distinct:,} points {NAMES[name]}"
         for name, table in tables.items()
-        if (distinct := len(Points.of_rows(table))) > len(drawn[name].counts)
+        if (distinct := len(DistinctPoints.of_rows(table))) > len(drawn[name].counts)
     ]
     return f"Drawn, chosen at random (seed {SEED}): {', '.join(said)}." if said else ""
 
 
 def _plot() -> Any:
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
-    plot = figure(
-        name="sample",
-        x_axis_label="p1",
-        y_axis_label="p2",
-        height=560,
-        sizing_mode="stretch_width",
-        tools="pan,wheel_zoom,box_zoom,reset,save",
-        title="Points of the run, timed, chosen and extrapolated",
-        output_backend="canvas",
-    )
-    plot.toolbar.logo = None
+    title = "Points of the run, timed, chosen and extrapolated"
+    plot = new_plot(title, "p1", "p2", height=560, name="sample")
     for name, marker, colour, size in _marks():
         source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=name)
         plot.scatter(
@@ -173,8 +160,7 @@ def _plot() -> Any:
             legend_label=NAMES[name],
         )
     plot.legend.click_policy = "hide"
-    plot.add_layout(plot.legend[0], "below")
-    plot.legend.orientation = "horizontal"
+    legend_below(plot)
     return plot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from rewritelog.arrays import Floats
 from rewritelog.viewing.event_data import packed
@@ -20,10 +20,12 @@ class Option:
     """Columns of numbers by the name of the source that they are put into."""
     heads: Sequence[str]
     """Heads of the table behind the plot, one for each column of a source."""
+    names: Mapping[str, str]
+    """What the table calls the sources; it has the rows of those that are here."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Labels of the axes `below` and `left`."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """What the table calls the sources."""
+    logarithmic: Sequence[Literal["x", "y"]] = ()
+    """The axes that have a logarithmic scale."""
     text: str = ""
     """What is said above the plot."""
 
@@ -38,14 +40,20 @@ class Option:
             "sources": sources,
             "heads": list(self.heads),
             "axes": dict(self.axes),
+            "logarithmic": list(self.logarithmic),
             "names": dict(self.names),
             "text": self.text,
         }
 
 
-def swap_json(plot: str, options: Sequence[Option]) -> dict[str, Any]:
-    """Return the data of a list with the plot of that name."""
+def swap_json(plot: str, options: Sequence[Option], *, of_overview: bool = False) -> dict[str, Any]:
+    """Return the data of a list with the plot of that name.
+
+    `of_overview`: what is chosen in the overview's rows, which have the numbers of the options, is
+    chosen in the list.
+    """
     return {
+        "of_overview": of_overview,
         "plot": plot,
         "select": f"{plot}-of",
         "table": f"{plot}-table",

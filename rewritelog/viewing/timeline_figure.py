@@ -52,7 +52,7 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
 
 
 def panel_title(view: TimelineView, panel: Panel) -> str:
-    """Return what stands above a panel: which logs, how much of them, and how it is drawn."""
+    """Return what is above a panel: which logs, how much of them, and how it is drawn."""
     text = f"{panel.logs.folder}: {len(view.pes):,} PEs, {panel.sebs:,} SEBs"
     if view.group > 1:
         text += f", {view.group} PEs a row"

@@ -10,6 +10,7 @@ import numpy as np
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import MESSAGE
+from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 from rewritelog.viewing.timeline_figure import (
     bar_heights,
@@ -64,20 +65,18 @@ def _shares_table(view: TimelineView, panel: Panel) -> TextTable:
 
 def _plot(view: TimelineView, panel: Panel, messages: MessageLines | None, x_range: Any) -> Any:
     from bokeh.models import FixedTicker, HoverTool, Range1d  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
 
     scale, unit = time_unit(view)
     bounds = (view.from_s * scale, view.to_s * scale)
-    plot = figure(
+    plot = new_plot(
+        panel_title(view, panel),
+        f"time, {unit}",
+        "PE",
+        height=int(np.clip(24 * view.rows + 140, 260, 900)),
+        tools="xpan,xwheel_zoom,box_zoom,reset,save",
         x_range=x_range or Range1d(start=bounds[0], end=bounds[1], bounds=bounds),
         y_range=Range1d(start=view.rows, end=0),
-        height=int(np.clip(24 * view.rows + 140, 260, 900)),
-        sizing_mode="stretch_width",
-        tools="xpan,xwheel_zoom,box_zoom,reset,save",
         active_scroll="xwheel_zoom",
-        x_axis_label=f"time, {unit}",
-        y_axis_label="PE",
-        output_backend="canvas",
     )
     plot.yaxis.ticker = FixedTicker(ticks=[row + 0.5 for row in range(view.rows)][:200])
     plot.yaxis.major_label_overrides = {row + 0.5: view.row_label(row) for row in range(view.rows)}
@@ -109,9 +108,7 @@ def _plot(view: TimelineView, panel: Panel, messages: MessageLines | None, x_ran
             legend_label="messages",
         )
     plot.legend.click_policy = "hide"
-    plot.add_layout(plot.legend[0], "below")
-    plot.legend.orientation = "horizontal"
-    plot.legend.ncols = 4
+    legend_below(plot)
     return plot
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,14 @@ def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
     assert report.options.dilation_for == (("*", 2.0),)
     with pytest.raises(UsageTypeError, match="not both"):
         rewritelog.rewrite(CELLS, None, RewriteOptions(), dilation=2.0)
+
+
+def test_a_dump_has_every_field_of_a_timeline() -> None:
+    sebs = list(rewritelog.dump(CELLS, 3))
+    assert [seb["seb"] for seb in sebs] == list(range(len(sebs)))
+    assert sum(len(seb["messages"]) for seb in sebs) == len(rewritelog.open_logs(CELLS).messages(3))
+    with pytest.raises(rewritelog.UsageError, match="PE 99"):
+        rewritelog.dump(CELLS, 99)
 
 
 def test_tables_of_logs_become_frames() -> None:
@@ -156,3 +165,40 @@ def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
         rewritelog.timeline(CELLS, tmp_path / "t.gif")
     with pytest.raises(rewritelog.UsageError, match="P, the number of PEs"):
         rewritelog.predict_run(CELLS / "MANIFEST.md", D=2)
+
+
+def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    pytest.importorskip("matplotlib")
+    timings = CELLS / "timings.txt"
+    fitted = rewritelog.fit(timings, "least-squares")
+    text = rewritelog.page(fitted, timings, output=tmp_path / "fit.html")
+    assert (tmp_path / "fit.html").read_text() == text
+    assert "Cell::pairForces" in text
+    report = rewritelog.rewrite(CELLS, dilation=0.5)
+    assert "Rewrite of" in rewritelog.page(report)
+    rewritelog.replay(CELLS, gains=0, html=tmp_path / "replay.html")
+    assert "critical path" in (tmp_path / "replay.html").read_text()
+    found = rewritelog.sweep(CELLS, {"dilation": [0.5, 1]}, plot=tmp_path / "sweep.svg")
+    assert "<svg" in (tmp_path / "sweep.svg").read_text()
+    assert "0.5" in rewritelog.page(found)
+    with pytest.raises(rewritelog.UsageError, match="timings belong to"):
+        rewritelog.page(fitted)
+    with pytest.raises(rewritelog.UsageError, match="no page of a LogSet"):
+        rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
+
+
+def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    pytest.importorskip("matplotlib")
+    logs = tmp_path / "logs"
+    shutil.copytree(CELLS, logs)
+    before = {path.name: path.read_bytes() for path in logs.rglob("*") if path.is_file()}
+    with pytest.raises(rewritelog.OutputError):
+        rewritelog.replay(logs, gains=0, html=logs / "bgTrace0")
+    with pytest.raises(rewritelog.OutputError):
+        rewritelog.page(rewritelog.rewrite(logs, dilation=2), output=logs / "bgTrace0")
+    fitted = rewritelog.fit(logs / "timings.txt", "least-squares")
+    with pytest.raises(rewritelog.OutputError):
+        rewritelog.page(fitted, logs / "timings.txt", output=logs / "timings.txt")
+    assert {path.name: path.read_bytes() for path in logs.rglob("*") if path.is_file()} == before

@@ -27,7 +27,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 HEAD = 16 + 4 + 4 * 4
-"""Where the first timeline's count stands in a file of four timelines."""
+"""Where the first timeline's count is in a file of four timelines."""
 SEB_FIXED, MESSAGE = 101, 34
 BLOCKS = [1 << 24, 300]
 

@@ -60,6 +60,23 @@ def test_debug_and_version_are_where_they_are_looked_for(command: str) -> None:
     assert "Traceback" in done.stderr
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
+    told = rewritelog(command, "--help").stdout
+    assert ("-q, --quiet" in told) == (command != "completion")
+    works_at_once = {"rewrite", "replay", "lost-cycles", "fit", "compare", "sample", "check",
+                     "diff", "explore", "synth"}  # fmt: skip
+    assert ("-j, --jobs N" in told) == (command in works_at_once)
+
+
+def test_quiet_leaves_what_was_asked_for(logs: Path, timings: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.json"
+    assert rewritelog("fit", timings, "-o", model, "-q").stdout == ""
+    assert rewritelog("predict", model, timings, "-q").stdout.startswith("file,line,")
+    assert rewritelog("dump", logs, "--pe", "0", "-q").stdout.startswith("PE 0: 3 SEBs")
+    assert rewritelog("predict", model, tmp_path / "nowhere").stdout == ""
+
+
 def test_usage_errors_have_the_style_of_all_errors() -> None:
     for words in ((), ("fit",), ("rewrite", "a", "b", "--jobs", "x"), ("nonsense",)):
         if words:
@@ -136,6 +153,14 @@ def test_standard_streams_are_named_by_a_dash(timings: Path) -> None:
     )
     assert json.loads(done.stdout)["format"] == "rewritelog model"
     assert "least-squares" in done.stderr
+
+
+def test_a_picture_on_stdout_is_svg(logs: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = rewritelog("timeline", logs, "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("<?xml")
+    assert done.stdout.rstrip().endswith("</svg>")
 
 
 def test_output_says_where_it_comes_from(logs: Path, timings: Path, tmp_path: Path) -> None:
@@ -228,3 +253,12 @@ def test_a_clock_and_files_without_effect_are_warned_of(timings: Path) -> None:
     done = rewritelog("fit", timings, timings, "--clock-hz", "1e9", "--model", "least-squares")
     assert warned(done, "clock rate is not used")
     assert warned(done, "given more than once")
+
+
+def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
+    factors = "*".join(f"(p1 + {number})" for number in range(1, 20))
+    formulas = tmp_path / "long.toml"
+    formulas.write_text(f'[[formula]]\nevent = "k"\nterms = ["{factors}"]\n')
+    report = rewritelog("fit", timings, "--formulas", formulas).stdout
+    assert max(map(len, report.replace(str(timings), "timings.txt").splitlines())) <= 80
+    assert factors in "".join(line.strip() for line in report.splitlines())

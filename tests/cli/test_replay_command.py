@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
     [
         (["--latency", "1 parsec"], "--latency: '1 parsec' is not a time"),
         (["--bandwidth", "0"], "bandwidth must be above 0"),
-        (["--network", "torus"], "--network is log"),
+        (["--network", "torus"], "--network must be log"),
         (["--network", "log", "--latency", "1us"], "--network log takes no --latency"),
         (["--cost-per-packet", "1us"], "packets need both"),
         (["--sweep", "colour=1"], "expected NAME=VALUE"),
@@ -126,6 +127,7 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
         assert figure.stat().st_size > 1000
 
 
+@pytest.mark.long
 def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
     sample_logs: Path, tmp_path: Path
 ) -> None:
@@ -229,3 +231,13 @@ def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> Non
     assert "reads no params" in done.stderr
     done = run("lost-cycles", logs, "--var", "D=3")
     assert "--var is not used" in done.stderr
+
+
+def test_a_sweep_replaces_no_input(sample_logs: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(sample_logs / "cells", logs)
+    before = (logs / "bgTrace0").read_bytes()
+    done = run("replay", logs, "--sweep", "latency=1us", "-o", logs / "bgTrace0")
+    assert done.returncode == 1
+    assert "bgTrace0" in done.stderr
+    assert (logs / "bgTrace0").read_bytes() == before

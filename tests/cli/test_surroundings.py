@@ -31,7 +31,7 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = started("info", CELLS, cwd=tmp_path, within="os.chdir('gone'); os.rmdir(os.getcwd())")
     assert done.returncode == 1
-    assert done.stderr == "rewritelog: error: the current folder does not exist any more\n"
+    assert done.stderr == "rewritelog: error: the current folder no longer exists\n"
 
 
 def test_too_little_address_space_is_said_before_libraries_wait_for_more(tmp_path: Path) -> None:

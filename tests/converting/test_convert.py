@@ -156,7 +156,7 @@ def test_garbage_in_mpi_size_and_after_names_is_no_loss(tmp_path: Path) -> None:
 
 
 def test_first_loss_is_that_of_the_lowest_pe(tmp_path: Path) -> None:
-    """PE 1 stands in the second file, PE 2 in the first one."""
+    """PE 1 is in the second file, PE 2 in the first one."""
     plain, telling = seb(0.0, 1.0), seb(0.0, 1.0, charm_ep=1)
     source = write_logs(tmp_path / "in", [[plain], [plain, telling], [telling]], files=2)
     done = run(source, tmp_path / "out", log_version=0, lossy=True)

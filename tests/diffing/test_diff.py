@@ -226,7 +226,7 @@ def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize("block_bytes", [150, 700, 5000])
+@pytest.mark.parametrize("block_bytes", mostly_long([150, 700, 5000], always={150}))
 def test_cuts_and_threads_change_nothing(
     jobs: int, block_bytes: int, sample_logs: Path, tmp_path: Path
 ) -> None:

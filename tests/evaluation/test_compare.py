@@ -13,6 +13,7 @@ from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.compare import CompareRequest, compare
 from rewritelog.models.base import EventTimings
 from rewritelog.models.splits import folds, fraction
+from rewritelog.text import json_text
 from tracebigsim.writing import format_line
 
 CUBIC = [("k", 1e-9 * n**3, float(n)) for n in range(1, 41)]
@@ -121,7 +122,9 @@ def test_repeats_and_fractions(timings: Path) -> None:
     assert first["models"][0]["fits"] == 3
     assert first["models"][0]["overall"]["lines"] == 3 * (20 + 1)
     assert first["models"][0]["overall"]["sum_error"] >= 0
-    assert json.loads(compare(one).json_text(), parse_constant=pytest.fail)["fraction"] == 0.5
+    assert (
+        json.loads(json_text(compare(one).to_json()), parse_constant=pytest.fail)["fraction"] == 0.5
+    )
     assert "fits to 0.5 of each event's lines × 3, seed 1" in compare(one).text()
 
 
@@ -161,7 +164,7 @@ def test_wrong_requests(told: dict[str, object], word: str, timings: Path) -> No
 def test_wrong_models_and_options(timings: Path) -> None:
     with pytest.raises(UsageError, match="unknown model 'nonsense'"):
         compare(CompareRequest((timings,), ("nonsense",)))
-    with pytest.raises(UsageError, match="none of the models takes 'basis'"):
+    with pytest.raises(UsageError, match="none of the models has the option 'basis'"):
         compare(CompareRequest((timings,), ("auto",), {"basis": "linear"}))
     with pytest.raises(UsageError, match="needs a file of coefficients"):
         compare(CompareRequest((timings,), ("coefficients",)))

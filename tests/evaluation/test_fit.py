@@ -11,6 +11,7 @@ from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
 from rewritelog.evaluation.fit import FitRequest, fit
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.text import json_text
 from rewritelog.timings.texts import read_model_file
 from tracebigsim.writing import format_line
 
@@ -62,7 +63,7 @@ def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> Non
     assert read_model_file(tmp_path / "m.json").source.lines == 29
     assert "fitted to 29 timing lines" in report.text()
     assert f"written: {tmp_path / 'm.json'}" in report.text()
-    machine = json.loads(report.json_text())
+    machine = json.loads(json_text(report.to_json()))
     assert machine["timing_lines"] == 29
     assert machine["model"]["fit"]["events"][0]["event"] == "k"
 

@@ -11,6 +11,7 @@ from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation.compare import CompareRequest, compare
 from rewritelog.evaluation.fit import FitRequest, fit
 from rewritelog.evaluation.verify import verify
+from rewritelog.text import json_text
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file
 from tracebigsim.writing import format_line
@@ -101,7 +102,7 @@ def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
 def test_machine_and_person_read_the_same(model: Path, tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", ("k", 2e-6, 1.0), ("k", 0.0, 4.0), ("k", 1e-6, 1e300))
     report = verify(model, [path])
-    told = json.loads(report.json_text(), parse_constant=pytest.fail)
+    told = json.loads(json_text(report.to_json()), parse_constant=pytest.fail)
     assert told["overall"]["lines"] == 3
     assert told["events"][0]["event"] == "k"
     assert told["worst"][0]["where"].startswith(str(path))

@@ -29,6 +29,28 @@ def phase(events: list[dict[str, Any]], ph: str, cat: str | None = None) -> list
     return [one for one in events if one["ph"] == ph and cat in (None, one.get("cat"))]
 
 
+FIELDS: dict[str, dict[str, type]] = {
+    "X": {"name": str, "cat": str, "dur": float, "args": dict},
+    "i": {"name": str, "cat": str, "s": str},
+    "s": {"name": str, "cat": str, "id": str, "args": dict},
+    "f": {"name": str, "cat": str, "id": str, "bp": str, "args": dict},
+    "M": {"name": str, "args": dict},
+}
+"""What "Trace Event Format" (Google, 2016) asks of the events of each phase."""
+
+
+def test_each_event_has_what_the_format_asks_for(log_set: Path, tmp_path: Path) -> None:
+    for event in exported(log_set, tmp_path / "out"):
+        fields = FIELDS[event["ph"]]
+        assert {name: type(event[name]) for name in fields} == fields
+        assert (type(event["pid"]), type(event["tid"])) == (int, int)
+        assert event["ph"] == "M" or type(event["ts"]) is float
+        assert event.get("dur", 0) >= 0
+        assert event.get("s", "t") == "t"
+        assert event["ph"] != "M" or event["name"] in ("process_name", "thread_name")
+        assert event["ph"] != "M" or type(event["args"]["name"]) is str
+
+
 def test_slices_are_the_sebs(log_set: Path, tmp_path: Path) -> None:
     events = exported(log_set, tmp_path / "out")
     sebs = open_logs(log_set).sebs()

@@ -13,6 +13,7 @@ from logbuilder import seb, write_logs
 
 from rewritelog.exporting.options import ExportOptions, Target
 from rewritelog.exporting.run import export
+from rewritelog.progress import listening
 
 
 def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) -> None:
@@ -87,8 +88,11 @@ def test_warnings_count_what_has_no_counterpart(target: Target, tmp_path: Path) 
 
 
 def test_progress_counts_pes(sample_logs: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, str]] = []
     options = ExportOptions("chrome", pes="3-5")
-    export(sample_logs / "cells", tmp_path / "out", options, lambda *stage: told.append(stage))
-    assert told[:1] == [("matching messages", 1, 16)]
-    assert told[-3:] == [("exporting", k, 3) for k in (1, 2, 3)]
+    with listening(lambda *stage: told.append(stage)):
+        export(sample_logs / "cells", tmp_path / "out", options)
+    assert told[:1] == [("matching messages, PE", 1, 16, "")]
+    assert [stage for stage in told if stage[0] == "exporting PE"] == [
+        ("exporting PE", k, 3, "") for k in (1, 2, 3)
+    ]

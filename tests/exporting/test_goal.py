@@ -16,6 +16,7 @@ from rewritelog.errors import UsageError
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import Exported, export
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 
 SECOND = 10**9
@@ -109,7 +110,7 @@ def test_samples_take_about_as_long_as_by_replay(
     """Replay runs a SEB in one go, where CPUs of GOAL may turn to another at each of its sends."""
     ranks, _ = exported(sample_logs / name, tmp_path / "out")
     network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
-    replayed = replay(sample_logs / name, network).predicted_s
+    replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
     assert run_time_ns(ranks, 1000, 1.0) * 1e-9 == pytest.approx(replayed, rel=0.08)
 
 

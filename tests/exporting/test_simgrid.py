@@ -17,6 +17,7 @@ from rewritelog import open_logs
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -136,6 +137,7 @@ def test_samples_run_no_shorter_than_their_busiest_pe(
     busiest = max(float(opened.sebs([pe])["exec_time"].clip(0).sum()) for pe in opened.pes)
     found = simulate(tmp_path / "out", len(opened.pes), 1e-6, 1e9)
     assert found >= busiest * (1 - 1e-3)
-    replayed = replay(logs, Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)).predicted_s
+    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    replayed = replay(logs, network, ReplayOptions(gains=0)).predicted_s
     assert replayed * 0.9 <= found <= replayed * 3
     assert np.isfinite(found)

@@ -188,7 +188,7 @@ def run_mutants(
 ) -> tuple[int, int, int]:
     """Check `runs` mutants; return what broke, how many were done, and how many held a record.
 
-    The mutant that broke something stands in `scratch`.
+    The mutant that broke something is in `scratch`.
     """
     fine = 0
     for done in range(runs):

@@ -23,7 +23,7 @@ from tracebigsim.compiled import kernel
 
 
 class Seed(NamedTuple):
-    """A good block, and where its numbers stand."""
+    """A good block, and where its numbers are."""
 
     data: Bytes
     borders: Ints
@@ -128,7 +128,7 @@ def run_mutants(
 ) -> tuple[int, int, int]:
     """Check `runs` mutants; return what broke, how many were done, and how many were whole logs.
 
-    The mutant that broke something stands in `scratch`. `low` begins after a closed page and
+    The mutant that broke something is in `scratch`. `low` begins after a closed page and
     `high` ends before one.
     """
     first, second = np.zeros(16, dtype=np.int64), np.zeros(16, dtype=np.int64)

@@ -233,7 +233,7 @@ def test_pe_and_kind_are_checked_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="PE 1 is not in the log"):
         dump_lines(logs, 1, "text")
     kind: Any = "xml"
-    with pytest.raises(UsageError, match="'xml' is unknown; there are text and jsonl"):
+    with pytest.raises(UsageError, match="'xml' is unknown; known: text, jsonl"):
         dump_lines(logs, 0, kind)
 
 
@@ -360,6 +360,7 @@ def test_field_in_which_a_seb_is_cut_is_named(tmp_path: Path) -> None:
     assert caught.value.location.offset_bytes == len(raw) + 56
 
 
+@pytest.mark.long
 def test_any_changed_byte_is_read_or_refused_as_the_kernels_do(tmp_path: Path) -> None:
     path = small_log(tmp_path) / "bgTrace0"
     raw = path.read_bytes()

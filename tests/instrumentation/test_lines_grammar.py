@@ -114,7 +114,7 @@ NOT_RECORDS = [
     "TRACEBIGSIM ",
     "TRACEBIGSIM_OUTPUT=x",
     "TRACEBIGSIM is a word",
-    "the word TRACEBIGSIM stands in prose",
+    "the word TRACEBIGSIM is in prose",
     "TRACEBIGSI",
     "tracebigsim: event:{ k } time:{ 1 }",
     "19 ",

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tracebigsim
 
 PROGRAM = r"""
@@ -37,6 +39,7 @@ for line in lines:
 """
 
 
+@pytest.mark.long
 def test_no_kernel_reads_outside_the_text() -> None:
     package_folder = str(Path(tracebigsim.__file__).resolve().parents[1])
     printed = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from building import PROGRAMS, Printed, build, events_of, params_of, run
+from chosen import mostly_long
 
 import tracebigsim
 from tracebigsim.lines import TimeUnit
@@ -67,6 +69,19 @@ def test_a_program_prints_a_line_for_each_bracket(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", SOURCES)
+def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path) -> None:
+    command: list[str | Path] = [sys.executable, PROGRAMS / name]
+    if not name.endswith(".py"):
+        command = [build(tmp_path, *SOURCES[name], PROGRAMS / name)]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*command, "2", "1"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert b"No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("name", mostly_long(SOURCES, always={"stencil.cpp"}))
 def test_the_same_seed_gives_the_same_parameters(name: str, tmp_path: Path) -> None:
     one, other = (started(name, tmp_path).table() for _ in range(2))
     assert params_of(one) == params_of(other)

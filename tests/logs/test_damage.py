@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chosen import mostly_long
 from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
@@ -14,7 +15,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 HEAD = 16 + 4 + 2 * 4
-"""Where the first timeline's count stands in a file of two timelines."""
+"""Where the first timeline's count is in a file of two timelines."""
 SEB_FIXED = 101
 FIRST_SEB = HEAD + 4
 MESSAGE, MARKS = 34, 2 * (9 + 4) + len(START + END)
@@ -119,7 +120,7 @@ def test_a_duration_too_large_for_a_number_is_refused(tmp_path: Path) -> None:
         rewrite(tmp_path / "in", tmp_path / "out", RewriteOptions(dilation=1e300))
 
 
-@pytest.mark.parametrize("block_bytes", [1 << 20, 150])
+@pytest.mark.parametrize("block_bytes", mostly_long([1 << 20, 150], always={150}))
 def test_a_file_cut_off_anywhere_is_refused(block_bytes: int, logs: Path) -> None:
     whole = (logs / "bgTrace0").read_bytes()
     for length in range(len(whole)):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import mostly_long
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
@@ -42,7 +43,7 @@ def check_growth(job_of: Callable[[int], Job], size: int) -> None:
     assert large < 4 * LARGER * max(small, 0.002)
 
 
-TEXTS = {
+TEXTS: dict[str, Callable[[int], bytes]] = {
     "one line of keywords": lambda n: b"TRACEBIGSIM" * (n // 11),
     "keywords that count": lambda n: b"TRACEBIGSIM: " * (n // 13),
     "open braces": lambda n: b"TRACEBIGSIM: event:" + b"{" * n,
@@ -57,10 +58,10 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text_of", TEXTS.values(), ids=TEXTS)
-def test_texts(text_of: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("kind", mostly_long(TEXTS, always={"names", "fields in names"}))
+def test_texts(kind: str) -> None:
     def job_of(size: int) -> Job:
-        text = text_of(size)
+        text = TEXTS[kind](size)
         return lambda: scan(text)
 
     check_growth(job_of, 1 << 16)

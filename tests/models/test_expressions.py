@@ -279,13 +279,13 @@ def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(
         ("1 < 2 < 3", 7, "comparisons do not chain"),
         ("p1**2", 3, r"write '\^'"),
         ("p1 = 2", 4, "write '=='"),
-        ("p1 × 2", 4, "'×' cannot stand in an expression"),
-        ("p1; import os", 3, "';' cannot stand"),
-        ("p1.real", 3, "'.' cannot stand"),
-        ("__import__('os')", 12, '"\'" cannot stand'),
+        ("p1 × 2", 4, "'×' cannot be in an expression"),
+        ("p1; import os", 3, "';' cannot be"),
+        ("p1.real", 3, "'.' cannot be"),
+        ("__import__('os')", 12, '"\'" cannot be'),
         ("1e999", 1, "larger than any float64"),
         ("1_000", 2, "an operator is missing before '_000'"),
-        ("p1 \x00", 4, "x00' cannot stand"),
+        ("p1 \x00", 4, "x00' cannot be"),
     ],
 )
 def test_a_mistake_is_named_with_its_column(text: str, column: int, problem: str) -> None:

@@ -10,7 +10,7 @@ from kinds import MakeTimings
 from models.laws import LAWS, auto
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.event_fit import quantiles
+from rewritelog.models.fitting.intervals import quantiles
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,33 @@ def test_the_spread_of_a_mean_falls_with_the_samples() -> None:
     assert many.single == pytest.approx(0.1, rel=0.2)
     assert many.common < 0.5 * few.common
     assert many.common < 0.1 * many.single
+
+
+def test_nine_in_ten_lines_lie_within_the_intervals_of_five_lines() -> None:
+    inside = []
+    for seed in range(16):
+        fitted = auto(LAWS["linear"].timings(5, seed=seed, noise=0.2))
+        further = LAWS["linear"].timings(40, seed=1000 + seed, noise=0.2)
+        rows = fitted.fits["kernel", 1].outside(further.params)
+        low, high = fitted.interval("kernel", further.params[~rows])
+        measured = further.seconds[~rows]
+        inside += ((measured >= low) & (measured <= high)).tolist()
+    assert 0.85 <= np.mean(inside) <= 0.97
+
+
+def test_totals_of_few_lines_spread_further_than_their_noise_alone() -> None:
+    """Their choice of terms errs too, which few lines do not show."""
+    law = LAWS["linear"]
+    few, enough = (
+        auto(law.timings(n, seed=12, noise=0.1)).total_spread("kernel", 1) for n in (15, 60)
+    )
+    assert few is not None
+    assert enough is not None
+    assert few.common / few.single > 1.5 * 2 * enough.common / enough.single
+
+
+def test_intervals_of_few_ratios_bear_ratios_below_zero() -> None:
+    """A fit may predict less than 0, as ordinary least squares does: its ratios are below 0 too."""
+    low, high = quantiles(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), np.array([0.05, 0.95]))
+    assert low == -0.5
+    assert high > 1.3

@@ -186,7 +186,7 @@ def test_the_summary_shows_quality_and_formula(event: MakeTimings) -> None:
     p = np.arange(1.0, 9)
     summary = fit(event(p, np.ones(8), seconds=2 * p), basis="linear").summary()
     assert summary[0].startswith("kernel(p1, p2): linear basis, 8 samples, R² 1.0000, χ² ")
-    assert summary[1].startswith("  on unseen samples: mean error 0.00%")
+    assert summary[1].startswith("  on held-out samples: mean error 0.00 %")
     assert summary[2].startswith("  seconds = (")
     assert "p1" in summary[2]
     assert summary[3:] == (

@@ -1,11 +1,14 @@
 """Fits in processes of their own."""
 
+import os
 import signal
 from types import FrameType
 from typing import NoReturn
 
 import pytest
 
+from rewritelog.cores import limited_to
+from rewritelog.errors import UsageError
 from rewritelog.models.parallel import map_in_processes
 
 
@@ -22,3 +25,10 @@ def test_children_that_are_done_print_nothing(capfd: pytest.CaptureFixture[str])
     finally:
         signal.signal(signal.SIGTERM, before)
     assert capfd.readouterr().err == ""
+
+
+def test_one_job_is_this_process() -> None:
+    with limited_to(1):
+        assert set(map_in_processes(lambda _: os.getpid(), range(20))) == {os.getpid()}
+    with pytest.raises(UsageError, match="0 or more, not -1"), limited_to(-1):
+        pass

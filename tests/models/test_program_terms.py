@@ -142,3 +142,23 @@ def test_a_sum_as_a_term_has_parentheses() -> None:
     params, seconds = drawn(lambda n, m: 30 * (n + m), size, count=40, seed=1)
     text = "\n".join(auto(params, seconds).summary())
     assert "p1 + p2" not in text.replace("(p1 + p2)", "") or ") p1 + (" in text
+
+
+def test_a_parameter_of_two_values_may_change_times_by_any_factor() -> None:
+    """A power of 1 + p, its exponent bounded, could change them by 8 at most."""
+    rng = np.random.default_rng(8)
+    params = np.column_stack((np.round(10 ** rng.uniform(1, 4, 12)), np.arange(12) % 2))
+    seconds = 1e-9 * params[:, 0] * np.where(params[:, 1] == 1, 1.0, 40.0)
+    fitted = auto(params, seconds * np.exp(rng.normal(0, 0.05, 12)))
+    at = np.array([[300.0, 0.0], [300.0, 1.0]])
+    slow, quick = fitted.predict("kernel", at)
+    assert slow / quick == pytest.approx(40, rel=0.3)
+
+
+def test_a_time_near_the_smallest_number_is_told_in_few_digits() -> None:
+    params = np.arange(1.0, 31.0)[:, None]
+    seconds = 1e-6 * params[:, 0]
+    seconds[7] = 1e-300
+    fitted = auto(params, seconds)
+    assert fitted.predict("kernel", params[10:12]) == pytest.approx([1.1e-5, 1.2e-5], rel=0.1)
+    assert all(len(line) < 400 for line in (*fitted.summary(), *fitted.warnings()))

@@ -109,7 +109,7 @@ def test_a_large_error_is_warned_of(event: MakeTimings) -> None:
     seconds = np.where(draw("kernel", 1, 300, 8, 1), 1.0, 2.0)
     fitted = fit(event(np.arange(300), seconds=seconds), fraction=0.02)
     assert only(fitted)["check"]["sum_error"] == pytest.approx(-0.5)
-    assert "off by -50.0%; draw a larger fraction" in " ".join(fitted.warnings())
+    assert "off by -50.0 %; draw a larger fraction" in " ".join(fitted.warnings())
 
 
 def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event: MakeTimings) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.cross_validation import folds_of
-from rewritelog.models.fitting.single_terms import single_term_laws
+from rewritelog.models.fitting.single_terms import single_term_functions
 
 RANDOM = np.random.default_rng(3)
 PARAMS = np.column_stack((RANDOM.uniform(10, 500, 80), RANDOM.uniform(1, 9, 80), np.full(80, 4.0)))
@@ -15,7 +15,7 @@ PARAMS = np.column_stack((RANDOM.uniform(10, 500, 80), RANDOM.uniform(1, 9, 80),
 
 def test_the_law_that_made_the_times_comes_first() -> None:
     seconds = 1e-6 + 3e-9 * PARAMS[:, 0] ** 2
-    found = single_term_laws(EventTimings("k", PARAMS, seconds))
+    found = single_term_functions(EventTimings("k", PARAMS, seconds))
     best = found.of(1)[0]
     assert str(best.term) == "p1^2"
     assert (best.constant_s, best.slope_s) == pytest.approx((1e-6, 3e-9))
@@ -29,7 +29,7 @@ def test_the_law_that_made_the_times_comes_first() -> None:
 def test_an_outlier_does_not_move_a_robust_law() -> None:
     seconds = 2e-6 * PARAMS[:, 0] * RANDOM.normal(1, 0.01, 80)
     seconds[7] *= 50
-    law = single_term_laws(EventTimings("k", PARAMS, seconds)).of(1)[0]
+    law = single_term_functions(EventTimings("k", PARAMS, seconds)).of(1)[0]
     assert law.predict(PARAMS)[:5] == pytest.approx(seconds[:5], rel=0.05)
 
 
@@ -42,12 +42,12 @@ def test_held_out_predictions_are_those_of_fits_without_the_fold() -> None:
         line = np.linalg.lstsq(columns[kept], seconds[kept], rcond=None)[0]
         predicted[~kept] = columns[~kept] @ line
     r2 = 1 - ((predicted - seconds) ** 2).sum() / ((seconds - seconds.mean()) ** 2).sum()
-    laws = single_term_laws(EventTimings("k", PARAMS, seconds), "uniform", "squares")
+    laws = single_term_functions(EventTimings("k", PARAMS, seconds), "uniform", "squares")
     (plain,) = (law for law in laws.of(2) if str(law.term) == "p2")
     assert plain.held_out_r2 == pytest.approx(r2)
 
 
 def test_too_few_samples_have_laws_without_errors() -> None:
-    law = single_term_laws(EventTimings("k", PARAMS[:3], PARAMS[:3, 0])).of(1)[0]
+    law = single_term_functions(EventTimings("k", PARAMS[:3], PARAMS[:3, 0])).of(1)[0]
     assert (law.held_out_r2, law.held_out_error) == (None, None)
-    assert single_term_laws(EventTimings("k", np.zeros((5, 0)), np.ones(5))).laws == ()
+    assert single_term_functions(EventTimings("k", np.zeros((5, 0)), np.ones(5))).laws == ()

@@ -184,6 +184,7 @@ def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Pa
     assert names(tmp_path) == {"in", "out", "timings"}
 
 
+@pytest.mark.long
 def test_of_rewrites_that_start_at_once_one_wins(made: Path, tmp_path: Path) -> None:
     outputs = {}
     for factor in ("2", "3", "4"):

@@ -154,7 +154,7 @@ def test_a_place_that_can_be_no_folder_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
-    with pytest.raises(OutputError, match=r"cannot be the output folder|is no folder"):
+    with pytest.raises(OutputError, match=r"cannot be the output folder|is not a folder"):
         synthesise(Path(out), SynthOptions(pes=1, files=1, sebs=1), force=True)
     assert names(tmp_path) == {"loop"}
 
@@ -199,7 +199,7 @@ def test_a_missing_parent_is_named(logs: Path, tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_is_named(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
-    with pytest.raises(OutputError, match="is no folder"):
+    with pytest.raises(OutputError, match="is not a folder"):
         rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
 
 

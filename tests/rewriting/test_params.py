@@ -153,3 +153,13 @@ def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
     assert parts["events"] == whole["events"]
     assert parts["events"][0]["by_model"] == 2000
     assert sum(scanned) < 4 * (logs / "param.0").stat().st_size
+
+
+def test_predicted_durations_that_tracer_does_not_take_are_counted(tmp_path: Path) -> None:
+    names = (b"AMPI_SEND", b"user_code", b"msgep", b"msgep2", b"AMPI_", b"msgep")
+    sebs = [seb(k, k + 1, events=bracket(0.2, 0.4), name=name) for k, name in enumerate(names)]
+    logs = write_logs(tmp_path / "in", [sebs])
+    write_params(logs, 0, *[(k, "k", 2) for k in range(5)])
+    line = "TraceR has durations of its own for 3 of the 5 predicted SEBs (docs/simulating.md)"
+    assert line in " ".join(run(logs).text().split())
+    assert "TraceR" not in run(logs, params=tmp_path).text()

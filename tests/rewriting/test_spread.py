@@ -125,7 +125,7 @@ def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_pa
 
 @pytest.mark.parametrize("model", ["constant", "rewritelog.models.constant:Constant"])
 def test_a_model_without_residuals_is_refused(model: str, logs: Path) -> None:
-    with pytest.raises(UsageError, match=r"knows of no residuals.*--spread residual"):
+    with pytest.raises(UsageError, match=r"has no residuals.*--spread residual"):
         run(logs, "out", model=model, timings=())
     assert not (logs.parent / "out").exists()
 
@@ -284,3 +284,22 @@ def test_a_plug_in_that_answers_badly_leaves_nothing(
     with pytest.raises(ModelError, match=r"spreading_models:Spreading', event 'event 0'"):
         run(logs, "out", model=plugin, timings=(), model_options=told)
     assert not (logs.parent / "out").exists()
+
+
+def test_total_through_the_command_decides_whether_interruptions_count(logs: Path) -> None:
+    draw = np.random.default_rng(9)
+    sizes = draw.integers(10, 100, 300)
+    longer = np.where(draw.uniform(size=300) < 0.1, 6.0, 1.0)
+    lines = [
+        ("event 0", float(time), float(size))
+        for size, time in zip(sizes, 1e-3 * sizes * longer, strict=True)
+    ]
+    write_timings(logs.parent / "timings", *lines)
+    sums = {}
+    for total in ("measured", "quiet"):
+        out = logs.parent / total
+        given = ("--timings", logs.parent / "timings", "--total", total)
+        assert rewritelog("rewrite", logs, out, *given).returncode == 0
+        sums[total] = brackets(out).sum()
+    assert sums["quiet"] == pytest.approx(480 * 0.05, rel=0.02)
+    assert sums["measured"] / sums["quiet"] == pytest.approx(longer.mean(), rel=0.15)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import Points, among
+from rewritelog.models.distinct_points import DistinctPoints, among
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
@@ -158,7 +158,7 @@ def test_shares_are_in_proportion_within_their_bounds() -> None:
 
 def test_points_are_the_distinct_rows_in_order() -> None:
     rows = np.array([[2, 1], [0, 1], [2, 1], [-0.0, 1], [3, 3]])
-    points = Points.of_rows(rows)
+    points = DistinctPoints.of_rows(rows)
     assert points.params.tolist() == [[2, 1], [0, 1], [3, 3]]
     assert points.counts.tolist() == [2, 2, 1]
     assert points.point_of_row.tolist() == [0, 1, 0, 1, 2]
@@ -169,6 +169,6 @@ def test_points_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "rewritelog.models.exact_times.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
     )
-    points = Points.of_rows(np.array([[1.0, 2], [2, 1], [1, 2], [2, 1], [2, 2]]))
+    points = DistinctPoints.of_rows(np.array([[1.0, 2], [2, 1], [1, 2], [2, 1], [2, 2]]))
     assert points.params.tolist() == [[1, 2], [2, 1], [2, 2]]
     assert points.counts.tolist() == [2, 2, 1]

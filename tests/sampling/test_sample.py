@@ -14,6 +14,7 @@ from rewritelog.sampling import records
 from rewritelog.sampling.choose import sample
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.report import SampleReport
+from rewritelog.text import json_text
 from tracebigsim.chosen import read_chosen
 
 FORMULA = """
@@ -76,7 +77,7 @@ def test_both_events_are_chosen_from_over_their_range(logs: Path) -> None:
 
 def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
     report = run(logs, fraction=0.15)
-    said_json = json.loads(report.json_text())
+    said_json = json.loads(json_text(report.to_json()))
     pair, own = said_json["strata"]
     assert (pair["event"], pair["records"], pair["points"], pair["category"]) == (
         "pair",

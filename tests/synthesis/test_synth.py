@@ -21,6 +21,7 @@ from rewritelog.format.declaration import (
     timeline_struct,
 )
 from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.progress import listening
 from rewritelog.synthesis import synth
 from rewritelog.synthesis.events import EVENTS
 from rewritelog.synthesis.plan import machine_shape
@@ -278,7 +279,7 @@ def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"^{name}: "):
+    with pytest.raises(UsageError, match=rf"^{name}\b"):
         synthesise(tmp_path / "made", replace(SMALL, **changes))
     assert not list(tmp_path.iterdir())
 
@@ -331,3 +332,12 @@ def _digest(folder: Path) -> str:
     for path in sorted(folder.iterdir()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def test_progress_is_heard_from_all_threads(tmp_path: Path) -> None:
+    heard: list[tuple[str, int, int, str]] = []
+    with listening(lambda *stage: heard.append(stage)):
+        synthesise(tmp_path / "out", SynthOptions(pes=4, sebs=5, files=2))
+    assert {stage for stage in heard if stage[0] == "writing PE"} == {
+        ("writing PE", k, 4, "") for k in range(1, 5)
+    }

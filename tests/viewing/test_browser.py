@@ -60,7 +60,7 @@ class Opened:
 
     def column(self, source: str, column: str) -> list[float]:
         """The numbers that a plot shows."""
-        asked = f"Array.from(Events.model('{source}').data['{column}'])"
+        asked = f"Array.from(Pages.model('{source}').data['{column}'])"
         found: list[float] = self.page.evaluate(asked)
         return found
 
@@ -90,12 +90,16 @@ def drawn(opened: Opened, event: str) -> None:
 
 def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
-    done = run("fit", timings, "--model=least-squares", "--html", tmp_path / "p.html", "-q")
+    names = tmp_path / "names.toml"
+    names.write_text('"sync" = ["pes", "phase"]\n')
+    done = run("fit", timings, "--param-names", names, "--html", tmp_path / "p.html", "-q")
     assert done.returncode == 0, done.stderr
     with browser() as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
         choose(opened, "sync", 4)
-        assert opened.page.inner_text("#event-name") == "sync(p1, p2)"
+        assert opened.page.inner_text("#event-name") == "sync(pes, phase)"
+        assert opened.page.locator("#parameter option:checked").inner_text() == "p2 (phase)"
+        assert opened.page.evaluate("Pages.model('law').below[0].axis_label") == "p2 (phase)"
         assert opened.page.input_value("#parameter") == "2"
         assert sorted({*opened.column("points-data", "x")}) == [0, 1, 2, 3, 4]
         shown = opened.column("points-data", "measured") + opened.column(
@@ -112,6 +116,47 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         assert opened.page.locator("#overview tbody tr td").first.inner_text() == "flat(p1)"
         assert opened.page.locator("#predicted-table tr").count() == 61
         assert opened.requests == [f"file://{tmp_path / 'p.html'}"]
+        assert opened.errors == []
+
+
+@pytest.mark.long
+def test_a_comparison_shows_the_event_that_is_chosen(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    page = tmp_path / "c.html"
+    done = run("compare", timings, "--models=least-squares,sampled", "--html", page, "-q")
+    assert done.returncode == 0, done.stderr
+    with browser() as opened:
+        opened.go(f"file://{page}")
+        for event, lines in (("sync", SYNC), ("flat", FLAT)):
+            opened.page.click(f"#overview td[data-v='{event}'] button")
+            assert opened.page.locator("#event-of option:checked").inner_text() == event
+            measured = sorted(line[1] for line in lines)
+            assert sorted(opened.column("model-0", "y")) == pytest.approx(measured, rel=1e-6)
+        assert opened.errors == []
+
+
+def scales(opened: Opened, plot: str) -> list[str]:
+    """The scales of a plot's axes, and what its ticks are made by."""
+    found: list[str] = opened.page.evaluate(
+        f"(() => {{ const plot = Pages.model('{plot}');"
+        " return [plot.x_scale.type, plot.y_scale.type, plot.below[0].ticker.type]; })()"
+    )
+    return found
+
+
+@pytest.mark.long
+def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> None:
+    wide = [("wide", 1e-6 * n, n) for n in np.geomspace(1, 1e5, 30).round().tolist()]
+    timings = write_timings(tmp_path / "t.txt", *wide, *FLAT)
+    assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
+    with browser() as opened:
+        opened.go(f"file://{tmp_path / 'p.html'}")
+        for event, kind, ticker in (("wide", "Log", "Log"), ("flat", "Linear", "Basic")) * 2:
+            choose(opened, event, 1)
+            assert scales(opened, "law") == [f"{kind}Scale", f"{kind}Scale", f"{ticker}Ticker"]
+        choose(opened, "wide", 1)
+        opened.page.uncheck("#logarithms")
+        opened.page.wait_for_function("Pages.model('law').x_scale.type === 'LinearScale'")
         assert opened.errors == []
 
 
@@ -134,6 +179,44 @@ def wait_for_status(opened: Opened, words: str) -> None:
     )  # fmt: skip
 
 
+def select_by_a_box_at_the_top(opened: Opened) -> None:
+    """Draw a box around the longest times of the graph of measured against predicted times."""
+    graph = opened.page.locator("figure").first
+    graph.scroll_into_view_if_needed()
+    graph.locator(".bk-tool-icon-box-select").click()
+    box = graph.bounding_box()
+    left, top = box["x"] + 0.15 * box["width"], box["y"]
+    opened.page.mouse.move(left, top + 29)
+    opened.page.mouse.down()
+    opened.page.mouse.move(left + 0.7 * box["width"], top + 110, steps=5)
+    opened.page.mouse.up()
+    opened.page.wait_for_function("Pages.model('outliers-data').selected.indices.length === 1")
+
+
+@pytest.mark.long
+def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    rows = random.integers(1, 99, (100_000, 6))
+    times = 1e-6 * rows.prod(axis=1) ** 0.7 * random.lognormal(0, 0.5, len(rows))
+    pairs = zip(times.tolist(), rows.tolist(), strict=True)
+    slow = [(f"slow{k % 5}", time, *row) for k, (time, row) in enumerate(pairs)]
+    timings = write_timings(tmp_path / "t.txt", *FLAT, *slow)
+    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
+        opened.go(address)
+        opened.page.wait_for_selector("#status:text-matches('[1-5] of 6 events are fitted')")
+        opened.page.click("#stop")
+        wait_for_status(opened, "the fit was stopped")
+        choose(opened, "flat", 1)
+        opened.page.click("#refit")
+        wait_for_status(opened, "flat(p1): R²")
+        opened.page.click("#save")
+        wait_for_status(opened, "saved: ")
+        assert opened.errors == []
+    fits = json.loads((tmp_path / "model.json").read_text())["events"]
+    assert fits[0]["event"] == "flat"
+    assert len(fits) < 6
+
+
 @pytest.mark.long
 def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *SYNC, ("sync", 1.0, 7.0, 1.0), *FLAT)
@@ -153,19 +236,15 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.click("#refit")
         opened.page.wait_for_selector("#old-and-new h3:has-text('law before')")
         drawn(opened, "sync")
-        opened.page.evaluate(
-            "Events.model('outliers-data').selected.indices ="
-            " [Events.model('outliers-data').data.measured.indexOf("
-            "Math.max(...Events.model('outliers-data').data.measured))]"
-        )
+        select_by_a_box_at_the_top(opened)
         opened.page.click("#leave-out")
         opened.page.wait_for_selector("#left-out-count:has-text('1 left out')")
-        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 1")
+        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 1")
         wait_for_status(opened, "R² 0.99")
         opened.page.click("#undo")
-        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 0")
+        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 0")
         opened.page.click("#redo")
-        opened.page.wait_for_function("Events.model('left-data').data.measured.length === 1")
+        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 1")
         for number, value in ((1, "8"), (2, "3")):
             opened.page.fill(f"#predict-at input[aria-label=p{number}]", value)
         opened.page.click("#predict-at button")
@@ -198,7 +277,9 @@ def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) 
         opened.go(f"file://{tmp_path / 'p.html'}")
         wide = opened.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
+        assert opened.page.locator(".bk-Toolbar:visible").count() == 5
         opened.page.emulate_media(media="print")
         assert not opened.page.is_visible("#filter")
+        assert opened.page.locator(".bk-Toolbar:visible").count() == 0
         printed = opened.page.pdf(format="A4")
         assert printed.startswith(b"%PDF")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from commands import rewritelog as run
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.models.auto import Auto
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.options import AutoOptions
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
 
@@ -25,10 +28,10 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from rewritelog.viewing.explorer.asking import Sizes, read_request
-from rewritelog.viewing.explorer.choices import FitChoices, fitted
+from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
-from rewritelog.viewing.explorer.session import Session, begin
+from rewritelog.viewing.explorer.session import Session
 from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
@@ -37,7 +40,20 @@ FORMULA = FitChoices(("1", "p1*log(p1)"))
 
 def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
     timings = write_timings(folder / "t.txt", *LINES, *more)
-    return begin(read_timings([timings]), None, None)
+    return fitted_first(Session(read_timings([timings])))
+
+
+def fitted_first(session: Session) -> Session:
+    """A session all of whose first fits are there."""
+    for number in session.numbers:
+        session.take_first(number, session.first_fit(number))
+    return session
+
+
+def result_of(session: Session, event: int) -> Result:
+    result = session.results[event]
+    assert result is not None
+    return result
 
 
 @pytest.fixture
@@ -49,8 +65,10 @@ def number_of(session: Session, event: str) -> int:
     return next(k for k in session.numbers if session.timings(k).event == event)
 
 
-def converse(session: Session, talk: Callable[[str], Awaitable[None]]) -> None:
-    """Serve a session while `talk` is given its address."""
+def converse(
+    session: Session, talk: Callable[[str], Awaitable[None]], *, wait: bool = True
+) -> None:
+    """Serve a session while `talk` is given its address, after all first fits if to `wait`."""
 
     async def both() -> None:
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -59,7 +77,10 @@ def converse(session: Session, talk: Callable[[str], Awaitable[None]]) -> None:
             serve(session, saving, None, lambda it: address.set_result(it.doors.address))
         )
         try:
-            await talk(await address)
+            given = await address
+            while wait and session.fitting:
+                await asyncio.sleep(0.01)
+            await talk(given)
         finally:
             server.cancel()
             await asyncio.gather(server, return_exceptions=True)
@@ -119,6 +140,56 @@ def test_a_socket_is_opened_to_the_own_page_alone(session: Session) -> None:
     converse(session, talk)
 
 
+def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
+    lines = [(f"e{k}", 1e-6 * k * n, float(n)) for k in range(1, 5) for n in range(1, 9)]
+    session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
+    messages: list[Any] = []
+    go, first_fit = tmp_path / "go", session.first_fit
+
+    def late_fit(event: int) -> Result:
+        while not go.exists():
+            time.sleep(0.01)
+        return first_fit(event)
+
+    session.first_fit = late_fit  # type: ignore[method-assign]
+
+    async def talk(address: str) -> None:
+        origin = address.rsplit("/", 2)[0]
+        page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
+        assert '"fitting":true' in page
+        request = HTTPRequest(
+            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
+        )
+        socket = await websocket_connect(request)
+        await socket.write_message(json.dumps({"do": "save"}))
+        while not messages or "fitting" not in messages[-1]:
+            messages.append(json.loads(str(await socket.read_message())))
+            go.touch()
+        page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
+        assert '"fitting":false' in page
+        socket.close()
+
+    converse(session, talk, wait=False)
+    assert messages[0] == {"error": "events are being fitted: wait for them, or stop the fit"}
+    told = [one["first"] for one in messages[1:-1]]
+    assert sorted(told) == list(session.numbers)
+    whole = Auto(AutoOptions(), None).fit(session.read.timings)
+    table = np.array([[3.0], [50.0]])
+    for number in session.numbers:
+        event = session.timings(number).event
+        one = result_of(session, number).fit.predict(table)
+        assert one.tobytes() == whole.predict(event, table).tobytes()
+
+
+def test_a_first_fit_that_fails_ends_the_server(session: Session) -> None:
+    def fail(event: int) -> Result:
+        raise UsageError(f"no fit of event {event}")
+
+    session.first_fit = fail  # type: ignore[method-assign]
+    with pytest.raises(UsageError, match="no fit of event"):
+        asyncio.run(serve(session, Saving(Path("nowhere"), [], None), None, lambda _: None))
+
+
 def test_a_refit_is_told_to_the_page(session: Session) -> None:
     event = number_of(session, "sync")
     asked = {"do": "refit", "event": event, **FORMULA.to_json()}
@@ -140,7 +211,7 @@ def test_a_refit_is_told_to_the_page(session: Session) -> None:
         assert [await said(), await said()] == [{"busy": "fitting"}, {"busy": None}]
         told = await said()
         assert (told["event"], told["state"]["changed"]) == (event, True)
-        assert told["state"]["numbers"]["R² on unseen lines"] == pytest.approx(1)
+        assert told["state"]["numbers"]["R² on held-out lines"] == pytest.approx(1)
         assert told["steps"] == {"undo": 1, "redo": 0}
         await socket.write_message(json.dumps({"do": "undo"}))
         assert (await said())["steps"] == {"undo": 0, "redo": 1}
@@ -165,6 +236,7 @@ GOOD = {"event": 0, **FORMULA.to_json()}
         {"do": "refit", **GOOD, "weights": "heavy"}, {"do": "refit", **GOOD, "loss": ["huber"]},
         {"do": "refit", **GOOD, "left_out": [20]}, {"do": "refit", **GOOD, "left_out": [0.5]},
         {"do": "refit", **GOOD, "left_out": [0] * 21}, {"do": "predict", "event": 0, "params": []},
+        {"do": "show"}, {"do": "show", "event": 2}, {"do": "show", "event": 0, "more": 1},
         {"do": "predict", "event": 0, "params": ["1"]},
         {"do": "predict", "event": 0, "params": [True]},
         '{"do": "predict", "event": 0, "params": [NaN]}',
@@ -179,9 +251,9 @@ def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
 
 def test_steps_are_undone_and_redone(session: Session) -> None:
     event = number_of(session, "sync")
-    first = session.results[event]
+    first = result_of(session, event)
     session.put(event, fitted(session.timings(event), FORMULA))
-    second = session.results[event]
+    second = result_of(session, event)
     assert session.undo() == event
     assert session.results[event] is first
     assert session.redo() == event
@@ -218,7 +290,7 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     assert read.fitted.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
     assert read.source.lines == len(LINES)
     params = np.array([[3.0], [7.5], [400.0]])
-    expected = session.results[event].fit.predict_detailed(params).seconds
+    expected = result_of(session, event).fit.predict_detailed(params).seconds
     assert read.fitted.predict("sync", params).tobytes() == expected.tobytes()
     logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5))]])
     write_params(logs, 0, (0, "sync", 8))
@@ -244,9 +316,9 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
     text = read_model_text(given)
     from rewritelog.models.formulas import parse_formulas  # noqa: PLC0415
 
-    session = begin(read_timings([timings]), text, parse_formulas(text.text, text.name))
+    session = fitted_first(Session(read_timings([timings]), text))
     event = number_of(session, "sync")
-    assert session.results[event].choices.terms == ("p1",)
+    assert result_of(session, event).choices.terms == ("p1",)
     assert formulas_text(session, text).endswith(text.text)
     for number in session.numbers:
         session.put(number, fitted(session.timings(number), FORMULA))

@@ -15,7 +15,7 @@ from pages import data_of, points_of, rows_of
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.constant import Constant
-from rewritelog.models.fitting.single_terms import SingleTermLaws
+from rewritelog.models.fitting.single_terms import SingleTermFunctions
 from rewritelog.models.options import NoOptions
 from rewritelog.viewing.event_data import events_json, shown_counts
 from rewritelog.viewing.events import EventView, view_of
@@ -102,7 +102,7 @@ def bare_view(lines: int, parameters: int = 3) -> EventView:
     """An event with lines and no laws."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
     fitted = Constant(NoOptions()).fit(())
-    return view_of(timings, fitted, SingleTermLaws((), ()), str)
+    return view_of(timings, fitted, SingleTermFunctions((), ()), str)
 
 
 def test_points_are_limited_by_event_and_by_page() -> None:

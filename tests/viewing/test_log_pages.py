@@ -13,8 +13,11 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from pages import data_of
 
 from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
+from rewritelog.diffing.run import compare_logs
+from rewritelog.logs.logset import open_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.rewrite_page import _determined, busy_groups, coarse_bins
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -63,14 +66,37 @@ def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Pa
     assert text.index("Predicted: SEB time") < text.index("What determined the time")
 
 
-def test_a_dry_run_has_a_page_without_times_by_name(
+@pytest.mark.parametrize("block_bytes", [16 << 20, 200])
+def test_a_dry_run_compares_as_a_rewrite_does(
+    logs: Path, timings: Path, tmp_path: Path, block_bytes: int
+) -> None:
+    asked = RewriteOptions(timings=(timings,), dilation=0.5, block_bytes=block_bytes)
+    written = tmp_path / "written"
+    rewrite(logs, written, asked)
+    real = compare_logs(open_logs(logs), open_logs(written)).totals
+    dry = compare_dry_run(rewrite(logs, None, asked))
+    for one, other in ((real.by_name, dry.by_name), (real.by_event, dry.by_event)):
+        assert one.keys() == other.keys()
+        for name, row in one.items():
+            same = other[name]
+            assert (row.a_s, row.b_s, row.sides) == (same.a_s, same.b_s, same.sides)
+            assert row.bins is not None
+            assert same.bins is not None
+            assert np.array_equal(row.bins, same.bins)
+
+
+def test_the_page_of_a_dry_run_has_all_that_a_rewrite_has(
     logs: Path, timings: Path, tmp_path: Path
 ) -> None:
-    page = tmp_path / "r.html"
-    done = run("rewrite", logs, "--dry-run", "--timings", timings, "--html", page)
-    assert done.returncode == 0, done.stderr
-    assert "dry run" in page.read_text()
-    assert "Old and new time by SEB names" not in page.read_text()
+    page, again, model = tmp_path / "r.html", tmp_path / "d.html", tmp_path / "m.json"
+    assert run("fit", timings, "-o", model, "-q").returncode == 0
+    words = ("--fitted", model, "--dilation", "0.5", "--html")
+    for more, where in (((tmp_path / "out",), page), (("--dry-run",), again)):
+        done = run("rewrite", logs, *more, *words, where)
+        assert done.returncode == 0, done.stderr
+        assert '<td data-v="k(p1)"' in where.read_text()
+    assert data_of(page, "swap-data") == data_of(again, "swap-data")
+    assert "Nothing was written (dry run)" in again.read_text()
 
 
 def test_the_parts_of_the_time_are_those_that_determined_it(logs: Path, timings: Path) -> None:

@@ -371,7 +371,7 @@ def find_waits(
 ) -> int:
     """Find which SEBs of whole timelines wait for which others; the SEBs are numbered through.
 
-    Fill in where each SEB stands, and in each row of `waits`, shape (waits, 2), a SEB and the one
+    Fill in where each SEB is, and in each row of `waits`, shape (waits, 2), a SEB and the one
     of its timeline that it waits for. Return the number of rows, at most those that there are.
     """
     rows = base = 0

@@ -20,7 +20,7 @@ from tracebigsim.compiled import inner, kernel
 SOURCE, TARGET, LENGTH, WIDTH = range(4)
 """The columns of a move: where from, where to, how many bytes, and of how many each number is.
 
-Numbers of width 1 are copied as they stand and others are reversed. A source below 0 takes the
+Numbers of width 1 are copied as they are and others are reversed. A source below 0 takes the
 bytes from the template, which holds what the source version lacks.
 """
 

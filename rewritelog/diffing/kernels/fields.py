@@ -1,6 +1,6 @@
 """The records of two sides, field by field: what differs is counted, and the first one kept.
 
-Fields are compared by meaning: `Rules` says where each stands on either side, and what it reads as
+Fields are compared by meaning: `Rules` says where each is on either side, and what it reads as
 where it is absent.
 """
 

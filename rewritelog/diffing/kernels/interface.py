@@ -87,9 +87,9 @@ MOST_NAMES = 1024
 """Names with a row of their own: a bound on the memory that a log of many names takes."""
 
 IN_A, IN_B, SIZE, DEFAULT, FIELD, GUARD, IDLE = range(7)
-"""The columns of a rule: offset of the field on either side (−1: absent), its size, where its
-default stands, its `Field`, the rule of a field without which it means nothing (−1: none), and what
-it counts as then (−1: nothing)."""
+"""The columns of a rule: offset of the field on either side (−1: absent), its size, the
+place of its default, its `Field`, the rule of a field without which it means nothing (−1: none),
+and what it counts as then (−1: nothing)."""
 
 DONE, FAULTY = 0, -1
 PIECE, SEB, AT_A, AT_B, RECORD, PAIRS, BRACKET_PAIRS = range(7)

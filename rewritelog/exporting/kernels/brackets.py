@@ -12,7 +12,7 @@ from rewritelog.kernels.walk import Pieces, seb_parts
 from tracebigsim.compiled import kernel
 
 
-@kernel
+@kernel(ns_per_byte=100)
 def list_brackets(
     buf: Bytes, pieces: Pieces, lay: KernelLayout, fault: Ints, rows: Ints, times: Floats
 ) -> int:

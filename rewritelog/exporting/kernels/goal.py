@@ -316,7 +316,7 @@ def lay_out(
     return at, dep
 
 
-@kernel
+@kernel(ns_per_byte=1_500)
 def write_operations(rows: Operations, count: int, worker: int, words: Words, out: Bytes) -> int:
     """Write the text of operations; return its length in bytes."""
     at = 0
@@ -337,7 +337,7 @@ def write_operations(rows: Operations, count: int, worker: int, words: Words, ou
     return at
 
 
-@kernel
+@kernel(ns_per_byte=1_000)
 def write_dependencies(
     rows: Dependencies, count: int, worker: int, words: Words, out: Bytes
 ) -> int:

@@ -3,13 +3,13 @@
 `parse` reads one, as in `min(p1, p2)*log1p(p3) + 2`, and `Expression` is what it gives. No text
 ever reaches Python's `eval`, and text from strangers costs bounded time, memory and stack.
 
-Within: `origin` (where a text stands, and the error that says so), `tokens`, `parser`, `operations`
+Within: `origin` (where a text is, and the error that says so), `tokens`, `parser`, `operations`
 (what the operators and functions compute), `expression` (evaluation and canonical text).
 """
 
 from __future__ import annotations
 
-from rewritelog.models.expressions.expression import Expression
+from rewritelog.models.expressions.expression import Expression, constant
 from rewritelog.models.expressions.operations import FUNCTIONS
 from rewritelog.models.expressions.origin import FormulaError, Origin
 from rewritelog.models.expressions.parser import MAX_DEPTH, MAX_STEPS, parse
@@ -29,6 +29,7 @@ __all__ = [
     "Expression",
     "FormulaError",
     "Origin",
+    "constant",
     "is_name",
     "parameter_number",
     "parse",

@@ -1,6 +1,6 @@
 """A parsed expression: its steps in postfix order, their evaluation, and its canonical text.
 
-Steps stand in a flat tuple, so that nothing that is done with an expression recurses.
+Steps are in a flat tuple, so that nothing that is done with an expression recurses.
 """
 
 from __future__ import annotations
@@ -84,15 +84,20 @@ class Expression:
         """Return which parameters it needs, counted from 1."""
         return frozenset(step.number for step in self.steps if isinstance(step, Parameter))
 
+    @cached_property
+    def _needed(self) -> int:
+        """The largest number of its parameters."""
+        return max(self.parameters, default=0)
+
     def evaluate(self, params: Floats) -> Floats:
         """Return the value for each row of `params`, shape (rows, parameters), as float64 (rows,).
 
         Values are IEEE arithmetic's, NaN and infinity included, without warnings. A row's value
         does not depend on the rows beside it. Raise `ModelError` where a parameter is missing.
         """
-        needed = max(self.parameters, default=0)
-        if params.ndim != 2 or params.shape[1] < needed:
-            raise ModelError(f"{self} needs {needed} parameters, not an array of {params.shape}")
+        if params.ndim != 2 or params.shape[1] < self._needed:
+            needed = f"{self} needs {self._needed} parameters"
+            raise ModelError(f"{needed}, not an array of {params.shape}")
         values = np.empty(len(params))
         with np.errstate(all="ignore"):
             for start in range(0, len(params), BLOCK_ROWS):
@@ -102,7 +107,11 @@ class Expression:
 
     def times(self, other: Expression) -> Expression:
         """Return the product of both."""
-        return Expression((*self.steps, *other.steps, Apply("*")))
+        return self.applied("*", other)
+
+    def applied(self, operation: str, other: Expression) -> Expression:
+        """Return what an operation of two operands makes of both."""
+        return Expression((*self.steps, *other.steps, Apply(operation)))
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
         """Return it with expressions in the place of parameters, each of which must be given."""
@@ -150,6 +159,12 @@ class Expression:
                 operation = OPERATIONS[step.name]
                 stack[-operation.arity :] = [operation.compute(*stack[-operation.arity :])]
         return stack[0]
+
+
+def constant(value: float) -> Expression:
+    """Return the expression of a number."""
+    sign = (Apply(NEGATE),) if value < 0 else ()
+    return Expression((Constant(abs(value)), *sign))
 
 
 def _spell_number(value: float) -> str:

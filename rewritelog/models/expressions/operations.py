@@ -48,7 +48,10 @@ def _binary(ufunc: np.ufunc) -> Operation:
 
 def _reusable(*operands: Value) -> NDArray[np.float64] | None:
     """Return the first operand that is an array, to hold the result; None among constants."""
-    return next((one for one in operands if isinstance(one, np.ndarray)), None)
+    for operand in operands:
+        if isinstance(operand, np.ndarray):
+            return operand
+    return None
 
 
 def _power(base: Value, exponent: Value) -> Value:

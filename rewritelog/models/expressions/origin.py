@@ -1,4 +1,4 @@
-"""Where a text of formulas stands, and the error that names the place."""
+"""Where a text of formulas is, and the error that names the place."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class FormulaError(ModelError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an expression's text stands; the default is a text that no file holds."""
+    """Where an expression's text is; the default is a text that no file holds."""
 
     name: str = "expression"
     """The file's name, or what the text is called."""
     line: int | None = None
-    """The line of its first character, from 1; None where the text stands in no lines."""
+    """The line of its first character, from 1; None where the text is in no lines."""
     column: int = 1
     """The column of its first character, from 1."""
     places: tuple[tuple[int, int], ...] = ()
     """Line and column of each character and of the end, for a text that was written with escapes
-    or over several lines; empty for one that stands in its line as it is."""
+    or over several lines; empty for one that is in its line as it is."""
 
     def error(self, problem: str, offset: int = 0) -> FormulaError:
         """Return the error that the problem is, of the character at `offset`, counted from 0."""

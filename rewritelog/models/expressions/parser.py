@@ -29,7 +29,7 @@ from rewritelog.models.expressions.tokens import (
 )
 
 MAX_DEPTH = 100
-"""Parentheses, signs, powers and right-hand sides may nest so deep."""
+"""Parentheses, signs, powers and right-hand sides may nest this deep."""
 
 MAX_STEPS = 2000
 """The most constants, parameters and operations of an expression."""
@@ -100,7 +100,7 @@ class _Parser:
                 raise self.wrong("comparisons do not chain: write (a < b)*(b < c); found")
 
     def wrong(self, problem: str) -> FormulaError:
-        """Return the error that the next word is not what may stand there."""
+        """Return the error that the next word is not what may be there."""
         found = "the end" if self.next.kind == "end" else repr(self.next.text)
         return self._where.error(f"{problem} {found}", self.next.offset)
 

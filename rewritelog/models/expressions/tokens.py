@@ -72,7 +72,7 @@ def _token(text: str, at: int, where: Origin) -> Token:
     """Return the word that begins here."""
     found = _TOKEN.match(text, at)
     if found is None:
-        raise where.error(f"{text[at]!r} cannot stand in an expression", at)
+        raise where.error(f"{text[at]!r} cannot be in an expression", at)
     word = found.group()
     if word in _MISSPELLED:
         raise where.error(f"there is no operator {word!r}; write {_MISSPELLED[word]!r}", at)

@@ -12,8 +12,8 @@
 - `families`: the kinds of function, each a choice of terms
 - `polynomial`: the family of the least-squares model
 - `cross_validation`: the best family by its predictions of samples that it was not fitted to
-- `diagnosis`, `leverage`, `dropped`: how far a fit is to be trusted, and what it left out
+- `diagnosis`, `intervals`, `leverage`, `dropped`: how far a fit is to be trusted, what it left out
 - `event_fit`: an event's fit with all of that, by classes where its formula has them
-- `single_terms`: laws of one term in one parameter, for a person to look at
+- `single_terms`: functions of one term in one parameter, for a person to look at
 - `pipeline`: all steps of a fit, top down
 """

@@ -31,7 +31,7 @@ def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
 def lengths_of(columns: Floats) -> Floats:
     """Return the length of each column, also where the squares of its values overflow or vanish."""
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    if ((lengths > _SMALL) & (lengths < _LARGE)).all():
+    if lengths.min(initial=np.inf) > _SMALL and lengths.max(initial=0.0) < _LARGE:
         return np.asarray(lengths)
     largest = np.abs(columns).max(axis=0, initial=0.0)
     units = columns / np.where(largest > 0, largest, 1.0)

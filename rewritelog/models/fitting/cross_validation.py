@@ -167,7 +167,7 @@ def select_families(
 def select_family(families: Mapping[str, Family], validation: CrossValidation) -> str:
     """Return the family that predicts held-out samples best.
 
-    Families stand in order of simplicity: a later one is taken only where it is clearly better.
+    Families are in order of simplicity: a later one is taken only where it is clearly better.
     """
     best = next(iter(families))
     for name, tried in validation.predictions.items():

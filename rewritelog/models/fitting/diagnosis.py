@@ -1,4 +1,4 @@
-"""How far a fit is to be trusted: what its samples, and those that it had not seen, say of it."""
+"""How far a fit can be trusted: what its samples, and held-out ones, say of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import columns_of, unit_columns
 from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.intervals import coverage
 from rewritelog.models.fitting.leverage import leverage_root, leverages
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.metrics import (
     mean_relative_error,
     r_squared,
-    relative_errors,
+    rms_relative_error,
     sum_error,
 )
 
@@ -54,15 +55,15 @@ class Quality:
     r2: float | None
     """Share of the variation of the times that is explained."""
     held_out_r2: float | None
-    """The same over samples that the fit had not seen: R² of a fit that only looks good is high."""
+    """The same over held-out samples: R² of a fit that only looks good is high."""
     held_out_error: float | None
-    """Mean of |predicted − measured| / measured over samples that the fit had not seen."""
+    """Mean of |predicted − measured| / measured over held-out samples."""
     held_out_rms: float | None
     """Root of the mean square of the same, samples that are far off left out."""
     held_out_sum_error: float | None
     """Σ predicted / Σ measured − 1 over all of them but the event's first call."""
     coverage: float | None
-    """Share of them in an interval that was made without them, nominally nine in ten."""
+    """Share of them in an interval that was made without them, nominally 90 %."""
     chi2: float
     """Sum of the squares of relative residuals; of residuals, in s², where weights are uniform."""
     relative: bool
@@ -184,7 +185,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Measured and predicted times of samples that the fit had not seen."""
+    """Measured and predicted times of held-out samples."""
 
     r2: float | None
     error: float | None
@@ -200,15 +201,13 @@ class HeldOut:
         measured = samples.seconds
         with np.errstate(all="ignore"):
             ratios = measured / predicted
-        errors = relative_errors(predicted, measured)
-        near = errors[errors <= 1]
         later = ~samples.first & np.isfinite(predicted)
         return cls(
             r2=r_squared(predicted, measured),
             error=mean_relative_error(predicted, measured),
-            rms=float(np.sqrt((near**2).mean())) if len(near) else None,
+            rms=rms_relative_error(predicted, measured, most=1.0),
             sum_error=sum_error(predicted[later], measured[later]),
-            coverage=_coverage(ratios),
+            coverage=coverage(ratios),
             total_ratio=_total_ratio(measured[later], predicted[later]),
             ratios=_kept(np.sort(ratios[np.isfinite(ratios)])),
         )
@@ -239,18 +238,3 @@ def _kept(rising: Floats) -> Floats:
         return rising
     levels = (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS
     return np.quantile(rising, levels)
-
-
-def _coverage(ratios: Floats) -> float | None:
-    """Return the share of ratios within the interval that the other half of them gives."""
-    finite = ratios[np.isfinite(ratios)]
-    if len(finite) < 20:
-        return None
-    halves = finite[::2], finite[1::2]
-    inside = 0
-    for mine, others in (halves, halves[::-1]):
-        rising = np.sort(others)
-        low = rising[max(0, int(np.floor((len(rising) + 1) * 0.05)) - 1)]
-        high = rising[min(len(rising) - 1, int(np.ceil((len(rising) + 1) * 0.95)) - 1)]
-        inside += int(((mine >= low) & (mine <= high)).sum())
-    return inside / len(finite)

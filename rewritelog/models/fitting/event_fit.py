@@ -14,10 +14,8 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.intervals import ENDS, quantiles
 from rewritelog.models.fitting.leverage import leverages
-
-LEVEL = 0.9
-"""The share of measurements that a prediction interval is to hold."""
 
 UNKNOWN_RATE = 1.0
 """How fast intervals widen beyond the range where no trial has measured it: as the distance."""
@@ -44,7 +42,7 @@ class ClassFit:
     leverage_root: Floats
     """Leverage of a row with terms t is |L·t|², shape (terms, terms)."""
     ratios: Floats
-    """Measured over predicted seconds of samples that the fit had not seen, rising."""
+    """Measured over predicted seconds of held-out samples, rising."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class EventFit:
     category: Expression | None
     """What tells the classes; None where there is one function for all."""
     family_errors: Mapping[str, float]
-    """Mean error of each family on samples that it had not seen, by name."""
+    """Mean error of each family on held-out samples, by name."""
     exact_matches: ExactMatches | None
     """Measured times that count beside the fit's."""
     names: tuple[str, ...] = ()
@@ -116,14 +114,14 @@ class EventFit:
         return flags
 
     def interval(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return the least and the most seconds that nine in ten measurements are to lie between.
+        """Return the bounds in seconds of the 90 % interval of measured times.
 
-        From the quantiles of measured over predicted times of samples that the fit had not seen,
+        From the quantiles of measured over predicted times of held-out samples,
         at the places that make the coverage hold for any distribution (split conformal prediction,
         Lei et al., JASA 2018). NaN where there were too few samples.
         """
         seconds = self.predict(params)
-        factors = self.factors(params, np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+        factors = self.factors(params, ENDS)
         wider = self._widening(params)
         return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
 
@@ -183,18 +181,6 @@ class EventFit:
             rest = np.asarray(rest & ~rows)
             found.append((which, rows))
         return [(self.whole, rest), *found]
-
-
-def quantiles(rising: Floats, levels: Floats) -> Floats:
-    """Return values of a sample such that a further one lies below with at least that chance.
-
-    Levels below a half are taken from below, so that intervals are never too narrow.
-    """
-    count = len(rising)
-    upper = np.ceil((count + 1) * levels) - 1
-    lower = np.floor((count + 1) * levels) - 1
-    place = np.where(levels < 0.5, lower, upper)
-    return rising[np.clip(place, 0, count - 1).astype(np.int64)]
 
 
 def usable_part(timings: EventTimings) -> EventTimings:

@@ -39,6 +39,12 @@ NEARLY_AS_GOOD = 1.5
 LARGEST_ERROR = 5.0
 """In logarithms; a larger error counts as this."""
 
+EXACT = 0.01
+"""Held-out samples that are met within this mean error need no caution."""
+
+UNTRIED_SHARE = 0.25
+"""Of growth that nothing was tried on, this share is that of the family with most credit."""
+
 LEAST_SHARE = 0.01
 """No time beyond the range is below this share of the shortest measured one."""
 
@@ -80,10 +86,12 @@ def growth_of(
     own: Mapping[str, float],
     families: Mapping[str, Family],
     given: SelectionSamples,
+    held_out_s: Floats | None,
 ) -> Growth:
     """Return the growth that the samples support.
 
-    `own` are the shares of the families selected among the samples.
+    `own` are the shares of the families selected among the samples, and `held_out_s` what they
+    predict of samples that they were not fitted to.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -100,7 +108,12 @@ def growth_of(
             grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
             logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
     if not distances:
-        return Growth(None, None, least_s)
+        exact = held_out_s is not None and (
+            float(np.abs(held_out_s / samples.scale_s - 1).mean()) < EXACT
+        )
+        careful = own if exact else _cautious(own, families)
+        function = None if careful == own else solve_families(careful, families, given)
+        return Growth(function, None, least_s)
     errors = {
         name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
         for name, parts in logs.items()
@@ -112,6 +125,15 @@ def growth_of(
     error = float(np.quantile(rate, 0.9)) if far.any() else None
     function = None if shares == own else solve_families(shares, families, given)
     return Growth(function, error, least_s)
+
+
+def _cautious(own: Mapping[str, float], families: Mapping[str, Family]) -> Mapping[str, float]:
+    """Return the shares of an untried growth: one is of the family that knows most beforehand."""
+    credited = max(families, key=lambda name: families[name].credit)
+    if families[credited].credit <= 1:
+        return own
+    shares = {name: share * (1 - UNTRIED_SHARE) for name, share in own.items()}
+    return shares | {credited: shares.get(credited, 0.0) + UNTRIED_SHARE}
 
 
 def _shares(errors: Mapping[str, float]) -> Mapping[str, float]:

@@ -33,6 +33,8 @@ class PredictionBounds:
 
     def limits(self, params: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most seconds that each row may have."""
+        if self.most_s is None and not self.least_s:
+            return np.zeros(len(params)), np.full(len(params), np.inf)
         with np.errstate(all="ignore"):
             above = np.where(
                 (self.highest > 0) & (params > self.highest), params / self.highest, 1.0

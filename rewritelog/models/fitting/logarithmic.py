@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -32,6 +33,21 @@ PRIOR_MEANS = (0.0, 0.5, 1.0)
 PRIOR_DEVIATIONS = (0.1, 0.3, 1.0)
 """What is assumed of the exponents of a ridge power law before anything is measured."""
 
+FLAG_DEVIATION = 1.0
+"""The standard deviation that the logarithm of a flag's factor is assumed to have."""
+
+CURVATURES = (1e-4, 0.03, 0.1)
+"""The same of changes of an exponent with the logarithm of a parameter."""
+
+FEWEST_CURVED_SAMPLES = 8
+"""With fewer samples a curvature is guessed, and explodes beyond them."""
+
+MOST_CURVED_SAMPLES = 60
+"""With as many samples a change of slope can be told, and nothing need be assumed of it."""
+
+MOST_CURVED_PARAMETERS = 5
+"""Of more parameters, exponents are assumed to be the same everywhere."""
+
 NOISES = (0.05, 0.15, 0.5)
 """Standard deviations of log t about the power law."""
 
@@ -48,6 +64,7 @@ class LogTerm:
     """The factor, with `{}` for the exponent."""
     negative: str = ""
     """The same for a negative exponent, where that is spelled differently."""
+    kind: Literal["power", "flag", "curvature"] = "power"
 
     def factor(self, exponent: float) -> str:
         """Return the factor's text."""
@@ -91,73 +108,107 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one power of each parameter, as far from a common exponent as the samples say."""
+    """Choose one power of each parameter, as far from a common exponent as the samples say.
+
+    Exponents of few samples may change with the sizes of the parameters.
+    """
     samples = given.samples
 
-    def make(_params: Floats) -> list[LogTerm]:
-        return _powers(given.parameters)
+    def make(params: Floats) -> list[LogTerm]:
+        return [*_powers_and_flags(params, given.parameters), *_curved(params, given.parameters)]
 
     terms = given.table.terms("powers", make)
     if not terms:
         return (parse("1"),)
     columns = given.table.columns("powers", make)[given.rows]
-    exponents = _posterior_mean(columns, np.log(samples.scale_s))
+    exponents = _posterior_mean(columns, [term.kind for term in terms], np.log(samples.scale_s))
     factors = [
-        term.factor(float(np.clip(exponent, *EXPONENTS)))
-        for term, exponent in zip(terms, exponents, strict=True)
+        term.factor(float(np.clip(exponent, *EXPONENTS)) if term.kind == "power" else exponent)
+        for term, exponent in zip(terms, exponents.tolist(), strict=True)
         if abs(exponent) > 1e-3
     ]
     return (parse("*".join(factors) or "1"),)
 
 
-def _posterior_mean(columns: Floats, times: Floats) -> Floats:
+def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Floats:
     """Return the exponents of a Bayesian linear regression, averaged over its priors.
 
-    Exponents are normal about a common mean. Each choice of mean, deviation and noise counts by
-    its marginal likelihood (D. MacKay, "Bayesian interpolation", 1992): with few samples that is
-    ridge regression of a strength that the samples choose.
+    Exponents are normal about a common mean, other terms' about 0. Each choice of mean, deviations
+    and noise counts by its marginal likelihood (D. MacKay, "Bayesian interpolation", 1992): with
+    few samples that is ridge regression of a strength that the samples choose.
     """
+    power, flag = (np.array([kind == one for kind in kinds]) for one in ("power", "flag"))
     count, width = len(times), columns.shape[1]
     design = np.column_stack((np.ones(count), columns))
     means = np.array(PRIOR_MEANS)
-    rest = times[:, None] - columns.sum(axis=1)[:, None] * means
+    rest = times[:, None] - columns[:, power].sum(axis=1)[:, None] * means
     rest -= rest.mean(axis=0)
     along, square = design.T @ rest, np.einsum("ij,ij->j", rest, rest)
-    deviations, noises = (one.ravel() for one in np.meshgrid(PRIOR_DEVIATIONS, NOISES))
-    variances = np.repeat(deviations[:, None] ** 2, width + 1, axis=1)
-    variances[:, 0] = LEVEL_VARIANCE
-    precision = (design.T @ design) / noises[:, None, None] ** 2
+    curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
+    choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
+    deviations, noises, curved = (one.reshape(-1, 1) for one in choices)
+    variances = np.where(power, deviations, np.where(flag, FLAG_DEVIATION, curved)) ** 2
+    variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
+    precision = (design.T @ design) / noises[:, :, None] ** 2
     precision += np.eye(width + 1) / variances[:, None, :]
-    sizes = np.linalg.solve(precision, along / noises[:, None, None] ** 2)
+    sizes = np.linalg.solve(precision, along / noises[:, :, None] ** 2)
     _, determinants = np.linalg.slogdet(precision)
-    misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises[:, None] ** 2
-    spreads = 2 * count * np.log(noises) + np.log(variances).sum(axis=1) + determinants
+    misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises**2
+    spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
     logs = -0.5 * (misfits + spreads[:, None])
     weights = np.exp(logs - logs.max())
-    found = sizes[:, 1:] + means
+    found = sizes[:, 1:] + means * power[:, None]
     return np.asarray(np.einsum("kj,kij->i", weights, found) / weights.sum())
 
 
 def _powers(parameters: Parameters) -> list[LogTerm]:
     """Return a power of each parameter, of 1 + p where it has zeros."""
-    return [
-        LogTerm(parse(f"log({base})"), f"{base}^{{}}", f"{bounded}^{{}}")
-        for number in parameters.used
-        for base, bounded in _bases(number, parameters)
-    ]
+    return [_power(number, parameters) for number in parameters.used]
 
 
-def _bases(number: int, parameters: Parameters) -> Iterator[tuple[str, str]]:
-    """Yield what powers of a parameter are taken of, and what negative ones.
+def _power(number: int, parameters: Parameters) -> LogTerm:
+    base, bounded = _bases(number, parameters)
+    return LogTerm(parse(f"log({base})"), f"{base}^{{}}", f"{bounded}^{{}}")
+
+
+def _powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield a power of each parameter, or a factor where it has two values."""
+    for number in parameters.used:
+        values = np.unique(params[:, number - 1])
+        if len(values) == 2:
+            flag = f"(p{number} == {float(values[1])!r})"
+            yield LogTerm(parse(flag), f"exp({{}}*{flag})", kind="flag")
+        else:
+            yield _power(number, parameters)
+
+
+def _curved(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield products of logarithms, from their means over the samples."""
+    numbers = parameters.used
+    few = FEWEST_CURVED_SAMPLES <= len(params) < MOST_CURVED_SAMPLES
+    if not few or len(numbers) > MOST_CURVED_PARAMETERS:
+        return
+    centred = {}
+    for number in numbers:
+        log = f"log({_bases(number, parameters)[0]})"
+        mean = float(parse(log).evaluate(params).mean())
+        centred[number] = f"({log} {'-' if mean >= 0 else '+'} {abs(mean):.4g})"
+    squared = [(one, one) for one in numbers if len(np.unique(params[:, one - 1])) > 2]
+    for one, other in sorted([*squared, *combinations(numbers, 2)]):
+        product = f"{centred[one]}*{centred[other]}"
+        yield LogTerm(parse(product), f"exp({{}}*{product})", kind="curvature")
+
+
+def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
+    """Return what powers of a parameter are taken of, and what negative ones.
 
     A negative power must not explode below the samples.
     """
     low = float(parameters.lowest[number - 1])
     if low > 0:
-        yield f"p{number}", f"max(p{number}, {low / 2:.4g})"
-    else:
-        size = f"p{number}" if low == 0 else f"abs(p{number})"
-        yield f"(1 + {size})", f"(1 + {size})"
+        return f"p{number}", f"max(p{number}, {low / 2:.4g})"
+    size = f"p{number}" if low == 0 else f"abs(p{number})"
+    return f"(1 + {size})", f"(1 + {size})"
 
 
 def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
@@ -181,7 +232,8 @@ def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[Log
     flag = f"(p{number} == {value!r})"
     yield LogTerm(parse(flag), f"exp({{}}*{flag})")
     for other in parameters.used:
-        for base, _ in _bases(other, parameters) if other != number else ():
+        if other != number:
+            base, _ = _bases(other, parameters)
             yield LogTerm(parse(f"{flag}*log({base})"), f"{base}^({{}}*{flag})")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 
 FEWEST = 20
 """Among fewer ratios two modes cannot be told from one."""
@@ -18,8 +19,6 @@ LEAST_EXPLAINED = 0.8
 """Two modes explain this share of the variance of the logarithms, a normal distribution 0.64."""
 
 LEAST_FACTOR = 1.2
-
-FAR_OFF = 2.0
 
 
 @dataclass(frozen=True)
@@ -57,4 +56,4 @@ def modes_of(ratios: Floats) -> Modes | None:
 
 def interrupted_share(ratios: Floats) -> float:
     """Return the share of calls that took more than twice their prediction."""
-    return float((ratios > FAR_OFF).mean()) if len(ratios) else 0.0
+    return float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0

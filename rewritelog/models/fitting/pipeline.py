@@ -111,10 +111,10 @@ def _fit_class(
         validation = cross_validate(families, given)
     shares = select_families(families, validation)
     function = solve_families(shares, families, given, samples)
-    growth = None
+    growth, held_out_s = None, validation.predicted_by(shares)
     if config.families is None:
-        growth = growth_of(shares, families, given)
-    diagnosis = diagnose(function, samples, validation.samples, validation.predicted_by(shares))
+        growth = growth_of(shares, families, given, held_out_s)
+    diagnosis = diagnose(function, samples, validation.samples, held_out_s)
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(
         value=value,
@@ -129,7 +129,7 @@ def _fit_class(
         leverage_root=diagnosis.leverage_root,
         ratios=diagnosis.ratios,
     )
-    return fit, validation, validation.predicted_by(shares)
+    return fit, validation, held_out_s
 
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:

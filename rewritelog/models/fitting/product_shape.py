@@ -9,7 +9,9 @@ SC 2013), with negative ones for parameters that divide the work.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +26,9 @@ SIMPLER = 0.003
 """A factor more, a broken power or a logarithm must lower the error by this share."""
 
 _SWEEPS = 6
+
+_Errors: TypeAlias = Callable[[Floats, Floats], Floats]
+"""From what is fixed and the logarithms of factors to the error of each factor."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,12 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
     if not usable:
         return ()
     logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
-    most = most_factors(len(samples))
+    most, errors_of = most_factors(len(samples)), _errors_of(samples)
     if len(usable) <= most:
         chosen = _started(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
     else:
-        chosen = _strongest(samples, logs, most)
-    _improve(chosen, samples, logs, most)
+        chosen = _strongest(errors_of, logs, most)
+    _improve(chosen, errors_of, logs, most)
     return tuple(
         _expression(number, FACTORS[which], float(parameters.lowest[number - 1]))
         for number, which in zip(usable, chosen, strict=True)
@@ -76,13 +81,13 @@ def most_factors(samples: int) -> int:
     return max(1, samples // 2 - 1)
 
 
-def _strongest(samples: Samples, logs: list[Floats], most: int) -> list[int]:
+def _strongest(errors_of: _Errors, logs: list[Floats], most: int) -> list[int]:
     """Return at most `most` factors, each the one that explains most beside those before it."""
     chosen = [_NOTHING] * len(logs)
-    shape = np.zeros(len(samples))
+    shape = np.zeros(len(logs[0]))
     for _ in range(most):
         free = [place for place, which in enumerate(chosen) if which == _NOTHING]
-        errors = [_errors(shape, logs[place], samples) for place in free]
+        errors = [errors_of(shape, logs[place]) for place in free]
         best = int(np.argmin([tried.min() for tried in errors]))
         place, which = free[best], int(np.argmin(errors[best]))
         if which == _NOTHING:
@@ -92,18 +97,18 @@ def _strongest(samples: Samples, logs: list[Floats], most: int) -> list[int]:
     return chosen
 
 
-def _improve(chosen: list[int], samples: Samples, logs: list[Floats], most: int) -> None:
+def _improve(chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int) -> None:
     """Exchange each factor for a better one, in turn, as long as that lowers the error."""
     for _ in range(_SWEEPS):
         before = list(chosen)
         for place, log in enumerate(logs):
-            others = np.zeros(len(samples))
+            others = np.zeros(len(log))
             for other, which in enumerate(chosen):
                 others += 0.0 if other == place else logs[other][:, which]
             taken = sum(which != _NOTHING for which in chosen)
             if chosen[place] == _NOTHING and taken >= most:
                 continue
-            errors = _errors(others, log, samples)
+            errors = errors_of(others, log)
             best = int(np.argmin(errors))
             if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
                 chosen[place] = best
@@ -134,17 +139,21 @@ def _started(samples: Samples, logs: Floats) -> list[int]:
     ]
 
 
-def _errors(fixed: Floats, logs: Floats, samples: Samples) -> Floats:
-    """Return, for each factor, the mean error of c0 + c1 · shape, the shape being exp(fixed + log).
+def _errors_of(samples: Samples) -> _Errors:
+    """Return a function that gives, for each factor, the mean error of c0 + c1 · shape.
 
-    Factors of more complexity must explain more.
+    The shape is exp(fixed + logs). Factors of more complexity must explain more.
     """
     from rewritelog.models.kernels.shape_errors import shape_errors  # noqa: PLC0415 - numba
 
     unit = float(np.median(samples.scale_s))
     weights = unit / samples.scale_s
-    errors: Floats = shape_errors(logs, fixed, weights, samples.seconds / unit * weights) * _PENALTY
-    return errors
+    target = samples.seconds / unit * weights
+
+    def errors_of(fixed: Floats, logs: Floats) -> Floats:
+        return np.asarray(shape_errors(logs, fixed, weights, target) * _PENALTY)
+
+    return errors_of
 
 
 def _expression(number: int, factor: Factor, lowest: float) -> Expression:

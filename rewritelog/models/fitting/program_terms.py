@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import ONE, Parameters
 from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.families import (
@@ -128,39 +128,56 @@ def _switches(
         column = params[:, number - 1]
         values = np.unique(column).tolist()
         if len(values) <= MOST_VALUES:
-            yield from (parse(f"(p{number} == {value!r})") for value in values)
+            own = parse(f"p{number}")
+            yield from (own.applied("==", constant(value)) for value in values)
         else:
-            yield from _thresholds(f"p{number}", column)
+            yield from _thresholds(parse(f"p{number}"), column)
     for one, other in _positive_pairs(parameters, numbers):
-        yield from _thresholds(f"p{one}*p{other}", params[:, one - 1] * params[:, other - 1])
+        product = params[:, one - 1] * params[:, other - 1]
+        yield from _thresholds(parse(f"p{one}*p{other}"), product)
 
 
-def _thresholds(name: str, column: Floats) -> Iterator[Expression]:
-    for knot in np.unique(np.quantile(column, THRESHOLDS)).tolist():
-        yield parse(f"({name} > {knot:.6g})")
-        yield parse(f"({name} <= {knot:.6g})")
+def _thresholds(term: Expression, column: Floats) -> Iterator[Expression]:
+    for knot in _knots(column, THRESHOLDS):
+        yield term.applied(">", knot)
+        yield term.applied("<=", knot)
+
+
+def _knots(column: Floats, quantiles: Sequence[float]) -> list[Expression]:
+    """Return quantiles of a column, rounded as they are printed."""
+    knots = np.unique(np.quantile(column, quantiles)).tolist()
+    return [constant(float(f"{knot:.6g}")) for knot in knots]
 
 
 def _parts(params: Floats, parameters: Parameters, numbers: Sequence[int]) -> Iterator[Expression]:
     """Yield parts of one parameter, and functions of two, alone and times a third."""
     for number in numbers:
-        column, name = params[:, number - 1], f"p{number}"
-        others = [f"*p{other}" for other in numbers if other != number]
+        column, own = params[:, number - 1], parse(f"p{number}")
+        others = [other for other in numbers if other != number]
         low, high = float(column.min()), float(column.max())
         if low >= 0 and high <= DEEPEST and (column == np.floor(column)).all():
-            yield from (parse(f"2^min({name}, {high + 2:.6g}){by}") for by in ("", *others))
+            yield from _times_each(parse(f"2^min(p{number}, {high + 2:.6g})"), others)
         if low >= 0 and len(np.unique(column)) > MOST_VALUES:
-            for knot in np.unique(np.quantile(column, HINGES)).tolist():
-                for by in ("", *others):
-                    yield parse(f"min({name}, {knot:.6g}){by}")
-                    yield parse(f"max({name} - {knot:.6g}, 0){by}")
+            for knot in _knots(column, HINGES):
+                yield from _times_each(own.applied("min", knot), others)
+                yield from _times_each(_beyond(own, knot), others)
     for one, other in combinations(numbers, 2):
-        thirds = [f"*p{third}" for third in numbers if third not in (one, other)]
+        thirds = [third for third in numbers if third not in (one, other)]
         for text in _of_two(f"p{one}", f"p{other}", parameters, one, other):
-            yield from (parse(f"{text}{by}") for by in ("", *thirds))
+            yield from _times_each(parse(text), thirds)
     for one, other in _positive_pairs(parameters, numbers):
-        for knot in np.unique(np.quantile(params[:, one - 1] * params[:, other - 1], HINGES)):
-            yield parse(f"max(p{one}*p{other} - {knot:.6g}, 0)")
+        for knot in _knots(params[:, one - 1] * params[:, other - 1], HINGES):
+            yield _beyond(parse(f"p{one}*p{other}"), knot)
+
+
+def _times_each(term: Expression, others: Sequence[int]) -> Iterator[Expression]:
+    """Yield a term, alone and times each of other parameters."""
+    yield term
+    yield from (term.times(parse(f"p{other}")) for other in others)
+
+
+def _beyond(term: Expression, knot: Expression) -> Expression:
+    return term.applied("-", knot).applied("max", constant(0.0))
 
 
 def _of_two(a: str, b: str, parameters: Parameters, one: int, other: int) -> Iterator[str]:

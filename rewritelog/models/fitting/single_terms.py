@@ -1,4 +1,4 @@
-"""The laws of one term, tried for each parameter alone: what a person looks at beside a fit."""
+"""The functions of one term, tried for each parameter alone: what is looked at beside a fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewritelog.models.fitting.solving import HUBER, Loss, robust_spread
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
 MOST_SAMPLES = 4096
-"""Laws are fitted to at most this many samples of an event, always the same ones."""
+"""Functions are fitted to at most this many samples of an event, always the same ones."""
 
 FEWEST_SAMPLES = 4
 """With fewer samples there is nothing to hold out."""
@@ -27,7 +27,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class SingleTermLaw:
+class SingleTermFunction:
     """seconds = constant + slope · term, the term being a function of one parameter."""
 
     parameter: int
@@ -37,7 +37,7 @@ class SingleTermLaw:
     slope_s: float
     """Seconds for each unit of the term."""
     held_out_r2: float | None
-    """R² over samples that the law was not fitted to."""
+    """R² over samples that the function was not fitted to."""
     held_out_error: float | None
     """Mean relative error over the same."""
 
@@ -47,26 +47,26 @@ class SingleTermLaw:
 
 
 @dataclass(frozen=True)
-class SingleTermLaws:
-    """All laws of one term that were tried for an event."""
+class SingleTermFunctions:
+    """All functions of one term that were tried for an event."""
 
-    laws: tuple[SingleTermLaw, ...]
+    laws: tuple[SingleTermFunction, ...]
     ignored: tuple[Ignored, ...]
     """Parameters that no term is made of, and why."""
 
-    def of(self, parameter: int) -> tuple[SingleTermLaw, ...]:
-        """Return the laws in a parameter, the one with the largest held-out R² first."""
+    def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
+        """Return the functions of a parameter, the one with the largest held-out R² first."""
         mine = [law for law in self.laws if law.parameter == parameter]
         return tuple(sorted(mine, key=_by_r2))
 
 
-def _by_r2(law: SingleTermLaw) -> float:
+def _by_r2(law: SingleTermFunction) -> float:
     return np.inf if law.held_out_r2 is None else -law.held_out_r2
 
 
-def single_term_laws(
+def single_term_functions(
     timings: EventTimings, weights: Weighting = "relative", loss: Loss = "huber"
-) -> SingleTermLaws:
+) -> SingleTermFunctions:
     """Fit each function of each parameter alone, with a constant beside it, and cross-validate it.
 
     The folds are those that a fit's families are chosen by.
@@ -76,23 +76,23 @@ def single_term_laws(
         usable.params, usable.seconds, weights, slow_first=has_slow_first_call(usable.event)
     ).drawn(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
-        return SingleTermLaws((), ())
+        return SingleTermFunctions((), ())
     with np.errstate(all="ignore"):
         robust = loss == "huber"
         samples = without_short_scales(samples) if robust else samples
         parameters = Parameters.of_samples(samples.params)
         laws = [
-            _law(number, term, samples, robust=robust)
+            _function(number, term, samples, robust=robust)
             for number in parameters.used
             for term in parameters.functions(number)
         ]
-    return SingleTermLaws(tuple(law for law in laws if law is not None), parameters.ignored)
+    return SingleTermFunctions(tuple(law for law in laws if law is not None), parameters.ignored)
 
 
-def _law(
+def _function(
     parameter: int, term: Expression, samples: Samples, *, robust: bool
-) -> SingleTermLaw | None:
-    """Return the law of a term; None where the term is constant or not finite."""
+) -> SingleTermFunction | None:
+    """Return the function of a term; None where the term is constant or not finite."""
     values = term.evaluate(samples.params)
     middle, width = float(values.mean()), float(values.std())
     if not (np.isfinite(width) and width > 0):
@@ -108,7 +108,7 @@ def _law(
     constant_s = float(level[-1]) - slope_s * middle
     if not (np.isfinite(slope_s) and np.isfinite(constant_s)):
         return None
-    return SingleTermLaw(parameter, term, constant_s, slope_s, r2, error)
+    return SingleTermFunction(parameter, term, constant_s, slope_s, r2, error)
 
 
 def _lines(

@@ -1,7 +1,7 @@
 """Formulas files: for events by name or pattern, the terms of a fit, and maybe its classes.
 
 `parse_formulas` reads the text of one, and `Formulas.for_event` finds what it says of an event;
-`docs/formulas.md` says what may stand in it. Within: `entries` (what a file says), `reading` (from
+`docs/formulas.md` says what may be in it. Within: `entries` (what a file says), `reading` (from
 text to that), `names` (of parameters), `places` (lines and columns in TOML), `library` (formulas by
 kind of kernel).
 """

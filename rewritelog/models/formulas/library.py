@@ -1,6 +1,6 @@
 """Formulas by kind of kernel, to be named in a formulas file instead of writing terms out.
 
-They stand where the Lost Cycles Toolkit has its standard models (Crovella and LeBlanc, "Parallel
+They correspond to the standard models of the Lost Cycles Toolkit (Crovella and LeBlanc, "Parallel
 performance prediction using lost cycles analysis", Supercomputing '94): forms that are known for
 a kind of work, among which an engineer picks by knowing the code. Here each is the operation count
 of the textbook algorithm, with the lower orders that real code has beside it (start-up, loop

@@ -1,4 +1,4 @@
-"""Where the keys and values of a TOML text stand, which `tomllib` does not tell.
+"""Where the keys and values of a TOML text are, which `tomllib` does not tell.
 
 The text must be one that `tomllib` has read: only then is what is found here meant.
 """
@@ -17,7 +17,7 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and array indices from the root to a value, as in `("formula", 0, "terms", 2)`."""
 
 DEEPEST = 8
-"""Paths are noted so deep; what stands deeper has the place of what holds it."""
+"""Paths are noted this deep; what is deeper has the place of what holds it."""
 
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[ \t]*\n[ \t\n]*|.)")
 _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
@@ -46,7 +46,7 @@ class TomlPlaces:
 
 
 def find_places(text: str, name: str) -> TomlPlaces:
-    """Return where all keys and values stand; lines and columns count from 1."""
+    """Return where all keys and values are; lines and columns count from 1."""
     scanner = _Scanner(text.replace("\r\n", "\n"), TomlPlaces(name))
     scanner.document()
     return scanner.places
@@ -152,7 +152,7 @@ class _Scanner:
         self._at += 1
 
     def _string(self) -> Origin:
-        """Move behind a string, and return where each of its characters stands."""
+        """Move behind a string, and return where each of its characters is."""
         quote = self._text[self._at]
         delimiter = quote * 3 if self._ahead(quote * 3) else quote
         self._at += len(delimiter)

@@ -49,7 +49,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
         raise FormulaError(name, None, None, "is nested too deep") from error
     for key in document:
         if key != TABLE:
-            problem = f"unknown key {key!r}; formulas stand below [[{TABLE}]]"
+            problem = f"unknown key {key!r}; formulas go under [[{TABLE}]]"
             raise places.of_key((key,)).error(problem)
     tables = document.get(TABLE, [])
     where = places.of_value((TABLE,))
@@ -177,7 +177,7 @@ class _Entry:
     def _texts(self, key: str) -> list[tuple[str, Origin]]:
         """Return the texts of a key's list with their places, none without the key.
 
-        A single event may stand without a list, and only a constant is a kind of nothing.
+        A single event needs no list, and only a constant is a kind of nothing.
         """
         values = self.table.get(key)
         if values is None:

@@ -248,7 +248,7 @@ def _prune(
 
 @inner
 def _take(products: Floats, rows: Floats, count: int, place: int) -> None:
-    """Take a column: what is along it is not new any more.
+    """Take a column: what is along it is no longer new.
 
     `rows` is a Cholesky decomposition that grows by a row at a time; its last row is the square of
     the length of each column's new part.

@@ -75,7 +75,7 @@ class Chains(NamedTuple):
         return cls(*(table[name] for name in CHAIN_ROW.names or ()))
 
 
-@kernel
+@kernel(ns_per_byte=500)
 def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]:
     """Return when PEs begin and cease to be busy, each without any order."""
     last_end = np.full(pes, -1.0)
@@ -96,7 +96,7 @@ def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]
     return begins[:runs].copy(), ends[:runs].copy()
 
 
-@kernel
+@kernel(ns_per_byte=500)
 def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
     """Return when exactly one PE is busy, given all begins and all ends of busy time, sorted."""
     alone_begins, alone_ends = np.empty(2 * len(begins)), np.empty(2 * len(begins))
@@ -182,7 +182,7 @@ def load_ahead(program: Program, times: Times, causes: Causes, chains: Chains, k
             prefetch(program.messages.scaled_s, message)
 
 
-@kernel
+@kernel(ns_per_byte=5_000)
 def build_chains(
     program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, chains: Chains
 ) -> None:
@@ -248,7 +248,7 @@ def add_idle(
     add_to(sums, pe, SHARED, ready - since - communication - alone_s - imbalance)
 
 
-@kernel
+@kernel(ns_per_byte=1_500)
 def split_idle(
     program: Program,
     scale: Scale,
@@ -282,7 +282,7 @@ def split_idle(
     return idle
 
 
-@kernel
+@kernel(ns_per_byte=1_000)
 def add_by_code(
     pe: Numbers, code: Numbers, seconds: Floats, group_of_pe: Numbers, table: Floats
 ) -> None:
@@ -312,7 +312,7 @@ class Path(NamedTuple):
     """How long that message took."""
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
     """Return which SEB the PE of each one ran before it, −1 for none."""
     before = np.full(len(program.sebs.pe), -1, dtype=np.int32)
@@ -324,7 +324,7 @@ def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
     return before
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def critical_path(
     program: Program, scale: Scale, times: Times, causes: Causes, before: Numbers, last: int
 ) -> Path:

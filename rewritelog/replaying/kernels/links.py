@@ -38,7 +38,7 @@ def find_number(numbers: Numbers, order: Numbers, low: int, high: int, number: i
     return at if numbers[at] == number else -1
 
 
-@kernel
+@kernel(ns_per_byte=200)
 def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
     """Return whether the numbers never fall between bounds, and how many repeat the one before."""
     rising, repeated = True, 0
@@ -49,7 +49,7 @@ def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
     return rising, repeated
 
 
-@kernel
+@kernel(ns_per_byte=600)
 def match_messages(
     source: Numbers, number: Numbers, sent: Numbers, order: Numbers, bounds: Ints, starter: Numbers
 ) -> None:
@@ -69,7 +69,7 @@ def match_messages(
                     starter[seb] = found
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def invert(starter: Numbers, first: Numbers) -> Numbers:
     """Return the receivers of all messages, rising for each; `first` becomes where each begin.
 
@@ -100,7 +100,7 @@ def awaited(sebs: Sebs, seb: int, k: int) -> int:
     return base + other if 0 <= other < sebs.first_of_pe[sebs.pe[seb] + 1] - base else -1
 
 
-@kernel
+@kernel(ns_per_byte=700)
 def invert_dependencies(sebs: Sebs, first: Numbers) -> Numbers:
     """Return the dependents of all SEBs, rising for each; `first` becomes where each begin.
 
@@ -127,7 +127,7 @@ def invert_dependencies(sebs: Sebs, first: Numbers) -> Numbers:
     return dependents
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def count_misaddressed(
     starter: Numbers, pe: Numbers, node: Numbers, worker: NDArray[np.int16], workers: int
 ) -> tuple[int, int]:

@@ -181,7 +181,7 @@ def forget_never_run(state: State, record: Record) -> None:
                 record.causes.seb[seb], record.causes.kind[seb] = -1, BY_ITSELF
 
 
-@kernel
+@kernel(ns_per_byte=7_000)
 def replay(
     program: Program,
     scale: Scale,
@@ -217,7 +217,7 @@ def replay(
     return latest, run
 
 
-@kernel
+@kernel(ns_per_byte=2_000)
 def find_blocked(program: Program, times: Times, root: Numbers, direct: Bytes) -> None:
     """Find for each SEB that never ran the one that blocks it.
 

@@ -70,7 +70,7 @@ def write_seb(
         store_f8(buf, at + lay.seb_end_time, end, lay.swap)
 
 
-@kernel
+@kernel(ns_per_byte=300)
 def write_times(
     buf: Bytes,
     pieces: Pieces,
@@ -99,7 +99,7 @@ def write_times(
             at = following
 
 
-@kernel
+@kernel(ns_per_byte=500)
 def place_never_run(program: Program, scale: Scale, times: Times, pes: int, latest: float) -> None:
     """Give SEBs that never ran times after the end of the run, one after the other on each PE."""
     free = np.full(pes, latest)

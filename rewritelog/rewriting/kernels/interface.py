@@ -29,6 +29,8 @@ class BlockCount(IntEnum):
     UNMARKED_WITH_RECORD = 12
     MESSAGES_OUTSIDE = 13
     RECV_RAISED = 14
+    TRACER_REPLACES = 15
+    """SEBs with a predicted duration, which TraceR takes from elsewhere by their names."""
 
 
 class DurationSum(IntEnum):

@@ -22,6 +22,7 @@ from rewritelog.kernels.brackets import (
 from rewritelog.kernels.names import find_name
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.sums import add_to
+from rewritelog.kernels.tracer import tracer_replaces_at
 from rewritelog.kernels.walk import (
     BYTES_LEFT_OVER,
     DURATION_OVERFLOW,
@@ -308,6 +309,7 @@ def rewrite_seb(
     add_durations(totals.sums, seb.piece, regions, irregular == BlockCount.UNMARKED_WITH_RECORD)
     if used != _NO_RECORD:
         counts[BlockCount.BY_EXACT if used == _EXACT else BlockCount.BY_MODEL] += 1
+        counts[BlockCount.TRACER_REPLACES] += tracer_replaces_at(buf, seb.at + lay.seb_name)
     else:
         counts[BlockCount.BY_DILATION if changed else BlockCount.UNCHANGED] += 1
     return not changed or patch_seb(buf, seb, lay, keep_recv, regions, counts, fault)

@@ -34,7 +34,7 @@ from tracebigsim.compiled import inner
 ROW_SIZE = 12
 """A row: messages, the number of the first, event (−1: no bracket), which starting message
 (−1: none), whether it starts of itself, dependencies, its start in the iteration, its duration
-without a bracket, and where in its bytes the times of its events stand (0: nowhere)."""
+without a bracket, and where in its bytes the times of its events are (0: nowhere)."""
 
 NEIGHBOURS = 6
 OTHER_WORKER = 6

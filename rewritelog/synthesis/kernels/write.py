@@ -39,7 +39,7 @@ from tracebigsim.compiled import inner, kernel
 
 (POSITION, EXTRA, INDEX, EFFECTIVE_NS, TEXT, MESSAGES, RECORDS) = range(7)
 STATE_SIZE = 7
-"""Where the writing of a timeline stands: the next slot of all its iterations, whether an extra
+"""Where the writing of a timeline is: the next slot of all its iterations, whether an extra
 SEB comes before it, the next SEB index, the last starting time, and counts."""
 
 LINE_BYTES = 256
@@ -54,13 +54,13 @@ _LINE_END = np.frombuffer(b"}\n", dtype=np.uint8)
 
 
 class Fields(NamedTuple):
-    """Where the fields stand that differ from SEB to SEB, in bytes."""
+    """Where the fields are that differ from SEB to SEB, in bytes."""
 
     swap: bool
     big: bool
     """Whether integers are big-endian."""
     messages: int
-    """Where the first message stands in a SEB."""
+    """Where the first message is in a SEB."""
     message: int
     """The size of a message."""
     seqno: int

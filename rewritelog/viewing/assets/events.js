@@ -2,27 +2,9 @@
 "use strict";
 
 const Events = (() => {
-  const byId = (id) => document.getElementById(id);
+  const { byId, model, floats, integers, element, fillTable, MOST_ROWS } = Pages;
   const PLAIN = ["measured", "predicted", "low", "high", "mark", "mean"];
-  const MOST_ROWS = 100;
-  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, drawing: 0 };
-
-  function model(name) {
-    for (const one of Bokeh.documents) {
-      const found = one.get_model_by_name(name);
-      if (found) return found;
-    }
-    return null;
-  }
-
-  function bytes(text) {
-    const raw = atob(text);
-    const found = new Uint8Array(raw.length);
-    for (let k = 0; k < raw.length; k++) found[k] = raw.charCodeAt(k);
-    return found.buffer;
-  }
-  const floats = (text) => Array.from(new Float32Array(bytes(text)));
-  const integers = (text) => Array.from(new Uint32Array(bytes(text)));
+  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null, drawing: 0 };
 
   function columnsOf(event) {
     const all = floats(event.points);
@@ -36,50 +18,16 @@ const Events = (() => {
     return found;
   }
 
+  function called(event, p) {
+    const name = event.names[p - 1];
+    return name === `p${p}` ? name : `p${p} (${name})`;
+  }
+
   const text = (value, digits = 4) =>
     value === null || value === undefined || Number.isNaN(value) ? "–" : Number(value).toPrecision(digits);
   const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)} %`);
 
-  function element(tag, content, attributes = {}) {
-    const made = document.createElement(tag);
-    if (content !== null) made.textContent = content;
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    return made;
-  }
-
-  function fillTable(id, caption, heads, rows, total) {
-    const table = element("table", null);
-    const more = total > rows.length ? `: the first ${rows.length} of ${total}` : "";
-    table.append(element("caption", caption + more));
-    const head = element("tr", null);
-    heads.forEach((one) => head.append(element("th", one, { scope: "col" })));
-    const top = element("thead", null);
-    top.append(head);
-    const body = element("tbody", null);
-    for (const row of rows) {
-      const line = element("tr", null);
-      row.forEach((cell) => line.append(element("td", cell)));
-      body.append(line);
-    }
-    table.append(top, body);
-    byId(id).replaceChildren(table);
-  }
-
-  function isWide(values) {
-    let low = Infinity, high = -Infinity;
-    for (const value of values) {
-      if (!Number.isFinite(value)) continue;
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    return low > 0 && high > 100 * low;
-  }
-
-  const scale = (wide) => (wide && byId("logarithms").checked ? "log" : "linear");
-
-  function showOnly(name, wanted, names) {
-    for (const one of names) model(`${name}-${one}`).visible = one === wanted;
-  }
+  const logarithmic = (values) => byId("logarithms").checked && Pages.isWide(values);
 
   function quantile(sorted, share) {
     return sorted[Math.min(sorted.length - 1, Math.max(0, Math.round(share * (sorted.length - 1))))];
@@ -182,24 +130,20 @@ const Events = (() => {
     fillTable("replicates-table", "Replicates", ["point", "mean, s", "time / mean"], shown, rows.length);
   }
 
-  function label(plot, axis, words) {
-    model(plot)[axis].forEach((one) => { if ("axis_label" in one) one.axis_label = words; });
-  }
-
   function chooseScales(event, all) {
-    const x = scale(isWide(all.x)), y = scale(isWide(all.measured));
-    const wide = isWide([...all.measured, ...all.predicted]);
-    showOnly("predicted", scale(wide), ["linear", "log"]);
-    showOnly("law", `${x}-${y}`, ["linear-linear", "linear-log", "log-linear", "log-log"]);
-    showOnly("residual", x, ["linear", "log"]);
-    const name = event.parameters ? `p${state.parameter}` : "number of the line";
-    for (const one of ["linear-linear", "linear-log", "log-linear", "log-log"]) label(`law-${one}`, "below", name);
-    for (const one of ["linear", "log"]) label(`residual-${one}`, "below", name);
+    const x = logarithmic(all.x), y = logarithmic(all.measured);
+    const times = logarithmic([...all.measured, ...all.predicted]);
+    for (const axis of ["x", "y"]) Pages.setScale("predicted", axis, times);
+    Pages.setScale("law", "x", x);
+    Pages.setScale("law", "y", y);
+    Pages.setScale("residual", "x", x);
+    const name = event.parameters ? called(event, state.parameter) : "number of the line";
+    for (const plot of ["law", "residual"]) Pages.setLabel(plot, "below", name);
   }
 
   function fillTables(event, all, residuals) {
     const rows = all.number.slice(0, MOST_ROWS).map((_, k) => k);
-    const name = event.parameters ? `p${state.parameter}` : "line";
+    const name = event.parameters ? called(event, state.parameter) : "line";
     const total = all.number.length;
     const residual = (k) => text(residuals.exact[k], 3);
     fillTable("predicted-table", "Measured against predicted",
@@ -224,8 +168,7 @@ const Events = (() => {
       const classes = event.coefficients.some((row) => row[0]);
       const heads = ["term", "coefficient, s", "standard error, s"];
       fillTable("coefficients", "Coefficients", classes ? ["class", ...heads] : heads,
-        event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))),
-        event.coefficients.length);
+        event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))));
     } else {
       byId("coefficients").replaceChildren();
     }
@@ -234,13 +177,13 @@ const Events = (() => {
       byId("laws").replaceChildren(element("p", `No law is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
     } else {
       const laws = lawsOf(event);
-      fillTable("laws", `Laws of one term in p${state.parameter}, on lines left out of their fit`,
+      fillTable("laws", `Laws of one term in ${called(event, state.parameter)}, on lines left out of their fit`,
         ["term", "R²", "mean error", "law: seconds ="],
-        laws.map((law) => [law[1], text(law[2], 4), percent(law[3]), law[4]]), laws.length);
+        laws.map((law) => [law[1], text(law[2], 4), percent(law[3]), law[4]]));
     }
     if (event.outliers.length) {
-      fillTable("outliers", "Outliers: off from the law by more than 2 times, the furthest first",
-        ["line", "parameters", "measured, s", "predicted, s", "ratio"], event.outliers, event.outliers.length);
+      fillTable("outliers", "Outliers: off from the law by more than a factor of 2, the furthest first",
+        ["line", "parameters", "measured, s", "predicted, s", "ratio"], event.outliers);
     } else {
       byId("outliers").replaceChildren();
     }
@@ -249,7 +192,7 @@ const Events = (() => {
   function fillParameters(event) {
     const select = byId("parameter");
     const options = [];
-    for (let p = 1; p <= event.parameters; p++) options.push(element("option", `p${p}`, { value: p }));
+    for (let p = 1; p <= event.parameters; p++) options.push(element("option", called(event, p), { value: p }));
     select.replaceChildren(...options);
     select.value = String(state.parameter);
     select.disabled = event.parameters < 2;
@@ -272,8 +215,13 @@ const Events = (() => {
 
   function show(number, parameter) {
     const event = state.events[number];
-    if (!event) return;
     state.event = number;
+    if (!event) {
+      state.parameter = parameter;
+      markChosen();
+      state.load(number);
+      return;
+    }
     state.parameter = parameter || bestParameter(event);
     redraw();
     if (state.shown) state.shown(number);
@@ -299,7 +247,7 @@ const Events = (() => {
     chooseScales(event, all);
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
-    document.documentElement.dataset.ready = "yes";
+    Pages.ready();
   }
 
   function clicked(event) {
@@ -315,23 +263,18 @@ const Events = (() => {
     byId("overview").tBodies[0].addEventListener("click", clicked);
     byId("parameter").addEventListener("change", (event) => show(state.event, Number(event.target.value)));
     byId("logarithms").addEventListener("change", redraw);
-    if (state.events.length) show(0, 0);
-    else document.documentElement.dataset.ready = "yes";
-  }
-
-  function whenDrawn(then) {
-    if (Bokeh.documents.length && model("points-data")) then();
-    else setTimeout(() => whenDrawn(then), 20);
+    if (byId("overview").tBodies[0].rows.length) show(0, 0);
+    else Pages.ready();
   }
 
   function begin() {
-    const given = JSON.parse(byId("events-data").textContent);
+    const given = Pages.json("events-data");
     state.events = given.events;
     state.styles = given.styles;
-    whenDrawn(start);
+    Pages.whenDrawn(["points-data"], start);
   }
 
-  return { begin, show, redraw, state, model, element, fillTable, text, percent, columnsOf, markChosen };
+  return { begin, show, called, state, text, percent };
 })();
 
 Events.begin();

@@ -2,20 +2,24 @@
 "use strict";
 
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const { element, fillTable, text, percent } = Events;
+  const { byId, element, fillTable } = Pages;
+  const { text, percent } = Events;
   const OPTIONS = ["weights", "loss", "exact_match"];
-  const given = JSON.parse(byId("explore-data").textContent);
-  const states = given.events;
-  const numbersFirst = states.map((one) => one.numbers);
+  const given = Pages.json("explore-data");
+  const states = [];
   let left = new Set();
   let busy = false;
+  let fitting = given.fitting;
 
   const address = location.origin.replace("http:", "ws:") + location.pathname + "socket";
   const socket = new WebSocket(address);
 
   function send(message) {
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+    const text = JSON.stringify(message);
+    if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    else if (socket.readyState === WebSocket.CONNECTING) {
+      socket.addEventListener("open", () => socket.send(text), { once: true });
+    }
   }
 
   function say(words) {
@@ -72,7 +76,7 @@
     const fields = [];
     form.append("time at ");
     for (let p = 1; p <= event.parameters; p++) {
-      const label = element("label", `p${p} `);
+      const label = element("label", `${Events.called(event, p)} `);
       const field = element("input", null, { type: "text", inputmode: "decimal", size: 9, "aria-label": `p${p}` });
       fields.push(field);
       label.append(field);
@@ -102,7 +106,7 @@
     const rows = Object.entries(state.numbers).map(([name, value]) =>
       [name, ...(before ? [number(name, before[name])] : []), number(name, value)]);
     fillTable("old-and-new", before ? "The law before the last step, and the law now" : "The law now",
-      heads, rows, rows.length);
+      heads, rows);
     if (!before) return;
     const laws = element("div", null, { class: "columns" });
     for (const [title, summary] of [["law before", event.before.summary], ["law now", event.summary]]) {
@@ -135,7 +139,7 @@
   function chosenRows() {
     const rows = new Set();
     for (const name of ["points", "outliers", "left"]) {
-      const source = Events.model(`${name}-data`);
+      const source = Pages.model(`${name}-data`);
       for (const k of source.selected.indices) rows.add(source.data.number[k]);
     }
     return rows;
@@ -152,15 +156,53 @@
   function taken(message) {
     Events.state.events[message.event] = message.data;
     states[message.event] = message.state;
-    const row = document.querySelector(`#overview tbody tr[data-e="${message.event}"]`);
-    const made = document.createElement("template");
-    made.innerHTML = message.data.row;
-    row.replaceWith(made.content.firstElementChild);
-    document.querySelector(`#overview tbody tr[data-e="${message.event}"]`)
-      .classList.toggle("changed", message.state.changed);
-    Events.show(message.event, message.event === Events.state.event ? Events.state.parameter : 0);
+    setRow(message.event, message.data.row, message.state.changed);
     steps(message.steps);
-    say(`${message.data.label}: R² ${text(message.state.numbers["R² on unseen lines"], 4)} on unseen lines`);
+  }
+
+  const rowOf = (place) => document.querySelector(`#overview tbody tr[data-e="${place}"]`);
+
+  function setRow(place, html, changed) {
+    const made = document.createElement("template");
+    made.innerHTML = html;
+    const row = made.content.firstElementChild;
+    row.classList.toggle("changed", changed);
+    row.classList.toggle("chosen", place === Events.state.event);
+    row.hidden = rowOf(place).hidden;
+    rowOf(place).replaceWith(row);
+  }
+
+  function loaded(message) {
+    taken(message);
+    if (message.event === Events.state.event) Events.show(message.event, Events.state.parameter);
+  }
+
+  function refitted(message) {
+    taken(message);
+    Events.show(message.event, message.event === Events.state.event ? Events.state.parameter : 0);
+    say(`${message.data.label}: R² ${text(message.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
+  }
+
+  function firstFit(message) {
+    setRow(message.first, message.row, false);
+    Events.state.events[message.first] = undefined;
+    if (message.first === Events.state.event) Events.show(message.first, 0);
+    sayFitted(message.fitted);
+  }
+
+  function sayFitted(fitted) {
+    say(`${fitted} of ${given.count} events are fitted …`);
+  }
+
+  // The worst event comes first, now that all are known.
+  function allFitted() {
+    fitting = false;
+    working(busy ? "fitting" : null);
+    const heads = byId("overview").tHead.rows[0];
+    if (!heads.querySelector("[aria-sort]")) {
+      [...heads.cells].find((one) => one.textContent === "law: R²").querySelector("button").click();
+    }
+    say("all events are fitted, or the fit was stopped");
   }
 
   function steps(counts) {
@@ -181,13 +223,13 @@
 
   function working(what) {
     busy = Boolean(what);
-    byId("stop").disabled = !busy;
+    byId("stop").disabled = !busy && !fitting;
     byId("refit").disabled = busy;
     if (what) say(`${what} …`);
   }
 
   function predicted(found) {
-    const band = found.low === null ? "" : `, nine in ten from ${text(found.low)} to ${text(found.high)} s`;
+    const band = found.low === null ? "" : `, 90 % from ${text(found.low)} to ${text(found.high)} s`;
     byId("predicted").textContent = `${text(found.seconds, 6)} s by ${found.by}${band}`;
   }
 
@@ -197,7 +239,7 @@
     found.verdict.forEach((one) => body.append(element("p", one)));
     body.append(element("div", null, { id: "effect-table" }));
     fillTable("effect-table", "Seconds of brackets by event", ["event", "old, s", "new by the first fits, s",
-      "new now, s"], found.events, found.events.length);
+      "new now, s"], found.events);
     say("rewritten in memory; nothing was written");
   }
 
@@ -209,7 +251,10 @@
     else if ("saved" in message) say(`saved: ${message.saved.join(", ")}`);
     else if ("stopped" in message) say("the fit was stopped; all is as it was");
     else if ("rewrite" in message) effect(message.rewrite);
-    else if ("event" in message) taken(message);
+    else if ("event" in message) refitted(message);
+    else if ("shown" in message) loaded(message.shown);
+    else if ("first" in message) firstFit(message);
+    else if ("fitting" in message) allFitted();
   }
 
   let waiting = null;
@@ -245,11 +290,11 @@
       byId(name).addEventListener("click", () => send({ do: name }));
     }
     byId("rewrite").hidden = !given.logs;
+    if (fitting) sayFitted(given.fitted);
+    else allFitted();
+    byId("stop").disabled = !fitting;
     steps(given.steps);
-    states.forEach((state, k) => {
-      const row = document.querySelector(`#overview tbody tr[data-e="${k}"]`);
-      if (row) row.classList.toggle("changed", state.changed);
-    });
+    given.changed.forEach((place) => rowOf(place).classList.add("changed"));
   }
 
   socket.addEventListener("message", (event) => received(JSON.parse(event.data)));
@@ -260,5 +305,5 @@
   });
   start();
   Events.state.shown = shown;
-  if (document.documentElement.dataset.ready) shown(Events.state.event);
+  Events.state.load = (event) => send({ do: "show", event });
 })();

@@ -5,6 +5,6 @@
 - `session`: all events with their fits, what was done, and what can be undone
 - `working`: work in a process of its own, which can be stopped
 - `saving`: the formulas file and the model file that the command line takes
-- `document`: the page as the session stands
+- `document`: the page that shows the session
 - `server`: who may ask for the page, and the conversation with it
 """

@@ -44,13 +44,20 @@ class Predict:
 
 
 @dataclass(frozen=True)
+class Show:
+    """Send what the page shows of an event."""
+
+    event: int
+
+
+@dataclass(frozen=True)
 class Plain:
     """What needs no more than its name: undo, redo, stop, save, rewrite."""
 
     do: str
 
 
-Request: TypeAlias = Refit | Check | Predict | Plain
+Request: TypeAlias = Refit | Check | Predict | Show | Plain
 
 PLAIN = ("undo", "redo", "stop", "save", "rewrite")
 _CHOICES = {"event", "terms", "category", "weights", "loss", "exact_match", "left_out"}
@@ -73,7 +80,7 @@ def read_request(text: str, sizes: Sizes) -> Request:
     except (ValueError, RecursionError) as error:
         raise UsageError("the message is not JSON") from error
     if not isinstance(value, dict):
-        raise UsageError("the message is no object")
+        raise UsageError("the message is not an object")
     do = value.pop("do", None)
     if do in PLAIN:
         _only(value, set())
@@ -83,6 +90,9 @@ def read_request(text: str, sizes: Sizes) -> Request:
         event = _place(value["event"], "event", len(sizes.lines))
         choices = _choices(value, sizes.lines[event])
         return Refit(event, choices) if do == "refit" else Check(event, choices)
+    if do == "show":
+        _only(value, {"event"})
+        return Show(_place(value["event"], "event", len(sizes.lines)))
     if do == "predict":
         _only(value, {"event", "params"})
         event = _place(value["event"], "event", len(sizes.lines))

@@ -17,7 +17,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.fitting.single_terms import SingleTermLaws, single_term_laws
+from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.fitting.solving import Loss
 from rewritelog.models.formulas import EventFormula
 from rewritelog.models.formulas.reading import MAX_TERMS
@@ -103,7 +103,7 @@ class Result:
 
     choices: FitChoices
     fit: EventFit
-    laws: SingleTermLaws
+    laws: SingleTermFunctions
 
     def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
         """Return what the page shows of all lines, those left out too."""
@@ -112,16 +112,16 @@ class Result:
         return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
-        """Return how good the fit is on its own lines and on lines that it had not seen."""
+        """Return how good the fit is on its own lines and on held-out lines."""
         quality = self.fit.whole.quality
         kept = timings.part(self.choices.kept(len(timings.seconds)))
         predicted = np.maximum(self.fit.predict(kept.params), 0.0)
         return {
             "R² on the lines of the fit": quality.r2,
             "mean error on the lines of the fit": mean_relative_error(predicted, kept.seconds),
-            "R² on unseen lines": quality.held_out_r2,
-            "mean error on unseen lines": quality.held_out_error,
-            "error of the sum on unseen lines": quality.held_out_sum_error,
+            "R² on held-out lines": quality.held_out_r2,
+            "mean error on held-out lines": quality.held_out_error,
+            "error of the sum on held-out lines": quality.held_out_sum_error,
         }
 
 
@@ -132,5 +132,5 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     usable = np.isfinite(kept.seconds) & np.isfinite(kept.params).all(axis=1)
     if not usable.any():
         raise UsageError("no line with usable numbers is left to fit to: put some back")
-    laws = single_term_laws(kept, choices.weights, choices.loss)
+    laws = single_term_functions(kept, choices.weights, choices.loss)
     return Result(choices, fit_event(kept, config), laws)

@@ -1,4 +1,4 @@
-"""The page as the session stands: the overview and plots of saved pages, with what changes them."""
+"""The page of the session: the overview and plots of saved pages, with what changes them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,14 @@ class Document:
             session.read.warnings(),
             views,
             OWN_LINES,
-            plots=[controls, *self._plots],
+            live_plots=[controls, *self._plots],
         )
         state = {
-            "events": [session.event_state(number) for number in session.numbers],
+            "count": len(session.numbers),
+            "changed": [number for number in session.numbers if session.is_changed(number)],
             "steps": session.steps,
+            "fitted": session.fitted_events,
+            "fitting": session.fitting,
             "logs": self._has_logs,
         }
         return Page(
@@ -64,5 +67,5 @@ class Document:
         )
 
     def _left_out(self) -> str:
-        left_out = sum(len(result.choices.left_out) for result in self._session.results)
+        left_out = sum(len(one.choices.left_out) for one in self._session.results if one)
         return f"{left_out:,} left out" if left_out else "none left out"

@@ -67,7 +67,7 @@ class Saving:
 
 
 def formulas_text(session: Session, given: ModelText | None) -> str:
-    """Return a formulas file for the events as they stand, before the entries of the file given.
+    """Return a formulas file for the events as they are, before the entries of the file given.
 
     Empty where all events are fitted automatically and no file was given.
     """
@@ -87,8 +87,8 @@ def formulas_text(session: Session, given: ModelText | None) -> str:
 def _entry(session: Session, number: int) -> Iterator[str]:
     """Yield the lines of an event that was given terms or a category here."""
     result, timings = session.results[number], session.timings(number)
-    choices = result.choices
-    if not choices.terms or not _differs(choices, session.first[number].choices):
+    choices = session.first_choices[number] if result is None else result.choices
+    if not choices.terms or not _differs(choices, session.first_choices[number]):
         return
     count = timings.params.shape[1]
     yield "[[formula]]"

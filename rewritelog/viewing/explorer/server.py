@@ -24,6 +24,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
+from rewritelog.progress import report_progress
 from rewritelog.viewing.explorer.asking import (
     MOST_CHARACTERS,
     Check,
@@ -31,13 +32,14 @@ from rewritelog.viewing.explorer.asking import (
     Predict,
     Refit,
     Request,
+    Show,
     read_request,
 )
-from rewritelog.viewing.explorer.choices import fitted
+from rewritelog.viewing.explorer.choices import Result, fitted
 from rewritelog.viewing.explorer.document import Document
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
+from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
 
 HOST = "127.0.0.1"
 FORBIDDEN, NOT_FOUND = 403, 404
@@ -104,6 +106,8 @@ class Explorer(Application):
         self.session = session
         self.doors = doors
         self.worker = Worker()
+        self.crew = Crew()
+        """What works on the first fits."""
         self.sockets: set[_Socket] = set()
         self._saving = saving
         self._effect = effect
@@ -115,6 +119,24 @@ class Explorer(Application):
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
         return super().find_handler(request, **given)
+
+    async def fit_first(self) -> None:
+        """Fit all events as `fit` does; the pages are told of each as it is done."""
+        count = len(self.session.numbers)
+        report_progress("fitting events", 0, count)
+        try:
+            await self.crew.run(self.session.first_fit, count, self._take_first)
+        finally:
+            self.session.fitting = False
+            self.session.version += 1
+        self.tell({"fitting": False})
+
+    def _take_first(self, event: int, result: Result) -> None:
+        self.session.take_first(event, result)
+        fitted = self.session.fitted_events
+        report_progress("fitted events", fitted, len(self.session.numbers))
+        if self.sockets:
+            self.tell({"first": event, "row": self.session.row(event), "fitted": fitted})
 
     async def answer(self, socket: _Socket, text: str) -> None:
         """Do what a message asks for, and say what came of it."""
@@ -143,6 +165,8 @@ class Explorer(Application):
             case Predict():
                 found = self.session.predict(request.event, request.params)
                 socket.send({"predicted": found})
+            case Show():
+                socket.send({"shown": self._state_of(request.event)})
             case Refit():
                 await self._refit(request)
             case Plain():
@@ -157,7 +181,9 @@ class Explorer(Application):
 
     async def _plain(self, socket: _Socket, do: str) -> None:
         if do == "stop":
-            self.worker.stop()
+            (self.worker if self.worker.busy else self.crew).stop()
+        elif self.session.fitting and do in ("save", "rewrite"):
+            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
         elif do == "save":
             self.tell({"saved": self._saving.save(self.session)})
         elif do == "rewrite":
@@ -188,7 +214,7 @@ class Explorer(Application):
             self.tell({"busy": None})
 
     def _state_of(self, event: int) -> dict[str, Any]:
-        """Return what the pages need to show an event as it stands."""
+        """Return what the pages need to show an event as it is."""
         session = self.session
         return {
             "event": event,
@@ -257,7 +283,10 @@ class _Socket(WebSocketHandler):
 async def serve(
     session: Session, saving: Saving, effect: Effect | None, ready: Callable[[Explorer], None]
 ) -> None:
-    """Serve the page until Ctrl-C; `ready` is given what serves it."""
+    """Serve the page until Ctrl-C; `ready` is given what serves it.
+
+    Meanwhile all events are fitted; raise the `RewriteLogError` of one that cannot be.
+    """
     sockets = bind_sockets(0, HOST)
     doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
     explorer = Explorer(session, doors, saving, effect)
@@ -266,12 +295,18 @@ async def serve(
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, ended.set)
+    fits = asyncio.create_task(explorer.fit_first())
+    fits.add_done_callback(lambda done: ended.set() if done.exception() else None)
     try:
         ready(explorer)
         await ended.wait()
+        if fits.done():
+            fits.result()
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         explorer.worker.stop()
+        explorer.crew.stop()
+        await asyncio.gather(fits, return_exceptions=True)
         server.stop()
         for socket in list(explorer.sockets):
             socket.close(1001, "the server has ended")

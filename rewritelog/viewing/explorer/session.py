@@ -1,26 +1,26 @@
-"""All events with their fits as they stand, what was done, and what can be undone."""
+"""All events with their fits as they are, what was done, and what can be undone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.single_terms import single_term_laws
-from rewritelog.models.formulas import Formulas
+from rewritelog.models.fitting.event_fit import usable_part
+from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
+from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.models.options import AutoOptions
-from rewritelog.models.parallel import map_in_processes
-from rewritelog.progress import report_progress
 from rewritelog.text import json_number
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, SEED, drawn_rows, event_json, packed
-from rewritelog.viewing.events import EventView
+from rewritelog.viewing.events import EventView, view_of
 from rewritelog.viewing.explorer.asking import Sizes
 from rewritelog.viewing.explorer.choices import FitChoices, Result
 from rewritelog.viewing.overview import row_html
@@ -31,22 +31,34 @@ class Change:
     """A step that can be undone."""
 
     event: int
-    before: Result
+    before: Result | None
     after: Result
 
 
 class Session:
-    """The events of a page, numbered as in its overview."""
+    """The events that have usable lines, of which none is fitted at first."""
 
-    def __init__(
-        self, read: TimingsRead, entries: Sequence[int], results: Sequence[Result], unfitted: Any
-    ) -> None:
+    def __init__(self, read: TimingsRead, text: ModelText | None = None) -> None:
         self.read = read
-        self.entries = tuple(entries)
+        usable = [len(usable_part(timings).seconds) > 0 for timings in read.timings]
+        self.entries = tuple(np.flatnonzero(usable).tolist())
         """Which entry of the timings each event is."""
-        self.results = list(results)
-        self.first = tuple(results)
-        self._unfitted = unfitted
+        self._unfitted = tuple(
+            (one.event, one.params.shape[1])
+            for one, is_usable in zip(read.timings, usable, strict=True)
+            if not is_usable
+        )
+        self._auto = Auto(AutoOptions(), text)
+        formulas = None if text is None else parse_formulas(text.text, text.name)
+        self.first_choices = tuple(self._choices(number, formulas) for number in self.numbers)
+        """How each event is fitted at first."""
+        self.first: list[Result | None] = [None for _ in self.numbers]
+        self.results: list[Result | None] = [None for _ in self.numbers]
+        """The fits as they are; None for an event that is not fitted yet."""
+        self.fitting = True
+        """Whether first fits are still to come."""
+        self._views: dict[int, EventView] = {}
+        """Those of the fits as they are."""
         self._done: list[Change] = []
         self._undone: list[Change] = []
         self.version = 0
@@ -54,6 +66,25 @@ class Session:
         self.most_parameters = max(
             (self.timings(k).params.shape[1] for k in self.numbers), default=0
         )
+
+    def _choices(self, event: int, formulas: Formulas | None) -> FitChoices:
+        timings = self.timings(event)
+        if formulas is None:
+            return FitChoices()
+        count = timings.params.shape[1]
+        return FitChoices.of_formula(formulas.for_event(timings.event, count))
+
+    def first_fit(self, event: int) -> Result:
+        """Fit an event as `fit` does, and try the laws of one term."""
+        timings = self.timings(event)
+        (fit,) = self._auto.fit((timings,)).fits.values()
+        return Result(self.first_choices[event], fit, single_term_functions(timings))
+
+    def take_first(self, event: int, result: Result) -> None:
+        """Take an event's first fit, which is no step that can be undone."""
+        self.first[event] = result
+        if self.results[event] is None:
+            self._set(event, result)
 
     @property
     def numbers(self) -> range:
@@ -74,11 +105,21 @@ class Session:
 
     def view(self, event: int) -> EventView:
         """Return what the page shows of an event."""
-        where = partial(self.read.where, self.entries[event])
-        return self.results[event].view(self.timings(event), where)
+        if event not in self._views:
+            where = partial(self.read.where, self.entries[event])
+            result, timings = self.results[event], self.timings(event)
+            if result is None:
+                unfitted, no_laws = FittedEvents("auto", {}, {}), SingleTermFunctions((), ())
+                self._views[event] = view_of(timings, unfitted, no_laws, where)
+            else:
+                self._views[event] = result.view(timings, where)
+        return self._views[event]
 
     def put(self, event: int, result: Result) -> None:
         """Take a new fit of an event; what was undone is forgotten."""
+        first = self.first[event]
+        if first is not None:
+            result = replace(result, fit=replace(result.fit, names=first.fit.names))
         self._done.append(Change(event, self.results[event], result))
         self._undone.clear()
         self._set(event, result)
@@ -101,8 +142,9 @@ class Session:
         self._set(change.event, change.after)
         return change.event
 
-    def _set(self, event: int, result: Result) -> None:
+    def _set(self, event: int, result: Result | None) -> None:
         self.results[event] = result
+        self._views.pop(event, None)
         self.version += 1
 
     @property
@@ -110,19 +152,26 @@ class Session:
         """Return how many steps can be undone and redone."""
         return {"undo": len(self._done), "redo": len(self._undone)}
 
+    @property
+    def fitted_events(self) -> int:
+        """Return of how many events the first fit is there."""
+        return sum(one is not None for one in self.first)
+
     def before(self, event: int) -> Result | None:
         """Return the fit before the last step with an event; None where there was none."""
         return next((one.before for one in reversed(self._done) if one.event == event), None)
 
     def fitted(self) -> FittedEvents:
-        """Return the model as it stands, whose file says which lines were left out."""
-        fits = {
-            (result.fit.event, result.fit.parameters): result.fit
-            for _, result in sorted(zip(self.entries, self.results, strict=True), key=_entry)
-        }
+        """Return the model as it is, whose file says which lines were left out."""
+        known = [
+            (entry, result)
+            for entry, result in zip(self.entries, self.results, strict=True)
+            if result is not None
+        ]
+        fits = {(result.fit.event, result.fit.parameters): result.fit for _, result in known}
         left_out = [
             self.read.where(entry, row)
-            for entry, result in sorted(zip(self.entries, self.results, strict=True), key=_entry)
+            for entry, result in known
             for row in sorted(result.choices.left_out)
         ]
         changed = [
@@ -133,7 +182,7 @@ class Session:
                 "loss": result.choices.loss,
                 "exact_match": result.choices.exact_match,
             }
-            for result in self.results
+            for _, result in known
         ]
         plain = FitChoices()
         odd = [one for one in changed if any(one[k] != getattr(plain, k) for k in _OPTIONS)]
@@ -144,28 +193,43 @@ class Session:
 
     def first_fitted(self) -> FittedEvents:
         """Return the model as it was at the start."""
-        fits = {(result.fit.event, result.fit.parameters): result.fit for result in self.first}
+        fits = {
+            (result.fit.event, result.fit.parameters): result.fit
+            for result in self.first
+            if result is not None
+        }
         return FittedEvents("auto", {}, fits, self._unfitted)
 
     def kept_timings(self) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
         kept = list(self.read.timings)
         for entry, result in zip(self.entries, self.results, strict=True):
-            kept[entry] = kept[entry].part(result.choices.kept(len(kept[entry].seconds)))
+            if result is not None:
+                kept[entry] = kept[entry].part(result.choices.kept(len(kept[entry].seconds)))
         return tuple(kept)
 
     def event_json(self, event: int) -> dict[str, Any]:
         """Return an event as the page has it, with the law before the last step beside it."""
-        view = self.view(event)
-        row = row_html(view, event, self.most_parameters)
-        return event_json(view) | self.comparison(event) | {"row": row}
+        row = {"row": self.row(event)}
+        return event_json(self.view(event)) | self.comparison(event) | row
+
+    def row(self, event: int) -> str:
+        """Return an event's row of the overview."""
+        return row_html(self.view(event), event, self.most_parameters)
+
+    def is_changed(self, event: int) -> bool:
+        """Return whether an event has another fit than its first one."""
+        return self.results[event] is not self.first[event]
 
     def event_state(self, event: int) -> dict[str, Any]:
         """Return how an event is fitted, and how good that is."""
         result = self.results[event]
+        if result is None:
+            choices = self.first_choices[event].to_json()
+            return {"choices": choices, "changed": False, "terms": [], "numbers": {}}
         return {
             "choices": result.choices.to_json(),
-            "changed": result is not self.first[event],
+            "changed": self.is_changed(event),
             "terms": [str(term) for term in result.fit.whole.function.terms],
             "numbers": _json_numbers(result.numbers(self.timings(event))),
         }
@@ -190,8 +254,11 @@ class Session:
         }
 
     def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
-        """Return what the law says of parameters."""
-        fit = self.results[event].fit
+        """Return what the law says of parameters; raise `UsageError` where there is none yet."""
+        result = self.results[event]
+        if result is None:
+            raise UsageError("the event is not fitted yet")
+        fit = result.fit
         table = np.array([params], dtype=np.float64).reshape(1, -1)
         found = fit.predict_detailed(table)
         low, high = fit.interval(table)
@@ -209,39 +276,5 @@ class Session:
 _OPTIONS = ("weights", "loss", "exact_match")
 
 
-def _entry(pair: tuple[int, Result]) -> int:
-    return pair[0]
-
-
 def _json_numbers(numbers: dict[str, float | None]) -> dict[str, float | None]:
     return {name: json_number(value) for name, value in numbers.items()}
-
-
-def begin(read: TimingsRead, text: ModelText | None, formulas: Formulas | None) -> Session:
-    """Fit all events as `fit` does, and try the laws of one term; the worst event comes first."""
-    fitted = Auto(AutoOptions(), text).fit(read.timings)
-    entries = [
-        entry
-        for entry, timings in enumerate(read.timings)
-        if (timings.event, timings.params.shape[1]) in fitted.fits
-    ]
-    laws = []
-    for found in map_in_processes(single_term_laws, [read.timings[k] for k in entries]):
-        laws.append(found)
-        report_progress("trying laws of one term, event", len(laws), len(entries))
-    results = []
-    for entry, tried in zip(entries, laws, strict=True):
-        timings = read.timings[entry]
-        count = timings.params.shape[1]
-        formula = None if formulas is None else formulas.for_event(timings.event, count)
-        fit = fitted.fits[timings.event, count]
-        results.append((entry, Result(FitChoices.of_formula(formula), fit, tried)))
-    results.sort(key=lambda one: _r2(one[1]))
-    return Session(
-        read, [entry for entry, _ in results], [result for _, result in results], fitted.unfitted
-    )
-
-
-def _r2(result: Result) -> tuple[bool, float]:
-    r2 = result.fit.whole.quality.held_out_r2
-    return r2 is None, r2 or 0.0

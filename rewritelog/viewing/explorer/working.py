@@ -1,12 +1,14 @@
-"""Work in a process of its own, so that the page stays alive and the work can be stopped."""
+"""Work in processes of its own, so that the page stays alive and the work can be stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import pickle
 import signal
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -64,6 +66,68 @@ class Worker:
         return value
 
 
+class Crew:
+    """Many pieces of work, in as many processes as there are cores."""
+
+    def __init__(self) -> None:
+        self._processes: list[Any] = []
+
+    def stop(self) -> None:
+        """End what is worked on; what is done is done."""
+        for process in self._processes:
+            process.kill()
+
+    async def run(
+        self, work: Callable[[int], Any], count: int, taken: Callable[[int, Any], None]
+    ) -> None:
+        """Work on the numbers below `count`; `taken` is called with each as it is done.
+
+        Raise the first `RewriteLogError` that the work raises, which ends it.
+        """
+        many = min(len(os.sched_getaffinity(0)), count)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for first in range(many):
+                    receiver = self._started(work, range(first, count, many))
+                    group.create_task(_followed(receiver, taken))
+        except* RewriteLogError as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            self.stop()
+            for process in self._processes:
+                process.join()
+            self._processes.clear()
+
+    def _started(self, work: Callable[[int], Any], numbers: range) -> Connection:
+        context = multiprocessing.get_context("fork")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_work_through, args=(work, numbers, sender), daemon=True)
+        process.start()
+        self._processes.append(process)
+        sender.close()
+        return receiver
+
+
+async def _followed(receiver: Connection, taken: Callable[[int, Any], None]) -> None:
+    """Take what comes through a pipe until it is closed."""
+    with receiver:
+        while (answer := await _received(receiver)) is not None:
+            kind, value = answer
+            if kind == "error":
+                raise value
+            taken(*value)
+
+
+def _work_through(work: Callable[[int], Any], numbers: range, sender: Connection) -> None:
+    """Send each number with what the work gives for it."""
+    for number in numbers:
+        _work(partial(_numbered, work, number), sender)
+
+
+def _numbered(work: Callable[[int], Any], number: int) -> tuple[int, Any]:
+    return number, work(number)
+
+
 async def _received(receiver: Connection) -> Any:
     """Return what comes through a pipe; None where it is closed before anything does."""
     loop = asyncio.get_running_loop()
@@ -80,7 +144,7 @@ async def _received(receiver: Connection) -> Any:
         loop.remove_reader(receiver.fileno())
     try:
         return pickle.loads(receiver.recv_bytes())  # noqa: S301 - made by a process of our own
-    except EOFError:
+    except (EOFError, OSError):  # the latter where it was ended while it sent
         return None
 
 

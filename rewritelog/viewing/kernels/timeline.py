@@ -102,7 +102,7 @@ def add_brackets(
         add_bar(canvas, bars, row, layer, pe, seb, start + begins, start + ends)
 
 
-@kernel
+@kernel(ns_per_byte=500)
 def paint(
     buf: Bytes,
     pieces: Pieces,

@@ -1,0 +1,37 @@
+"""Bokeh's figures as all pages have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
+
+
+def new_plot(
+    title: str, x_label: str, y_label: str, *, height: int, tools: str = TOOLS, **more: Any
+) -> Any:
+    """Return an empty figure as wide as the page; `more` goes to Bokeh as it is."""
+    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
+
+    plot = figure(
+        title=title,
+        x_axis_label=x_label,
+        y_axis_label=y_label,
+        height=height,
+        tools=tools,
+        sizing_mode="stretch_width",
+        **more,
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.stylesheets = ["@media print { :host { display: none !important; } }"]
+    return plot
+
+
+def legend_below(plot: Any, columns: int = 4) -> None:
+    """Put the legend below the plot, where it has one."""
+    if plot.legend:
+        plot.add_layout(plot.legend[0], "below")
+        plot.legend.orientation = "horizontal"
+        plot.legend.ncols = columns
+        plot.legend.border_line_alpha = 0.0
+        plot.legend.label_text_font_size = "9pt"
