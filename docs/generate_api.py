@@ -18,7 +18,7 @@ HEAD = """\
 # From Python
 
 All that the command line does, as functions of `rewritelog`. Paths are `str` or `Path`, one path
-may stand where several are accepted, and tables are arrays, lists or DataFrames. Reports have
+may be given where several are accepted, and tables are arrays, lists or DataFrames. Reports have
 `text()`, `to_json()` and `warnings`. Every error is a `RewriteLogError`; those of wrong use are
 also the matching built-in (`ValueError`, `TypeError`, `FileNotFoundError`).
 
@@ -45,6 +45,7 @@ PARTS = {
         "read_params",
         "Params",
         "info",
+        "dump",
         "rewrite",
         "RewriteOptions",
         "replay",
@@ -54,10 +55,13 @@ PARTS = {
         "choose",
         "SampleOptions",
         "check",
+        "check_rules",
         "diff",
         "convert",
         "synth",
         "timeline",
+        "page",
+        "explore",
     ),
     "Errors": (
         "RewriteLogError",
