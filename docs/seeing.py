@@ -80,7 +80,7 @@ def explored(folder: Path) -> Iterator[Any]:
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(address)
-        page.wait_for_function("document.documentElement.dataset.ready")
+        page.wait_for_function("() => document.documentElement.dataset.ready")
         try:
             yield page
         finally:
@@ -103,7 +103,7 @@ def walk(page: Any) -> None:
     page.add_style_tag(content=".bar { position: static !important; }")
     take(page, "overview", "h1", "#overview")
     row = page.locator("#overview tbody tr:has(td[data-v^='Fft::synchronise'])")
-    row.locator("td:nth-child(4) button").click()
+    row.locator("td[data-p='2'] button").click()
     plots = ".plots section:nth-child(1)", ".plots section:nth-child(4)"
     take(page, "before", *plots)
     page.fill("#terms", MENDED)
@@ -112,7 +112,9 @@ def walk(page: Any) -> None:
     take(page, "refitted", "#controls", "#old-and-new")
     take(page, "after", *plots)
     page.click("#save")
-    page.wait_for_function("document.getElementById('status').textContent.startsWith('saved')")
+    page.wait_for_function(
+        "() => document.getElementById('status').textContent.startsWith('saved')"
+    )
 
 
 def main() -> None:

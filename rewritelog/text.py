@@ -122,6 +122,12 @@ def count_text(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def some_text(names: Sequence[str], shown: int) -> str:
+    """Return names as a list in a sentence: of more than `shown` the first ones and a count."""
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return f"{', '.join(names[:shown])}{more}"
+
+
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     """Return how a faulty line of a text file is reported."""
     return f"{path}:{line}: {problem}: {printable(text)!r}"

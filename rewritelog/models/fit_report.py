@@ -10,7 +10,7 @@ from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
-from rewritelog.text import WIDTH, event_label, parameter_names, percent_text
+from rewritelog.text import WIDTH, event_label, parameter_names, percent_text, some_text
 
 Rename = Callable[[str], str]
 """Puts names in the place of p1, p2, … in the text of a term."""
@@ -31,7 +31,7 @@ ENOUGH = 8
 """Among fewer samples than these nothing can be called an outlier."""
 
 FIRST_CALL = 1.5
-"""A first call that is longer or shorter than the others by this factor gets a warning."""
+"""A first call that took this many times as long as the fit predicts gets a warning."""
 
 LARGE_SUM_ERROR = 0.1
 """An error of the sum on held-out samples beyond this is warned of."""
@@ -155,7 +155,7 @@ def _of_samples(fit: EventFit) -> Iterable[str]:
     """Say where there are too few samples for what is fitted to them."""
     short = [drop.term for drop in fit.whole.dropped if "allow no more" in drop.reason]
     if short:
-        yield f"{fit.samples} samples are too few for {_some(short)}; add timing lines"
+        yield f"{fit.samples} samples are too few for {some_text(short, 5)}; add timing lines"
     elif fit.whole.quality.freedom == 0 and fit.parameters:
         yield "as many terms as samples, so the fit's error is unknown; add timing lines"
     elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
@@ -171,14 +171,14 @@ def _of_dropped(fit: ClassFit) -> Iterable[str]:
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     if constant:
         yield (
-            f"the samples have only one value of {_some(constant)}, whose influence is unknown; "
-            "where the logs have others, time those too"
+            f"the samples have only one value of {some_text(constant, 5)}, whose influence is "
+            "unknown; where the logs have others, time those too"
         )
     tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
     if tied:
         yield (
-            f"other parameters determine {_some(tied)} in all samples; where that is not so in the "
-            "logs, time values that vary independently"
+            f"other parameters determine {some_text(tied, 5)} in all samples; where that is not so "
+            "in the logs, time values that vary independently"
         )
 
 
@@ -207,7 +207,7 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
             "a factor of 2; look for disturbed measurements or for a parameter that is missing"
         )
     first = quality.first_call
-    if first is not None and fit.samples >= ENOUGH and not 1 / FIRST_CALL < first < FIRST_CALL:
+    if first is not None and fit.samples >= ENOUGH and first >= FIRST_CALL:
         yield (
             f"the first call took {first:.1f} times as long as the fit predicts: cold caches or "
             "set-up; leave a warm-up call out of the timings"
@@ -284,13 +284,6 @@ def _dropped(fit: ClassFit) -> list[str]:
     for drop in fit.dropped:
         by_reason.setdefault(drop.reason, []).append(drop.term)
     return [f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items()]
-
-
-def _some(names: list[str]) -> str:
-    """Return the names, or the first few of many with their number."""
-    if len(names) <= 6:
-        return ", ".join(names)
-    return f"{', '.join(names[:5])} and {len(names) - 5} more"
 
 
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:

@@ -13,8 +13,10 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.hashing import draw_numbers
 from rewritelog.models import fit_report
 from rewritelog.models.distinct_points import DistinctPoints
+from rewritelog.models.fitting.single_terms import SingleTermFunction
 from rewritelog.text import count_text, parameter_names, percent_text
 from rewritelog.viewing.events import EventView
+from rewritelog.viewing.plots import is_wide
 
 MOST_POINTS = 5_000
 """Lines of an event that are drawn."""
@@ -173,7 +175,7 @@ def _curves(view: EventView, steps: int) -> list[str]:
 
 def _grid(low: float, high: float, steps: int) -> Floats:
     """Return values from low to high, by equal factors where the range is wide."""
-    if low > 0 and high > 100 * low:
+    if is_wide(low, high):
         return np.geomspace(low, high, steps)
     return np.linspace(low, high, steps)
 
@@ -181,16 +183,15 @@ def _grid(low: float, high: float, steps: int) -> Floats:
 def _laws(view: EventView) -> list[list[Any]]:
     """Return parameter, term, R², error and formula of each law, the best of a parameter first."""
     return [
-        [
-            number,
-            str(law.term),
-            short(law.held_out_r2),
-            short(law.held_out_error),
-            f"{law.constant_s:.4g} + {law.slope_s:.4g} {law.term}",
-        ]
+        [number, str(law.term), short(law.held_out_r2), short(law.held_out_error), _formula(law)]
         for number in range(1, view.parameters + 1)
         for law in view.laws.of(number)
     ]
+
+
+def _formula(law: SingleTermFunction) -> str:
+    sign = "-" if law.slope_s < 0 else "+"
+    return f"{law.constant_s:.4g} {sign} {abs(law.slope_s):.4g} {law.term}"
 
 
 def short(value: float | None) -> float | None:

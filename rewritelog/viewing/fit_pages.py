@@ -9,7 +9,7 @@ import numpy as np
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models.base import FittedModel
-from rewritelog.text import count_text, percent_text
+from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
@@ -29,7 +29,7 @@ def fit_page(report: FitReport) -> str:
     views = worst_first(views_of_fit(report.read, report.fitted))
     lines = count_text(report.read.lines, "timing line")
     verdict = [f"Model {report.request.model}, fitted to {lines}.", *quality_lines(views)]
-    title = f"Fit of {', '.join(path.name for path in report.request.timings)}"
+    title = f"Fit of {some_text([path.name for path in report.request.timings], 3)}"
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
 
@@ -56,16 +56,16 @@ def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) ->
 def quality_lines(views: Sequence[EventView]) -> list[str]:
     """Return how many events have laws that can be relied on, in words."""
     known = [view.r2 for view in views if view.r2 is not None]
+    unknown = len(views) - len(known)
     good = sum(r2 >= GOOD for r2 in known)
     poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
     said = [
         f"{good} of {count_text(len(views), 'event')} have a law with an R² of {GOOD:g} or more"
-        + (f"; {len(views) - len(known)} have no R²." if len(known) < len(views) else ".")
+        + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
     ]
     if poor:
-        names = ", ".join(view.label for view in poor[:3])
-        more = f" and {len(poor) - 3} more" if len(poor) > 3 else ""
-        said.append(f"Little is explained (R² below {FAIR:g}) of {names}{more}.")
+        names = some_text([view.label for view in poor], 3)
+        said.append(f"Little is explained (R² below {FAIR:g}) of {names}.")
     errors = [view.error for view in views if view.error is not None]
     if errors:
         said.append(

@@ -75,7 +75,7 @@ def overview_html(views: Sequence[EventView], seen: str) -> str:
         "In a parameter's column: R² of the best law in that parameter alone, over lines left out "
         f"of its fit (cross-validation). {seen} Choose a cell to see its event below.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", *parameters, "law: R²", "law: mean error", "warnings"),
+        ("event", "lines", "law: R²", "law: mean error", "warnings", *parameters),
         (row_html(view, number, most) for number, view in enumerate(views)),
     )
 
@@ -115,6 +115,9 @@ def row_html(view: EventView, number: int, most: int) -> str:
     cells = [
         name_cell(view.label),
         f'<td data-v="{len(view.timings.seconds)}">{len(view.timings.seconds):,}</td>',
+        _r2_cell(view.r2, _title("the law of all parameters")),
+        _value_cell(view.error),
+        f'<td data-v="{len(view.warnings)}">{len(view.warnings) or ""}</td>',
     ]
     for parameter in range(1, most + 1):
         best = next(iter(view.laws.of(parameter)), None)
@@ -124,10 +127,6 @@ def row_html(view: EventView, number: int, most: int) -> str:
         else:
             more = f' data-p="{parameter}"{_title(str(best.term))}'
             cells.append(_r2_cell(best.held_out_r2, more))
-    cells.append(_r2_cell(view.r2, _title("the law of all parameters")))
-    cells.append(_value_cell(view.error))
-    warnings = len(view.warnings)
-    cells.append(f'<td data-v="{warnings}">{warnings or ""}</td>')
     return f'<tr data-e="{number}">{"".join(cells)}</tr>'
 
 

@@ -14,10 +14,10 @@ from rewritelog.text import count_text
 from rewritelog.viewing.extra import require
 
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
-"""What the page may load: only what it holds. Bokeh's callbacks are compiled in the page."""
+"""What the page may load: only what it holds, and no script that is made of text while it runs."""
 
 MOST_BYTES = 6_000_000
 """No page is larger."""

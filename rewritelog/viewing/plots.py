@@ -7,11 +7,17 @@ from typing import Any
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
 
+def is_wide(low: float, high: float) -> bool:
+    """Return whether values in this range ask for a logarithmic axis, as pages' scripts decide."""
+    return 0 < 100 * low < high
+
+
 def new_plot(
     title: str, x_label: str, y_label: str, *, height: int, tools: str = TOOLS, **more: Any
 ) -> Any:
     """Return an empty figure as wide as the page; `more` goes to Bokeh as it is."""
-    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
+    from bokeh.models import BasicTickFormatter, PrintfTickFormatter  # noqa: PLC0415 - an extra
+    from bokeh.plotting import figure  # noqa: PLC0415
 
     plot = figure(
         title=title,
@@ -22,6 +28,9 @@ def new_plot(
         sizing_mode="stretch_width",
         **more,
     )
+    for axis in plot.axis:
+        if isinstance(axis.formatter, BasicTickFormatter):  # it writes 1.000e-3 for 0.001
+            axis.formatter = PrintfTickFormatter(format="%.6g")
     plot.toolbar.logo = None
     plot.toolbar.stylesheets = ["@media print { :host { display: none !important; } }"]
     return plot

@@ -40,7 +40,7 @@ def replay_page(replayed: Replayed) -> str:
         Section("Where the time goes", html=details),
     ]
     title = f"Replay of {printable(str(report.logs.folder))}"
-    return page_text(Page(title, verdict.splitlines(), sections, report.warnings))
+    return page_text(Page(title, _sentences(verdict), sections, report.warnings))
 
 
 def sweep_page(sweep: Sweep) -> str:
@@ -49,8 +49,15 @@ def sweep_page(sweep: Sweep) -> str:
     rows = [(*point.values, f"{point.predicted_s:.5g}") for point in sweep.points]
     table = TextTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
-    verdict = sweep.text().split("\n\n")[0].splitlines()
-    return page_text(Page(title, verdict, [Section("Run times", table=table)], sweep.warnings))
+    verdict = sweep.text().split("\n\n")[0]
+    sections = [Section("Run times", table=table)]
+    return page_text(Page(title, _sentences(verdict), sections, sweep.warnings))
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the lines of a verdict as the sentences that a page begins with."""
+    lines = (line.strip().rstrip(".") for line in text.splitlines())
+    return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
 
 def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:

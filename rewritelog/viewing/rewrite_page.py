@@ -25,7 +25,7 @@ from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
 from rewritelog.viewing.overview import fits_html, worst_first
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import legend_below, new_plot
+from rewritelog.viewing.plots import is_wide, legend_below, new_plot
 from rewritelog.viewing.swaps import Option, select_html, swap_json
 
 MOST_ROWS = 40
@@ -194,14 +194,14 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
     labels = list(unique)
     old, new = ([float(getattr(row, side)) for row in unique.values()] for side in ("a_s", "b_s"))
     data = {"y": labels, "old": old, "new": new}
-    positive = min(old + new, default=0.0) > 0
+    ends = (min(old + new, default=0.0), max(old + new, default=0.0))
     plot = new_plot(
         f"Old and new time by {what}",
         "time together, s",
         what,
         height=170 + 22 * len(labels),
         y_range=FactorRange(factors=labels[::-1]),
-        x_axis_type="log" if positive else "linear",
+        x_axis_type="log" if is_wide(*ends) else "linear",
     )
     source = ColumnDataSource(data)
     plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)

@@ -55,7 +55,7 @@ class Opened:
     def go(self, address: str) -> None:
         """Open an address, and wait until the plots are there."""
         self.page.goto(address)
-        self.page.wait_for_function("document.documentElement.dataset.ready", timeout=30_000)
+        self.page.wait_for_function("() => document.documentElement.dataset.ready", timeout=30_000)
         assert self.errors == []
 
     def column(self, source: str, column: str) -> list[float]:
@@ -74,10 +74,11 @@ def browser(width: int = 1280) -> Iterator[Opened]:
         chromium.close()
 
 
-def choose(opened: Opened, event: str, column: int) -> None:
-    """Choose a cell of the overview, by the beginning of its event's name."""
+def choose(opened: Opened, event: str, parameter: int | None = None) -> None:
+    """Choose an event in the overview by the beginning of its name, or its cell of a parameter."""
     row = opened.page.locator(f"#overview tbody tr:has(td[data-v^='{event}'])")
-    row.locator(f"td:nth-child({column}) button").click()
+    cell = "td:first-child" if parameter is None else f"td[data-p='{parameter}']"
+    row.locator(f"{cell} button").click()
     drawn(opened, event)
 
 
@@ -96,7 +97,7 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     with browser() as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
-        choose(opened, "sync", 4)
+        choose(opened, "sync", 2)
         assert opened.page.inner_text("#event-name") == "sync(pes, phase)"
         assert opened.page.locator("#parameter option:checked").inner_text() == "p2 (phase)"
         assert opened.page.evaluate("Pages.model('law').below[0].axis_label") == "p2 (phase)"
@@ -152,11 +153,11 @@ def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> N
     with browser() as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
         for event, kind, ticker in (("wide", "Log", "Log"), ("flat", "Linear", "Basic")) * 2:
-            choose(opened, event, 1)
+            choose(opened, event)
             assert scales(opened, "law") == [f"{kind}Scale", f"{kind}Scale", f"{ticker}Ticker"]
-        choose(opened, "wide", 1)
+        choose(opened, "wide")
         opened.page.uncheck("#logarithms")
-        opened.page.wait_for_function("Pages.model('law').x_scale.type === 'LinearScale'")
+        opened.page.wait_for_function("() => Pages.model('law').x_scale.type === 'LinearScale'")
         assert opened.errors == []
 
 
@@ -190,7 +191,9 @@ def select_by_a_box_at_the_top(opened: Opened) -> None:
     opened.page.mouse.down()
     opened.page.mouse.move(left + 0.7 * box["width"], top + 110, steps=5)
     opened.page.mouse.up()
-    opened.page.wait_for_function("Pages.model('outliers-data').selected.indices.length === 1")
+    opened.page.wait_for_function(
+        "() => Pages.model('outliers-data').selected.indices.length === 1"
+    )
 
 
 @pytest.mark.long
@@ -206,7 +209,7 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
         opened.page.wait_for_selector("#status:text-matches('[1-5] of 6 events are fitted')")
         opened.page.click("#stop")
         wait_for_status(opened, "the fit was stopped")
-        choose(opened, "flat", 1)
+        choose(opened, "flat")
         opened.page.click("#refit")
         wait_for_status(opened, "flat(p1): R²")
         opened.page.click("#save")
@@ -229,7 +232,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         browser() as opened,
     ):
         opened.go(address)
-        choose(opened, "sync", 3)
+        choose(opened, "sync", 1)
         opened.page.fill("#terms", "1\np1*lg(p1)")
         opened.page.wait_for_selector("#terms-error:has-text('formula:2:4')")
         opened.page.fill("#terms", "1\np1*log(p1)")
@@ -239,12 +242,12 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         select_by_a_box_at_the_top(opened)
         opened.page.click("#leave-out")
         opened.page.wait_for_selector("#left-out-count:has-text('1 left out')")
-        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 1")
+        opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 1")
         wait_for_status(opened, "R² 0.99")
         opened.page.click("#undo")
-        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 0")
+        opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 0")
         opened.page.click("#redo")
-        opened.page.wait_for_function("Pages.model('left-data').data.measured.length === 1")
+        opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 1")
         for number, value in ((1, "8"), (2, "3")):
             opened.page.fill(f"#predict-at input[aria-label=p{number}]", value)
         opened.page.click("#predict-at button")

@@ -245,6 +245,7 @@ const Events = (() => {
     drawCurves(event);
     drawReplicates(columns);
     chooseScales(event, all);
+    ["predicted", "law", "residual", "order"].forEach(Pages.showLegend);
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
     Pages.ready();

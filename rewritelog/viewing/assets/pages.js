@@ -69,7 +69,7 @@ const Pages = (() => {
         if (!("ticker" in one)) continue;
         const ticker = new Bokeh.Models[`${logarithmic ? "Log" : "Basic"}Ticker`]();
         one.setv({ ticker, formatter: logarithmic
-          ? new Bokeh.Models.LogTickFormatter({ ticker }) : new Bokeh.Models.BasicTickFormatter() });
+          ? new Bokeh.Models.LogTickFormatter({ ticker }) : new Bokeh.Models.PrintfTickFormatter({ format: "%.6g" }) });
       }
     }
     range.reset();
@@ -77,6 +77,16 @@ const Pages = (() => {
 
   function setLabel(name, place, words) {
     for (const one of model(name)[place]) if ("axis_label" in one) one.axis_label = words;
+  }
+
+  // A legend names what is in the plot, and nothing of which there is none.
+  function showLegend(name) {
+    for (const legend of model(name).below) {
+      for (const item of legend.items || []) {
+        const visible = item.renderers.some((one) => one.data_source.get_length() > 0);
+        if (item.visible !== visible) item.visible = visible;
+      }
+    }
   }
 
   function whenDrawn(names, then) {
@@ -89,5 +99,5 @@ const Pages = (() => {
   }
 
   return { MOST_ROWS, byId, json, model, floats, integers, element, options, fillTable, isWide, setScale,
-    setLabel, whenDrawn, ready };
+    setLabel, showLegend, whenDrawn, ready };
 })();

@@ -25,6 +25,7 @@
       }
       model(name).data = sources[name];
     }
+    Pages.showLegend(given.plot);
     for (const [place, words] of Object.entries(option.axes)) Pages.setLabel(given.plot, place, words);
     for (const axis of ["x", "y"]) Pages.setScale(given.plot, axis, option.logarithmic.includes(axis));
     byId(`${given.select}-text`).textContent = option.text;
