@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from compiling import compile_each_kernel_once
 from hypothesis import HealthCheck, settings
 from kinds import MakeTimings, ReferenceTimings
@@ -23,6 +24,10 @@ from timed import read_timings
 
 from rewritelog.models.base import EventTimings
 from tracebigsim.compiled import start_over
+
+pytest_plugins = ["passed"]
+
+LARGEST_SET = "ampi-halo"
 
 settings.register_profile(
     "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -67,7 +72,11 @@ def sample_logs() -> Path:
 @pytest.fixture(
     scope="session",
     params=[
-        *(f"sample_logs/{name}" for name in SAMPLE_SETS),
+        *by_tier(
+            [f"sample_logs/{name}" for name in SAMPLE_SETS],
+            [f"sample_logs/{name}" for name in SAMPLE_SETS if name != LARGEST_SET],
+            [f"sample_logs/{LARGEST_SET}"],
+        ),
         *(f"reference/{name}" for name in REFERENCE_SETS),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from faulty import make_read_only, small_disk
 
 import rewritelog
@@ -89,6 +89,7 @@ def test_without_any_cache_folder_it_works_with_one_warning(tmp_path: Path) -> N
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_costs_a_warning(tmp_path: Path) -> None:
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))" + LOAD
     done = load(tmp_path / "cache", limited)
@@ -98,7 +99,8 @@ def test_a_disk_that_is_full_costs_a_warning(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").rglob("*.*")) == []
 
 
-@pytest.mark.parametrize("left", mostly_long([0, 1, 100, -1], [0]))
+@pytest.mark.slow
+@pytest.mark.parametrize("left", by_tier([0, 1, 100, -1], [0]))
 def test_a_damaged_file_is_compiled_anew(left: int, cache: Path) -> None:
     (path,) = kernel_files(cache)
     whole = path.read_bytes()

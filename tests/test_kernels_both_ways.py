@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 
 from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
 from rewritelog.checking.run import check_logs
@@ -63,7 +63,7 @@ JOBS: dict[str, Callable[[LogSet, Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("job", mostly_long(JOBS, always={"rewrite", "tables", "timings"}))
+@pytest.mark.parametrize("job", by_tier(JOBS, quick={"rewrite", "tables", "timings"}))
 def test_both_ways_give_the_same(
     job: str,
     sample_logs: Path,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
@@ -109,10 +109,11 @@ def test_a_count_of_sebs_that_cannot_be(
     assert said in shown(report, rule)
 
 
-@pytest.mark.parametrize("block_bytes", mostly_long(BLOCKS, [BLOCKS[0]]))
-def test_a_file_cut_off_anywhere(block_bytes: int, logs: Path) -> None:
+@pytest.mark.parametrize("block_bytes", by_tier(BLOCKS, [BLOCKS[0]]))
+@pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
+def test_a_file_cut_off_anywhere(step: int, block_bytes: int, logs: Path) -> None:
     whole = (logs / "bgTrace0").read_bytes()
-    for length in range(len(whole)):
+    for length in range(0, len(whole), step):
         (logs / "bgTrace0").write_bytes(whole[:length])
         assert not check(logs, block_bytes=block_bytes).sound, length
 

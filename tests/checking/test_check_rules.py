@@ -55,6 +55,7 @@ def test_the_c_library_s_own_rewritten_logs_are_sound(reference: Path) -> None:
         assert check(summary).findings.of(Severity.STOP) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recv", ["keep", "shift"])
 @pytest.mark.parametrize("dilation", [0.3, 7])
 def test_rewritten_logs_are_sound_though_sebs_overlap(

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import commands
 import pytest
+from chosen import by_tier
 from commands import Done
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
@@ -333,7 +334,14 @@ def test_a_name_cannot_command_the_terminal(tmp_path: Path, timings: Path) -> No
         assert "\x9b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    by_tier(
+        [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
+        [(signal.SIGTERM, 143)],
+        [(signal.SIGINT, 130)],
+    ),
+)
 def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     assert run("synth", folder, "--pes", 64, "--sebs", 5000).returncode == 0

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from faulty import SCRIPT, content
 from logbuilder import bracket, seb, write_logs, write_timings
 from oracle import SAMPLE_LOGS
@@ -185,7 +185,7 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
             assert len(errors.splitlines()) == 1
 
 
-@pytest.mark.parametrize("what", mostly_long(["exit", "keys", "odd", "close"], ["odd"]))
+@pytest.mark.parametrize("what", by_tier(["exit", "keys", "odd", "close"], ["odd"]))
 def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "fit", "timings", "--model", "slow:Odd"],
@@ -258,9 +258,7 @@ def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None
     assert content(tmp_path / "out") == content(tmp_path / "again")
 
 
-@pytest.mark.parametrize(
-    "closed", mostly_long(["2>&-", "0<&- 2>&-", "2>/dev/full"], ["2>/dev/full"])
-)
+@pytest.mark.parametrize("closed", by_tier(["2>&-", "0<&- 2>&-", "2>/dev/full"], ["2>/dev/full"]))
 def test_messages_that_nobody_can_read_stop_nothing(closed: str, tmp_path: Path) -> None:
     for words, code in ((f"info '{CELLS}'", 0), ("info nowhere", 1), ("nonsense", 2)):
         done = subprocess.run(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from logbuilder import START, bracket, mark, message, seb, write_logs, write_params
 from oracle import rich_timelines
 
@@ -225,8 +225,8 @@ def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
             assert rows["new"]["seconds"] == [0.0, 2.0][::step]
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize("block_bytes", mostly_long([150, 700, 5000], always={150}))
+@pytest.mark.parametrize("jobs", by_tier([1, 3], [3], [1]))
+@pytest.mark.parametrize("block_bytes", by_tier([150, 700, 5000], quick={150}))
 def test_cuts_and_threads_change_nothing(
     jobs: int, block_bytes: int, sample_logs: Path, tmp_path: Path
 ) -> None:
@@ -297,6 +297,7 @@ def test_a_set_that_starts_later_has_moved_no_message(tmp_path: Path) -> None:
     assert whole["messages"]["other_transit_time"] == 0
 
 
+@pytest.mark.slow
 def test_more_names_than_have_a_row(tmp_path: Path) -> None:
     """A log of nothing but names: the memory for its ratios is bounded, and the sums are whole."""
     timeline = [seb(k, k + 1, name=b"n%05d" % k) for k in range(3000)]
@@ -343,14 +344,17 @@ def test_names_do_not_reach_the_terminal_as_they_are(tmp_path: Path) -> None:
     assert r"\u202e" in text
 
 
-@pytest.mark.parametrize("block_bytes", mostly_long([1 << 20, 150], [150]))
-@pytest.mark.parametrize("which", mostly_long([0, 1], [1]))
-def test_damage_on_either_side_is_named(which: int, block_bytes: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block_bytes", by_tier([1 << 20, 150], [150]))
+@pytest.mark.parametrize("which", by_tier([0, 1], [1]))
+@pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
+def test_damage_on_either_side_is_named(
+    step: int, which: int, block_bytes: int, tmp_path: Path
+) -> None:
     one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
     folders = [write_logs(tmp_path / name, [[one, one], [one, one]]) for name in "ab"]
     path = folders[which] / "bgTrace0"
     whole = path.read_bytes()
-    for length in range(20, len(whole)):
+    for length in range(20, len(whole), step):
         path.write_bytes(whole[:length])
         with pytest.raises(DamagedLogError) as error:
             compared(*folders, block_bytes=block_bytes)

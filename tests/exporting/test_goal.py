@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from exporting.goal import parse, run_time_ns
 from logbuilder import message, seb, write_logs
 
@@ -103,7 +104,10 @@ def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+@pytest.mark.parametrize(
+    "name",
+    by_tier(["cells", "cells-2workers", "ampi-halo"], ["cells-2workers"], ["ampi-halo", "cells"]),
+)
 def test_samples_take_about_as_long_as_by_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:

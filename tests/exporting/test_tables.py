@@ -133,6 +133,7 @@ def test_pes_that_there_are_not(pes: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_timeline_in_parts_gives_the_same_tables(
     tmp_path: Path, sample_logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

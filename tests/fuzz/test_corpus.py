@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 
 from fuzz import plain
 from fuzz.corpus import TARGET_NAMES, kept
@@ -16,7 +16,7 @@ from fuzz.targets import TARGETS
 READ = [name for name in TARGET_NAMES if name not in ("timelines", "lines")]
 """The targets whose checks are not compiled, which takes a minute."""
 
-NAMES = mostly_long(TARGET_NAMES, READ)
+NAMES = by_tier(TARGET_NAMES, READ)
 KEPT = [path for name in TARGET_NAMES for path in kept(name)]
 SLOW = {"10000-events"}
 """They take seconds."""
@@ -32,7 +32,7 @@ def check_of(name: str) -> Check:
 
 @pytest.mark.parametrize(
     "path",
-    mostly_long(KEPT, QUICK),
+    by_tier(KEPT, QUICK),
     ids=lambda path: f"{path.parent.name}-{path.name}",
 )
 def test_an_input_that_is_kept_breaks_nothing(path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from building import tool
-from chosen import mostly_long
+from chosen import by_tier
 from faulty import content
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
@@ -123,7 +123,7 @@ NAMES = ("rewrite", "rewrite --force", "convert")
 
 @pytest.mark.parametrize(
     ("name", "case"),
-    mostly_long([(name, case) for name in NAMES for case in CASES], ALWAYS),
+    by_tier([(name, case) for name in NAMES for case in CASES], ALWAYS),
     ids=lambda part: part if isinstance(part, str) else _name(part),
 )
 def test_a_call_that_fails_leaves_the_output_whole_or_as_it_was(

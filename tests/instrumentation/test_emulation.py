@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from building import EMULATOR, Printed, build, params_of, run, sound, written
-from chosen import mostly_long
+from chosen import by_tier
 from logbuilder import END, START, mark, seb, write_logs, write_timings
 
 import rewritelog
@@ -75,10 +75,10 @@ def sources(suffix: str, program: str) -> Sequence[tuple[str, str] | Path]:
     return [main, EMULATOR / "emulator.cpp", *([SOURCE] if suffix == "c" else [])]
 
 
-@pytest.mark.parametrize("suffix", mostly_long(["c", "cpp"], ["cpp"]))
+@pytest.mark.parametrize("suffix", by_tier(["c", "cpp"], ["cpp"]))
 @pytest.mark.parametrize(
     "defined",
-    mostly_long(("-DCMK_BIGSIM_CHARM=1", "-DCMK_BIGSIM_CHARM="), ("-DCMK_BIGSIM_CHARM=1",)),
+    by_tier(("-DCMK_BIGSIM_CHARM=1", "-DCMK_BIGSIM_CHARM="), ("-DCMK_BIGSIM_CHARM=1",)),
 )
 def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_path: Path) -> None:
     program = build(tmp_path, *sources(suffix, PROGRAM), options=[defined, *EMULATED[1:]])
@@ -153,6 +153,7 @@ def test_lines_are_there_though_the_emulator_ends_without_closing(tmp_path: Path
     assert sebs == [[1, 2, 4, 5, 7]] * PES
 
 
+@pytest.mark.slow
 def test_only_chosen_sebs_are_bracketed(tmp_path: Path) -> None:
     """By PE and index, whatever the list says of their event and parameters."""
     program = build(tmp_path, *sources("cpp", PROGRAM), options=EMULATED)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 
 from tracebigsim._grammar import MAX_LINE_BYTES
 from tracebigsim.errors import TraceBigSimError, TraceFileError
@@ -78,11 +78,11 @@ def test_files_without_records(tmp_path: Path, content: bytes) -> None:
     assert sum(len(table) for table in scan_file(path)) == 0
 
 
-@pytest.mark.parametrize("excess", mostly_long([0, 1, 2, 5000], always={0, 1}))
+@pytest.mark.parametrize("excess", by_tier([0, 1, 2, 5000], [1], [0]))
 @pytest.mark.parametrize(
-    "chunk_bytes", mostly_long([4096, MAX_LINE_BYTES, MAX_LINE_BYTES + 1, 16 << 20], always={4096})
+    "chunk_bytes", by_tier([4096, MAX_LINE_BYTES, MAX_LINE_BYTES + 1, 16 << 20], quick={4096})
 )
-@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("last", by_tier([False, True], [False], [True]))
 def test_a_line_too_long_is_one_fault(
     tmp_path: Path, excess: int, chunk_bytes: int, last: bool
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from building import build, compiled, environment, events_of, params_of, run, sound, tool, written
-from chosen import mostly_long
+from chosen import by_tier
 
 from tracebigsim import format_chosen
 from tracebigsim.lines import TimeUnit
@@ -40,9 +40,9 @@ def main(body: str, before: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "standard"), mostly_long(LANGUAGES, [("c", "c99"), ("cpp", "c++11")])
+    ("suffix", "standard"), by_tier(LANGUAGES, [("c", "c99"), ("cpp", "c++11")])
 )
-@pytest.mark.parametrize("level", mostly_long(["-O0", "-O3", "-Ofast"], ["-O3"]))
+@pytest.mark.parametrize("level", by_tier(["-O0", "-O3", "-Ofast"], ["-O3"]))
 def test_every_call_prints_its_line(suffix: str, standard: str, level: str, tmp_path: Path) -> None:
     sources = [(f"calls.{suffix}", CALLS), (f"main.{suffix}", MAIN.format("void calls(void);"))]
     program = build(tmp_path, *sources, options=[f"-std={standard}", level])
@@ -76,7 +76,7 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("standard", mostly_long(["c++11", "c++17"], ["c++17"]))
+@pytest.mark.parametrize("standard", by_tier(["c++11", "c++17"], ["c++17"]))
 def test_a_guard_brackets_its_block_unless_it_is_left_by_an_exception(
     standard: str, tmp_path: Path
 ) -> None:
@@ -173,6 +173,7 @@ def test_numbers_read_back_as_the_same_doubles(tmp_path: Path) -> None:
     assert printed_numbers(tmp_path, values) == values
 
 
+@pytest.mark.slow
 def test_numbers_have_a_point_in_every_locale(tmp_path: Path) -> None:
     with_comma = {"LC_ALL": "", "LC_NUMERIC": comma_locale(tmp_path), "LOCPATH": str(tmp_path)}
     values = many_numbers()
@@ -329,9 +330,8 @@ LOOP = main(
 )
 
 
-@pytest.mark.parametrize(
-    "buffer", mostly_long(["", "1", "5000", "100000000", "nonsense"], ["5000"])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("buffer", by_tier(["", "1", "5000", "100000000", "nonsense"], ["5000"]))
 def test_lines_of_processes_with_one_output_do_not_tear(buffer: str, tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", LOOP), options=["-O2"])
     for name in ("by name", "by redirection"):
@@ -395,7 +395,7 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("buffer", mostly_long(["", "4000"], ["4000"]))
+@pytest.mark.parametrize("buffer", by_tier(["", "4000"], ["4000"]))
 def test_threads_have_brackets_of_their_own(buffer: str, tmp_path: Path) -> None:
     printed = run(
         [build(tmp_path, ("a.cpp", THREADS), options=["-O2"])],
@@ -423,7 +423,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("buffer", mostly_long(["", "5000"], ["5000"]))
+@pytest.mark.parametrize("buffer", by_tier(["", "5000"], ["5000"]))
 def test_nothing_is_allocated_after_the_first_bracket(buffer: str, tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", ALLOCATIONS), options=["-O2"])
     named = {"TRACEBIGSIM_BUFFER_BYTES": buffer, "TRACEBIGSIM_OUTPUT": str(tmp_path / "out")}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 
 from tracebigsim.lines import LineTable, scan
 
@@ -80,14 +80,14 @@ def wrong_pairs(first: str, second: str) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("first", mostly_long(TIMING, always={TIMING[1]}))
-@pytest.mark.parametrize("second", mostly_long(TIMING, always={TIMING[1]}))
+@pytest.mark.parametrize("first", by_tier(TIMING, quick={TIMING[1]}))
+@pytest.mark.parametrize("second", by_tier(TIMING, quick={TIMING[1]}))
 def test_glued_timing_lines(first: str, second: str) -> None:
     assert wrong_pairs(first, second) <= LIKE_CONTENT | ONE_NUMBER_LEFT | LISTS
 
 
-@pytest.mark.parametrize("first", PARAM)
-@pytest.mark.parametrize("second", PARAM)
+@pytest.mark.parametrize("first", by_tier(PARAM, PARAM[1:], PARAM))
+@pytest.mark.parametrize("second", by_tier(PARAM, PARAM[1:], PARAM))
 def test_glued_param_lines(first: str, second: str) -> None:
     allowed = LIKE_CONTENT | ONE_NUMBER_LEFT | NAME_OF_A_PARAM_LINE
     assert wrong_pairs(first, second) <= allowed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from building import PROGRAMS, Printed, build, events_of, params_of, run
-from chosen import mostly_long
+from chosen import by_tier
 
 import tracebigsim
 from tracebigsim.lines import TimeUnit
@@ -81,13 +81,18 @@ def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path
     assert b"No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("name", mostly_long(SOURCES, always={"stencil.cpp"}))
+@pytest.mark.parametrize("name", by_tier(SOURCES, ["particles.c"], ["stencil.cpp"]))
 def test_the_same_seed_gives_the_same_parameters(name: str, tmp_path: Path) -> None:
     one, other = (started(name, tmp_path).table() for _ in range(2))
     assert params_of(one) == params_of(other)
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if not name.endswith(".py")])
+@pytest.mark.parametrize(
+    "name",
+    by_tier(
+        ["stencil.cpp", "particles.c", "solver.f90"], ["particles.c"], ["stencil.cpp", "solver.f90"]
+    ),
+)
 def test_a_program_in_other_modes(name: str, tmp_path: Path) -> None:
     cycles = started(name, tmp_path, "-DTRACEBIGSIM_CYCLES").table()
     assert set(cycles.time_unit) == {TimeUnit.CYCLES}

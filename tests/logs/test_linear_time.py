@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
@@ -58,7 +58,7 @@ TEXTS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("kind", mostly_long(TEXTS, always={"names", "fields in names"}))
+@pytest.mark.parametrize("kind", by_tier(TEXTS, ["names"], ["fields in names"]))
 def test_texts(kind: str) -> None:
     def job_of(size: int) -> Job:
         text = TEXTS[kind](size)
@@ -100,6 +100,7 @@ def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path:
     check_growth(job_of, 500)
 
 
+@pytest.mark.slow
 def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
     """Names that the hash alone, without the key of each table, would put into one slot."""
     numbers = np.arange(1, 3_000_000, dtype=np.uint64)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from kinds import MakeTimings, ReferenceTimings
-from models.laws import LAWS, Known, auto, errors_elsewhere, relative_errors
+from models.laws import LAWS, auto, errors_elsewhere, relative_errors
 
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings
 from rewritelog.models.options import AutoOptions
 
 
-@pytest.mark.parametrize("name", mostly_long(LAWS, ("linear", "n log n", "p1·p2² + p3")))
+@pytest.mark.parametrize("name", by_tier(LAWS, ("linear", "n log n"), ("p1·p2² + p3",)))
 def test_a_known_law_comes_back_from_exact_times(name: str) -> None:
     law = LAWS[name]
     fitted = auto(law.timings(60, seed=1))
     assert errors_elsewhere(fitted, law).max() < 0.005
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Known) -> None:
+@pytest.mark.parametrize(
+    "name", by_tier(LAWS, LAWS.keys() - {"sum of two", "sum and product"}, LAWS)
+)
+def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(name: str) -> None:
+    law = LAWS[name]
     fitted = auto(law.timings(100, seed=2, noise=0.03))
     errors = errors_elsewhere(fitted, law)
     assert errors.mean() < 0.04
@@ -29,7 +32,7 @@ def test_a_known_law_comes_back_from_times_with_three_per_cent_of_noise(law: Kno
 
 
 @pytest.mark.parametrize("name", ["three loop bounds", "repeat count times n log n", "p1·p2² + p3"])
-@pytest.mark.parametrize("seed", mostly_long((3, 4, 5), (3,)))
+@pytest.mark.parametrize("seed", by_tier((3, 4, 5), (3,)))
 def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, seed: int) -> None:
     law = LAWS[name]
     least, most = law.seconds(np.array(law.ranges).T)
@@ -84,7 +87,7 @@ def test_outliers_of_a_hundred_times_are_left_aside(share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", mostly_long(("linear", "three loop bounds", "n/p", "sum and product"), ("linear",))
+    "name", by_tier(("linear", "three loop bounds", "n/p", "sum and product"), ("linear",))
 )
 @pytest.mark.parametrize("factor", [0.1, 0.01])
 def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: float) -> None:
@@ -131,6 +134,7 @@ def test_many_samples_are_fitted_with_all_of_them_in_bounded_time() -> None:
     assert fitted.fits["kernel", 2].samples == 150_000
 
 
+@pytest.mark.slow
 def test_sums_over_real_kernels_hold_on_lines_left_out(sample_timings: list[EventTimings]) -> None:
     """Ten folds of the project's own kernels: half the lines are within one per cent."""
     for samples in sample_timings:

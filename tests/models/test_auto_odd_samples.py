@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -38,7 +38,7 @@ def test_one_sample_says_its_time_for_everything(event: MakeTimings) -> None:
     assert fitted.warnings()
 
 
-@pytest.mark.parametrize("count", mostly_long(range(1, 31), (1, 2, 3, 5, 8, 13, 21)))
+@pytest.mark.parametrize("count", by_tier(range(1, 31), (1, 2, 3, 5, 8, 13, 21)))
 def test_any_number_of_noisy_samples_gives_a_fit_that_is_no_worse_than_their_spread(
     count: int,
 ) -> None:
@@ -123,7 +123,7 @@ def test_times_that_fall_towards_zero_stay_above_it(event: MakeTimings) -> None:
     assert (predicted(fitted, [[100.4], [110.0], [1e4]]) > 0).all()
 
 
-@pytest.mark.parametrize("unit", mostly_long((1e-200, 1e-9, 1e9, 1e140), (1e-200, 1e140)))
+@pytest.mark.parametrize("unit", by_tier((1e-200, 1e-9, 1e9, 1e140), (1e-200, 1e140)))
 def test_parameters_and_times_of_any_size_give_the_same_law(
     event: MakeTimings, unit: float
 ) -> None:
@@ -171,7 +171,7 @@ def test_repeated_rows_are_no_more_than_what_they_are(event: MakeTimings) -> Non
     assert 1e-6 < predicted(fitted, [[5.0]])[0] < 1e-5
 
 
-@pytest.mark.parametrize("name", mostly_long(LAWS, ("constant", "n log n", "sum and product")))
+@pytest.mark.parametrize("name", by_tier(LAWS, ("constant", "n log n", "sum and product")))
 @pytest.mark.parametrize(("count", "factor"), [(5, 30), (12, 10), (60, 4)])
 def test_ten_per_cent_outside_of_the_samples_nothing_explodes(
     name: str, count: int, factor: float

@@ -101,6 +101,7 @@ def test_a_row_that_the_fit_cannot_predict_gets_its_measured_time(event: MakeTim
     assert exact.tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_on_real_kernels_auto_is_no_worse_than_always_and_never(
     sample_timings: list[EventTimings],
 ) -> None:

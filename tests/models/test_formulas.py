@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import ReferenceTimings
@@ -149,7 +149,7 @@ LARGE_FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", mostly_long(LARGE_FILES, always={"arrays", "many formulas"}))
+@pytest.mark.parametrize("kind", by_tier(LARGE_FILES, quick={"arrays", "many formulas"}))
 def test_a_file_takes_little_time_whatever_it_holds(kind: str) -> None:
     started = time.process_time()
     refused(LARGE_FILES[kind])

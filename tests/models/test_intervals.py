@@ -17,8 +17,8 @@ from rewritelog.models.fitting.intervals import quantiles
     "draw",
     [
         lambda rng, n: rng.normal(0, 0.1, n),
-        lambda rng, n: rng.uniform(-0.2, 0.2, n),
-        lambda rng, n: rng.exponential(0.1, n),
+        pytest.param(lambda rng, n: rng.uniform(-0.2, 0.2, n), marks=pytest.mark.slow),
+        pytest.param(lambda rng, n: rng.exponential(0.1, n), marks=pytest.mark.slow),
     ],
     ids=["normal", "uniform", "skewed"],
 )
@@ -34,6 +34,7 @@ def test_nine_in_ten_further_measurements_lie_in_the_interval(draw: Any) -> None
     assert 0.86 < ((measured >= low) & (measured <= high)).mean() < 0.94
 
 
+@pytest.mark.slow
 def test_intervals_of_real_kernels_hold_nine_in_ten_lines(
     sample_timings: list[EventTimings],
 ) -> None:

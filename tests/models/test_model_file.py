@@ -367,6 +367,7 @@ ODD: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 def test_random_damage_is_refused_or_harmless(document: dict[str, Any]) -> None:
     rng = random.Random(4)  # noqa: S311 - damage that can be made again
     places = [place for place in walk(document) if place and max_index(place) < 3]

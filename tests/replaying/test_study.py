@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from commands import rewritelog as run
 
 from rewritelog.evaluation.fit import FitRequest, fit
@@ -24,9 +24,11 @@ NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
 FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
 
 
-def made(folder: Path, pes: int, size: int, timings_out: Path | None = None) -> StudyRun:
+def made(
+    folder: Path, pes: int, size: int, timings_out: Path | None = None, sebs: int = 1500
+) -> StudyRun:
     logs = folder / f"{pes}-{size}"
-    synthesise(logs, SynthOptions(pes=pes, sebs=1500, size=size, seed=pes + size, timings=0))
+    synthesise(logs, SynthOptions(pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0))
     return Study((("D", float(size)),), timings_out).add(logs, NETWORK, RewriteOptions())
 
 
@@ -39,8 +41,31 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def small_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a study whose times are too few to be right, but enough to fit."""
+    folder = tmp_path_factory.mktemp("small")
+    for pes in (2, 4, 8):
+        for size in (16_000, 32_000, 64_000):
+            made(folder, pes, size, folder / "study.txt", sebs=40)
+    return folder
+
+
+def test_lost_cycles_of_a_study_predict_a_larger_run(small_study: Path) -> None:
+    fit(FitRequest((small_study / "study.txt",), formulas=FORMULAS), small_study / "model.json")
+    done = run("predict", small_study / "model.json", "--at", "P=16,D=128000", "--json")
+    assert done.returncode == 0
+    assert "extrapolated" in done.stderr
+    predicted = json.loads(done.stdout)
+    assert predicted["low_s"] <= predicted["predicted_s"] <= predicted["high_s"]
+    assert math.isclose(sum(predicted["shares"].values()), 1, rel_tol=1e-9)
+    truth_s = made(small_study, 16, 128_000, sebs=40).lost.predicted_s
+    assert 0.3 < predicted["predicted_s"] / truth_s < 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("pes", "size"), mostly_long([(128, 256_000), (128, 128_000)], [(128, 128_000)])
+    ("pes", "size"), by_tier([(128, 256_000), (128, 128_000)], [(128, 128_000)])
 )
 def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) -> None:
     model = study / "model.json"
@@ -72,10 +97,10 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
         ([], 2, "missing argument"),
     ],
 )
-def test_wrong_use_of_at(study: Path, words: list[str], code: int, said: str) -> None:
-    model = study / "plain.json"
+def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, said: str) -> None:
+    model = small_study / "plain.json"
     if not model.exists():
-        fit(FitRequest((study / "study.txt",), "least-squares"), model)
+        fit(FitRequest((small_study / "study.txt",), "least-squares"), model)
     done = run("predict", model, *words)
     assert done.returncode == code
     assert said in done.stderr

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from faulty import SCRIPT, Killing, Zygote, content, make_read_only, ran, small_disk, started
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from watching import watched_rewrite
@@ -96,7 +96,7 @@ def killed_when(place: str, folder: Path, *, force: bool = False, before: str = 
 
 @pytest.mark.parametrize(
     "place",
-    mostly_long(
+    by_tier(
         ("os.pwrite", "os.pwritev", "os.fsync", "rewritelog.output.folders._replace"),
         ("os.pwritev",),
     ),
@@ -273,7 +273,7 @@ def disk_or_skip(folder: Path, size_bytes: int) -> Iterator[Path]:
         disk.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("pages", [2, 3, 8, 100, 500])
+@pytest.mark.parametrize("pages", by_tier([2, 3, 8, 100, 500], [2, 3, 8], [100, 500]))
 def test_a_full_disk_leaves_nothing(pages: int, made: Path, tmp_path: Path) -> None:
     with disk_or_skip(tmp_path / "disk", pages * 4096) as disk:
         with pytest.raises(OutputError, match="cannot be written: No space left on device"):
@@ -281,6 +281,7 @@ def test_a_full_disk_leaves_nothing(pages: int, made: Path, tmp_path: Path) -> N
         assert names(disk) == set()
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_old_set(logs: Path, made: Path, tmp_path: Path) -> None:
     with disk_or_skip(tmp_path / "disk", 1 << 20) as disk:
         rewrite(logs, disk / "out", TWICE)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from commands import rewritelog
 from faulty import SCRIPT, content
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
@@ -103,9 +103,7 @@ def test_a_long_name_of_an_output_has_room_for_what_stands_beside_it(
 @pytest.mark.parametrize("stdout", ["a pipe", "a file"])
 @pytest.mark.parametrize(
     "name",
-    mostly_long(
-        ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"], always={"/dev/stdout", "link"}
-    ),
+    by_tier(["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"], quick={"/dev/stdout", "link"}),
 )
 def test_a_report_to_standard_output_is_written_and_replaces_nothing(
     name: str, stdout: str, logs: Path, tmp_path: Path

@@ -27,6 +27,7 @@ from rewritelog.rewriting.run import rewrite
 RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "300_000"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_recv", [False, True])
 def test_times_keep_their_place_and_order_whatever_is_rounded(keep_recv: bool) -> None:
     draw = np.random.default_rng(1 + keep_recv)
@@ -60,6 +61,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_sums_are_right_to_the_last_bit_for_any_threads_and_blocks(tmp_path: Path) -> None:
     many = write_many(tmp_path / "in", 1, files=3, workers=4, sebs=3000)
     reports = set()
@@ -91,6 +93,7 @@ def bracketed(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None:
     found = set()
     logs: dict[str, bytes] = {}

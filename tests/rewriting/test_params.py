@@ -133,6 +133,7 @@ def test_timing_lines_in_a_param_file_are_not_records(logs: Path) -> None:
     assert said(run(logs), "1 malformed param line", "param.0:2: a timing line")
 
 
+@pytest.mark.slow
 def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

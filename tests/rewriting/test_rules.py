@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chosen import mostly_long
+from chosen import by_tier
 from rules import known_violations, violations
 
 from rewritelog.rewriting.options import RewriteOptions
@@ -23,7 +23,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("way", mostly_long(WAYS, WAYS[:1] + WAYS[3:4]), ids=str)
+@pytest.mark.parametrize("way", by_tier(WAYS, WAYS[:1] + WAYS[3:4]), ids=str)
 def test_rules_hold_wherever_they_held_before(
     way: dict[str, Any], log_set: Path, sample_logs: Path, tmp_path: Path
 ) -> None:

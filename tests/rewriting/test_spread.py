@@ -98,6 +98,7 @@ def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
     assert (brackets(logs.parent / "few")[3, ::3] == one[3, ::3]).all()
 
 
+@pytest.mark.slow
 def test_threads_and_blocks_change_no_byte(logs: Path) -> None:
     reports = set()
     written: dict[str, bytes] = {}
@@ -109,6 +110,7 @@ def test_threads_and_blocks_change_no_byte(logs: Path) -> None:
     assert len(reports) == 1
 
 
+@pytest.mark.slow
 def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_path: Path) -> None:
     cells = sample_logs / "cells"
     for spread in ("none", "residual"):
@@ -162,6 +164,7 @@ def test_the_command_line(logs: Path) -> None:
     assert "  spread: residual, seed 7\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_nine_in_ten_sums_lie_in_their_intervals(tmp_path: Path) -> None:
     """Many events with laws of their own; the brackets of the log have times off as the lines."""
     draw = np.random.default_rng(11)

@@ -50,18 +50,19 @@ TIMING_LINE = re.compile(
 )
 
 
-@pytest.fixture(params=list(VARIANTS.values()), ids=list(VARIANTS))
+@pytest.fixture(scope="module", params=list(VARIANTS.values()), ids=list(VARIANTS))
 def options(request: pytest.FixtureRequest) -> SynthOptions:
     """Return options of all kinds."""
     options: SynthOptions = request.param
     return options
 
 
-@pytest.fixture
-def logs(options: SynthOptions, tmp_path: Path) -> LogSet:
-    """Return the log set that the options make."""
-    synthesise(tmp_path / "made", options)
-    return open_logs(tmp_path / "made")
+@pytest.fixture(scope="module")
+def logs(options: SynthOptions, tmp_path_factory: pytest.TempPathFactory) -> LogSet:
+    """Return the log set that the options make; tests only read it."""
+    folder = tmp_path_factory.mktemp("made") / "logs"
+    synthesise(folder, options)
+    return open_logs(folder)
 
 
 def test_passes_the_rules_of_the_readers(logs: LogSet) -> None:
@@ -201,6 +202,7 @@ def test_construct_reads_and_writes_the_same_bytes(
             assert struct.build(timeline) == data[begin:end]
 
 
+@pytest.mark.slow
 def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
     kept = ["pe", "seb", "seqno", "src_pe", "msg_id", "start_time", "end_time", "recv_time", "name"]
     stories = set()

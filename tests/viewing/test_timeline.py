@@ -58,6 +58,7 @@ def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     assert view.rows == 1
 
 
+@pytest.mark.slow
 def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> None:
     many = [[seb(k * 1e-6, (k + 0.25) * 1e-6) for k in range(120)] for _ in range(200)]
     view = timeline_view([open_logs(write_logs(tmp_path / "logs", many))], columns=50)
