@@ -215,7 +215,7 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
         done = run("replay", logs, *words, "--html", tmp_path / f"{name}.html")
         assert (done.returncode, done.stderr) == (0, "")
     text = (tmp_path / "replay.html").read_text()
-    assert "<p>Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used</p>" in text
+    assert "<p>Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used.</p>" in text
     assert "critical path" in text
     assert "useful[Cell::work]" in text
     assert "default-src 'none'" in text
