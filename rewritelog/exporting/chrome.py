@@ -111,9 +111,10 @@ class ChromeWriter:
             source = int(sebs["src_pe"][k])
             if source not in self.pes:
                 continue
-            flow = {"name": "message", "cat": "message", "id": f"{pe}.{sebs['seb'][k]}"}
+            number = f"{pe << 32 | int(sebs['seb'][k]):#x}"  # Perfetto takes 64 bits in hexadecimal
+            flow = {"name": "message", "cat": "message", "id": number}
             size = {"args": {"msg_id": int(sebs["msg_id"][k]), "bytes": int(causes["size"][k])}}
-            sent_us = float(causes["send"][k]) * _US_PER_S
+            sent_us = float(min(causes["send"][k], causes["last"][k])) * _US_PER_S
             start_us = float(sebs["start_time"][k]) * _US_PER_S
             self._add({**flow, "ph": "s", "ts": sent_us, **self._track(source), **size})
             self._add({**flow, "ph": "f", "bp": "e", "ts": start_us, **self._track(pe), **size})
