@@ -5,7 +5,6 @@ What a machine reads is JSON here too: strict, and with null for a number that J
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import textwrap
@@ -144,7 +143,9 @@ class Readable(ABC):
         return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text())}</pre>"
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        return f"<pre>{escape(self.text())}</pre>"
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,10 @@ class Table:
 
     def html(self) -> str:
         """Return the table for a notebook, whose names are escaped."""
+        from html import escape  # noqa: PLC0415 - only pages and notebooks need it
+
         shown = [self.heads, *self.rows[: self.most_rows]]
-        lines = [[html.escape(shorten(cell, WIDTH)) for cell in row] for row in shown]
+        lines = [[escape(shorten(cell, WIDTH)) for cell in row] for row in shown]
         head = "".join(f"<th>{cell}</th>" for cell in lines[0])
         rows = "".join(
             f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in lines[1:]

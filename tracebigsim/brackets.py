@@ -16,12 +16,14 @@ from collections.abc import Callable
 from enum import Enum
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Final, ParamSpec, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, Self, TextIO, TypeVar
 
 from tracebigsim._output import OUTPUT
-from tracebigsim.chosen import Chosen, read_chosen
 from tracebigsim.errors import BracketError, BracketWarning
 from tracebigsim.writing import format_line
+
+if TYPE_CHECKING:
+    from tracebigsim.chosen import Chosen
 
 CHOSEN_VARIABLE: Final = "TRACEBIGSIM_CHOSEN"
 """A list of chosen SEBs: only brackets of their events with their parameters print lines."""
@@ -172,6 +174,8 @@ def _check_function(
 
 @functools.cache
 def _list(path: str) -> Chosen:
+    from tracebigsim.chosen import read_chosen  # noqa: PLC0415 - most programs run without a list
+
     return read_chosen(path)
 
 

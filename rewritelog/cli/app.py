@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from typing import Any, NoReturn
@@ -15,44 +15,16 @@ from typing import Any, NoReturn
 import typer
 
 from rewritelog.cli import console
-from rewritelog.cli.checking import check_command
-from rewritelog.cli.commands import Command, Group
-from rewritelog.cli.completion import completion_command, enable
-from rewritelog.cli.diffing import diff_command
-from rewritelog.cli.evaluation import (
-    compare_command,
-    fit_command,
-    predict_command,
-    verify_command,
-)
-from rewritelog.cli.exporting import export_command
+from rewritelog.cli.commands import Entry, Group
 from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
-from rewritelog.cli.replaying import lost_cycles_command, replay_command
-from rewritelog.cli.rewrite import rewrite_command
-from rewritelog.cli.sampling import sample_command
-from rewritelog.cli.standard import Debug, Version, plain
-from rewritelog.cli.tools import convert_command, dump_command, info_command, synth_command
-from rewritelog.cli.viewing import explore_command, timeline_command
+from rewritelog.cli.standard import Debug, Version
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
-from rewritelog.text import printable
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
 DONE, FAILED = 0, 1
 
 _ParsingError: Any = typer.BadParameter.__mro__[2]
 """The root of what typer raises for arguments that it cannot parse."""
-
-app = typer.Typer(
-    name="rewritelog",
-    cls=Group,
-    help="Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts "
-    "the target machine.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 _PLAIN_WORDS = {
     r"Value error, ": "",
@@ -65,28 +37,88 @@ _PLAIN_WORDS = {
 _command = ""
 
 
-def _add(name: str, command: Callable[..., None], panel: str) -> None:
-    app.command(name, cls=Command, rich_help_panel=panel)(command)
+_COMMANDS = {
+    "Rewrite logs": (Entry("rewrite", "rewrite", "Rewrite a log set with new SEB durations"),),
+    "Fit models": (
+        Entry("fit", "evaluation", "Fit a model to timing lines, and write it to a model file"),
+        Entry(
+            "predict",
+            "evaluation",
+            "Print the predictions of a model file as CSV, one line for each record",
+        ),
+        Entry(
+            "verify",
+            "evaluation",
+            "Compare the predictions of a model file with measured times",
+        ),
+        Entry("compare", "evaluation", "Compare models on held-out timing lines"),
+        Entry(
+            "sample",
+            "sampling",
+            "Choose the SEBs to time, for a fit that predicts all others best",
+        ),
+        Entry(
+            "explore",
+            "viewing",
+            "Look at fits in a live page, change them, and save the result",
+        ),
+    ),
+    "Predict whole runs": (
+        Entry(
+            "replay",
+            "replaying",
+            "Predict how long the whole program takes, and what bounds it",
+        ),
+        Entry(
+            "lost-cycles",
+            "replaying",
+            "Split all PE time of a replay into useful work and categories of lost cycles",
+        ),
+    ),
+    "Inspect logs": (
+        Entry("check", "checking", "Find damage and oddities in a log set and its params"),
+        Entry(
+            "info",
+            "tools",
+            "Describe a log set: machine, sizes, brackets, where the time goes",
+        ),
+        Entry("diff", "diffing", "Compare two log sets: fields, durations and messages"),
+        Entry("dump", "tools", "Print every field of every SEB of a PE"),
+        Entry(
+            "timeline",
+            "viewing",
+            "Draw the SEBs of each PE over time, coloured by name, with brackets and messages",
+        ),
+    ),
+    "Make logs": (
+        Entry("convert", "tools", "Write a log set in another log version or byte order"),
+        Entry(
+            "export",
+            "exporting",
+            "Write a log set in the format of another tool: a trace viewer, tables, or a simulator",
+        ),
+        Entry("synth", "tools", "Make a realistic log set with params and a timings file"),
+    ),
+    "Set up": (Entry("completion", "completion", "Print the shell's completion script"),),
+}
+"""The commands by what they are for, in the order of the help."""
 
 
-_add("rewrite", rewrite_command, "Rewrite logs")
-_add("fit", fit_command, "Fit models")
-_add("predict", predict_command, "Fit models")
-_add("verify", verify_command, "Fit models")
-_add("compare", compare_command, "Fit models")
-_add("sample", sample_command, "Fit models")
-_add("explore", explore_command, "Fit models")
-_add("replay", replay_command, "Predict whole runs")
-_add("lost-cycles", lost_cycles_command, "Predict whole runs")
-_add("check", check_command, "Inspect logs")
-_add("info", info_command, "Inspect logs")
-_add("diff", diff_command, "Inspect logs")
-_add("dump", dump_command, "Inspect logs")
-_add("timeline", timeline_command, "Inspect logs")
-_add("convert", convert_command, "Make logs")
-_add("export", export_command, "Make logs")
-_add("synth", synth_command, "Make logs")
-_add("completion", plain(quiet=False)(completion_command), "Set up")
+class _Commands(Group):
+    panels = _COMMANDS
+
+
+app = typer.Typer(
+    name="rewritelog",
+    cls=_Commands,
+    help="Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts "
+    "the target machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 @app.callback()
@@ -103,6 +135,8 @@ def run() -> None:
     """Run the command line; exit as `rewritelog.cli.process.main` says, by `SystemExit`."""
     console.reset()
     if "_REWRITELOG_COMPLETE" in os.environ:
+        from rewritelog.cli.completion import enable  # noqa: PLC0415 - for shells only
+
         enable()
     with _usage_errors_once(), _warnings_noted():
         try:
@@ -192,6 +226,8 @@ def _in_plain_words(message: str) -> str:
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:
     if console.debug():
+        from rewritelog.text import printable  # noqa: PLC0415 - only errors need it
+
         for line in "".join(traceback.format_exception(error)).splitlines():
             typer.echo(printable(line), err=True)
     console.fail(str(error) if message is None else message)

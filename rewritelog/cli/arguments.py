@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rewritelog.cli.completion import complete_model
+from rewritelog.cli.completers import complete_model
 
 MODEL, DILATION, OUTPUT = "Model", "Dilation", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"

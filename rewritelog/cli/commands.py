@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rewritelog.cli import console
@@ -111,24 +115,62 @@ def _takes_one_value(param: Any) -> bool:
     return param.param_type_name == "option" and not param.multiple and not param.is_flag
 
 
-class Group(TyperGroup):
-    """The commands, each with a whole sentence of help, by what they are for."""
+class Entry(NamedTuple):
+    """What the list of commands says of one, and where it is."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by group."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            command: Any = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                said = command.help.partition("\n\n")[0]
-                group = command.rich_help_panel or "Commands"
-                groups.setdefault(group, []).append((name, " ".join(said.split()).rstrip(".")))
-        width = max(len(name) for records in groups.values() for name, _ in records)
-        for group, records in groups.items():
-            with formatter.section(group):
+    name: str
+    module: str
+    """The module of `rewritelog.cli` that has it, as a function named `…_command`."""
+    summary: str
+    """The first sentence of the command's help, without the full stop."""
+
+    @cache  # noqa: B019 - there is one entry for each command
+    def load(self) -> Any:
+        """Import the command, and have typer make its parser."""
+        module = import_module(f"rewritelog.cli.{self.module}")
+        alone = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        function = getattr(module, f"{self.name.replace('-', '_')}_command")
+        alone.command(self.name, cls=Command)(function)
+        return typer.main.get_command(alone)
+
+
+class LazyCommands(Mapping[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = {entry.name: entry for entry in entries}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._entries[name].load()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class Group(TyperGroup):
+    """The commands in groups; only the one that runs is imported."""
+
+    panels: ClassVar[Mapping[str, Sequence[Entry]]] = {}
+    """The commands by what they are for, in the order of the help."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = LazyCommands(chain.from_iterable(self.panels.values()))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in the base
+        """Write the commands by group, each with a whole sentence of help."""
+        width = max(map(len, self.commands))
+        for panel, entries in self.panels.items():
+            with formatter.section(panel):
+                records = [(entry.name, entry.summary) for entry in entries]
                 _write_records(formatter, records, width)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in the base
         """Return the commands in the order in which they were declared."""
         return list(self.commands)
 

@@ -25,7 +25,7 @@ from rewritelog.cli.arguments import (
     output_option,
     to_path,
 )
-from rewritelog.cli.completion import complete_models
+from rewritelog.cli.completers import complete_models
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import add_pairs, with_model_options
 from rewritelog.cli.standard import FailOnWarning, plain, reporting

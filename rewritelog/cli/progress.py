@@ -9,7 +9,6 @@ from typing import Any
 
 from rewritelog.cli import console
 from rewritelog.progress import Unit, listening
-from rewritelog.text import bytes_text
 
 _COMPILING = "compiling kernels (once after an installation)"
 _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
@@ -47,6 +46,8 @@ class _Shown:
         if total:
             amount = f" {done:,} of {total:,}"
             if unit == "bytes":
+                from rewritelog.text import bytes_text  # noqa: PLC0415 - only for terminals
+
                 amount = f" {bytes_text(done)} of {bytes_text(total)}"
         self._bar.bar_format = _WITH_TOTAL if total else "{desc}"
         self._bar.total, self._bar.n = total or None, done

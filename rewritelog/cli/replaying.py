@@ -30,7 +30,7 @@ from rewritelog.cli.arguments import (
     output_option,
     to_path,
 )
-from rewritelog.cli.completion import complete_event
+from rewritelog.cli.completers import complete_event
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
 from rewritelog.cli.rewrite import dilation_of, dilations_for

@@ -15,6 +15,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
 
 from rewritelog.cli import process
+from rewritelog.cli.app import _COMMANDS
 
 COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
             "dump", "convert", "synth", "completion", "replay", "lost-cycles",
@@ -50,6 +51,17 @@ def test_help_fits_80_columns_and_shows_words(command: str) -> None:
     ).replace("NAME,NAME,...", "").replace("VALUE,...", "")
     for kind in ("FLOAT", "INTEGER", "<path>", "<float>", "<int>", "x>=0"):
         assert kind not in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_says_what_the_commands_say(command: str) -> None:
+    listed = " ".join(rewritelog("--help").stdout.split())
+    said = " ".join(rewritelog(command, "--help").stdout.split())
+    summary = next(
+        entry.summary for panel in _COMMANDS.values() for entry in panel if entry.name == command
+    )
+    assert f" {command} {summary}" in listed
+    assert f" {summary}. " in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
