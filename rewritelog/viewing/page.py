@@ -119,7 +119,7 @@ def page_text(page: Page, embedded: Embedded | None = None) -> str:
     """
     plots = embedded or Embedded.of(page.sections)
     body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
-    names = ("pages.js", *page.scripts) if page.scripts else ()
+    names = ("print.js", *(("pages.js", *page.scripts) if page.scripts else ()))
     scripts = "".join(f"<script>{asset(name)}</script>\n" for name in names)
     return "\n".join(
         [

@@ -65,6 +65,10 @@ class Opened:
         return found
 
 
+A4_WIDTH = 210 / 25.4 * 96
+"""In pixels of CSS."""
+
+
 @contextmanager
 def browser(width: int = 1280) -> Iterator[Opened]:
     with playwright.sync_playwright() as started:
@@ -72,6 +76,12 @@ def browser(width: int = 1280) -> Iterator[Opened]:
         opened = Opened(chromium.new_page(viewport={"width": width, "height": 1000}))
         yield opened
         chromium.close()
+
+
+def right_edges(opened: Opened) -> list[float]:
+    """Return where the plots of a page end, in pixels from its left edge."""
+    boxes = [plot.bounding_box() for plot in opened.page.locator(".bk-Figure").all()]
+    return [box["x"] + box["width"] for box in boxes if box is not None]
 
 
 def choose(opened: Opened, event: str, parameter: int | None = None) -> None:
@@ -286,3 +296,8 @@ def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) 
         assert opened.page.locator(".bk-Toolbar:visible").count() == 0
         printed = opened.page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
+        opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert len(right_edges(opened)) == 5
+        assert max(right_edges(opened)) <= A4_WIDTH
+        opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert max(right_edges(opened)) > A4_WIDTH
