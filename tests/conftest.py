@@ -27,7 +27,8 @@ from tracebigsim.compiled import start_over
 
 pytest_plugins = ["passed"]
 
-LARGEST_SET = "ampi-halo"
+LARGE_SETS = ("ampi-halo", "cells-2workers")
+"""Samples that only the slow tests go through."""
 
 settings.register_profile(
     "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -74,8 +75,8 @@ def sample_logs() -> Path:
     params=[
         *by_tier(
             [f"sample_logs/{name}" for name in SAMPLE_SETS],
-            [f"sample_logs/{name}" for name in SAMPLE_SETS if name != LARGEST_SET],
-            [f"sample_logs/{LARGEST_SET}"],
+            [f"sample_logs/{name}" for name in SAMPLE_SETS if name not in LARGE_SETS],
+            [f"sample_logs/{name}" for name in LARGE_SETS],
         ),
         *(f"reference/{name}" for name in REFERENCE_SETS),
     ],

@@ -55,9 +55,10 @@ def test_help_is_quick_and_whole() -> None:
         assert run(command, "--help").returncode == 0
 
 
-@pytest.mark.parametrize(
-    "words", [["info", "LOGS"], ["info", "nowhere"], ["info"], ["--version"]], ids=str
-)
+WORDS = [["info", "LOGS"], ["info", "nowhere"], ["info"], ["--version"]]
+
+
+@pytest.mark.parametrize("words", by_tier(WORDS, WORDS[:1], WORDS), ids=str)
 def test_the_installed_command_is_the_one_that_these_tests_call(
     words: list[str], logs: Path
 ) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chosen import by_tier
 from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
@@ -208,20 +209,20 @@ def test_completion_scripts(shell: str) -> None:
     assert "_REWRITELOG_COMPLETE" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        ("rewritelog re", {"rewrite", "replay"}),
-        ("rewritelog fit --model le", {"least-squares"}),
-        ("rewritelog fit --output x --fail", {"--fail-on-warning"}),
-        ("rewritelog compare --models auto,coun", {"auto,counters"}),
-        ("rewritelog rewrite --recv s", {"shift"}),
-        (
-            f"rewritelog replay x --timings {SAMPLE_LOGS}/cells/timings.txt --lost-as Cell::p",
-            {"Cell::pairForces="},
-        ),
-    ],
-)
+COMPLETED = [
+    ("rewritelog re", {"rewrite", "replay"}),
+    ("rewritelog fit --model le", {"least-squares"}),
+    ("rewritelog fit --output x --fail", {"--fail-on-warning"}),
+    ("rewritelog compare --models auto,coun", {"auto,counters"}),
+    ("rewritelog rewrite --recv s", {"shift"}),
+    (
+        f"rewritelog replay x --timings {SAMPLE_LOGS}/cells/timings.txt --lost-as Cell::p",
+        {"Cell::pairForces="},
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "wanted"), by_tier(COMPLETED, COMPLETED[1::4], COMPLETED))
 def test_completions(words: str, wanted: set[str]) -> None:
     asked = {
         "_REWRITELOG_COMPLETE": "complete_bash",

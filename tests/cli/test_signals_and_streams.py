@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -74,22 +75,18 @@ COMMANDS = {
 }
 
 
-long = pytest.mark.long
-
-
 @pytest.mark.parametrize(
     ("command", "number", "swallows"),
-    [
-        ("rewrite", signal.SIGTERM, ""),
-        ("rewrite", signal.SIGTERM, "1"),
-        ("fit", signal.SIGHUP, ""),
-        ("compare", signal.SIGINT, ""),
-        *(
-            pytest.param(command, number, "1", marks=long)
-            for command in COMMANDS
-            for number in SIGNALS
-        ),
-    ],
+    by_tier(
+        [
+            *product(COMMANDS, SIGNALS, ["1"]),
+            ("rewrite", signal.SIGTERM, ""),
+            ("fit", signal.SIGHUP, ""),
+            ("compare", signal.SIGINT, ""),
+        ],
+        [("rewrite", signal.SIGTERM, "1"), ("fit", signal.SIGHUP, "")],
+        [("rewrite", signal.SIGTERM, ""), ("compare", signal.SIGINT, "")],
+    ),
 )
 def test_a_signal_in_a_fit_is_no_error_of_the_model(
     command: str, number: signal.Signals, swallows: str, work: Path
@@ -209,10 +206,7 @@ PRINTING: dict[str, list[str | Path]] = {
     "rewrite": ["rewrite", CELLS, "--dry-run", "--dilation", "2"],
 }
 
-SOME_PRINTING = [
-    name if name in ("info", "diff", "help") else pytest.param(name, marks=long)
-    for name in PRINTING
-]
+SOME_PRINTING = by_tier(PRINTING, ["diff"], ["info", "help"])
 
 
 @pytest.mark.parametrize("name", SOME_PRINTING)
@@ -283,7 +277,9 @@ def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_pa
 
 
 @pytest.mark.parametrize("rank", ["0", "1"])
-@pytest.mark.parametrize("wrong", [["--nonsense"], ["--jobs", "2"]])
+@pytest.mark.parametrize(
+    "wrong", by_tier([["--nonsense"], ["--jobs", "2"]], [["--jobs", "2"]], [["--nonsense"]])
+)
 def test_wrong_usage_of_ranks_is_said_once(rank: str, wrong: list[str]) -> None:
     done = subprocess.run(
         [SCRIPT, "rewrite", "in", "out", "--engine", "mpi", *wrong],

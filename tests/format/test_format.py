@@ -163,6 +163,7 @@ def test_offsets_that_are_invalid_are_left_out() -> None:
     assert found.tolist() == [40, 60, 60, 70, 80, 100]
 
 
+@pytest.mark.slow
 def test_log_of_more_than_4_gib_is_read(tmp_path: Path) -> None:
     """A sparse file: two SEBs whose one event is a text of 2 GiB, and a third after them."""
     last = seb(2.0, 3.0, messages=[message(2.5)], name=b"beyond")

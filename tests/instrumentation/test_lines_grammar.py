@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from chosen import by_tier
 
 from tracebigsim.lines import FAULT_TEXT_LENGTH, FAULTS_KEPT, LineTable, TimeUnit, scan
 
@@ -199,7 +200,10 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize("line", FAULTY, ids=lambda line: repr(line[:60]))
+SHORT = [line for line in FAULTY if len(line) < 1000]
+
+
+@pytest.mark.parametrize("line", by_tier(FAULTY, SHORT, FAULTY), ids=lambda line: repr(line[:60]))
 @pytest.mark.parametrize("line_end", ["", "\n", "\r\n"], ids=["none", "lf", "crlf"])
 def test_a_faulty_line_is_one_fault_and_no_record(line: str, line_end: str) -> None:
     table = scan((line + line_end).encode())

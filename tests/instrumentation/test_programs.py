@@ -68,7 +68,7 @@ def test_a_program_prints_a_line_for_each_bracket(name: str, tmp_path: Path) -> 
     assert f"{COUNT} " in printed.out.decode(), "the program's own text is there too"
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", by_tier(SOURCES, ["particles.c", "solver.py"], SOURCES))
 def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path) -> None:
     command: list[str | Path] = [sys.executable, PROGRAMS / name]
     if not name.endswith(".py"):

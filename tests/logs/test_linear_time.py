@@ -58,7 +58,7 @@ TEXTS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("kind", by_tier(TEXTS, ["names"], ["fields in names"]))
+@pytest.mark.parametrize("kind", by_tier(TEXTS, [], ["names", "fields in names"]))
 def test_texts(kind: str) -> None:
     def job_of(size: int) -> Job:
         text = TEXTS[kind](size)

@@ -99,7 +99,9 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
     ("name", "options"),
     [
         ("auto", {}),
-        ("auto", {"exact_match": "always", "weights": "uniform"}),
+        pytest.param(
+            "auto", {"exact_match": "always", "weights": "uniform"}, marks=pytest.mark.slow
+        ),
         ("least-squares", {}),
         ("least-squares", {"exact_match": "always", "basis": "linear"}),
         ("sampled", {"fraction": "0.1"}),

@@ -532,7 +532,9 @@ def test_a_folder_that_may_not_be_written_is_named(readable_by_all: Path) -> Non
         rewrite(readable_by_all / "in", readable_by_all / "out", TWICE)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", by_tier([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM], [signal.SIGINT])
+)
 @pytest.mark.parametrize("command", ["rewrite", "convert", "synth"])
 def test_a_signal_while_threads_work_leaves_nothing(
     command: str, number: signal.Signals, made: Path, tmp_path: Path
