@@ -63,7 +63,7 @@ JOBS: dict[str, Callable[[LogSet, Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("job", by_tier(JOBS, quick={"rewrite", "tables", "timings"}))
+@pytest.mark.parametrize("job", by_tier(JOBS, ["tables"], ["rewrite", "timings"]))
 def test_both_ways_give_the_same(
     job: str,
     sample_logs: Path,
@@ -115,6 +115,19 @@ def test_a_large_log_is_expected_to_pay_off(monkeypatch: pytest.MonkeyPatch) -> 
     assert compiled._state.takes_plain(small, 1e-3)
     compiled.expect(100 << 20)
     assert not compiled._state.takes_plain(small, 1e-3)
+
+
+def test_a_kernel_on_disk_makes_no_other_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a run with some kernels at hand would wait for the compiler over little input."""
+    monkeypatch.setattr(compiled, "_state", compiled._State())
+    function: Any = lambda array: array  # noqa: E731
+    at_hand, other = (compiled.Kernel(function, ns_per_byte=1.0) for _ in range(2))
+    vars(at_hand)["on_disk"], vars(other)["on_disk"] = True, False
+    assert not compiled._state.takes_plain(at_hand, compiled.WARM_S + 0.1)
+    assert compiled._state.takes_plain(other, compiled.WARM_S + 0.1)
+    assert not compiled._state.takes_plain(at_hand, 0.1)
+    assert not compiled._state.takes_plain(other, compiled.COLD_S)
+    assert not compiled._state.takes_plain(other, 0.1)
 
 
 def test_what_an_uncompiled_kernel_calls_is_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:

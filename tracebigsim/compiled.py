@@ -74,7 +74,9 @@ class _State:
         """Return whether a kernel that takes so long uncompiled runs so; count the time if so."""
         with self.lock:
             total_s = max(self.plain_s + seconds, self.expected_s)
-            if total_s > COLD_S or (total_s > WARM_S and called.on_disk):
+            if total_s > WARM_S and called.on_disk:
+                return False
+            if total_s > COLD_S:
                 self.plain_s = math.inf  # from now on, all are compiled
                 return False
             self.plain_s += seconds
@@ -107,7 +109,7 @@ def start_over() -> None:
     with _state.lock:
         _state.plain_s = _state.expected_s = 0.0
         for one in _state.kernels:
-            one.forget_dispatcher()
+            one.start_over()
 
 
 def way() -> str:
@@ -168,9 +170,10 @@ class Kernel:
             self._dispatcher = dispatcher
         return self._dispatcher
 
-    def forget_dispatcher(self) -> None:
+    def start_over(self) -> None:
         """Choose anew how to run it."""
         self._dispatcher = None
+        vars(self).pop("on_disk", None)
 
     @cached_property
     def cache(self) -> KernelCache:
