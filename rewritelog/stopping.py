@@ -16,7 +16,7 @@ second must not interrupt the cleaning up that the first one began."""
 
 
 _AGAIN_S = 0.01
-"""By then a finaliser is over."""
+"""How long a finaliser may take to be over."""
 
 
 class Stopped(BaseException):
@@ -48,6 +48,8 @@ class _Request:
     told: Stopped | None = None
     """What another thread has asked for."""
     installed = False
+    printing = False
+    """Whether Python is about to say that it drops an exception; another one would be lost too."""
 
 
 _request = _Request()
@@ -65,15 +67,23 @@ def stop_on_signals() -> None:
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:
     """Stop a moment later where Python drops what is raised: in a finaliser, as imports have."""
     if isinstance(lost.exc_value, Stopped):
-        _request.raised = None
-        later = threading.Timer(_AGAIN_S, stop_from_thread, [lost.exc_value])
-        later.daemon = True
-        later.start()
+        _request.printing, _request.raised = True, None
+        threading.Thread(target=_insist, args=[lost.exc_value], daemon=True).start()
+        _request.printing = False
     else:
         sys.__unraisablehook__(lost)
 
 
+def _insist(reason: Stopped) -> None:
+    """Ask the main thread to stop until it does."""
+    while _request.raised is None:
+        time.sleep(_AGAIN_S)
+        stop_from_thread(reason)
+
+
 def _stop(number: int, _frame: FrameType | None) -> None:
+    if _request.printing:
+        return
     now_s = time.monotonic()
     if _request.raised is not None and now_s - _request.raised_at_s < _SAME_S:
         return
