@@ -27,11 +27,11 @@ from tracebigsim.compiled import start_over
 
 pytest_plugins = ["passed"]
 
-LARGE_SETS = ("ampi-halo", "cells-2workers")
-"""Samples that only the slow tests go through."""
+SLOW_SETS = ("ampi-halo", "cells-2workers", "cells-version-3")
+"""Samples that only the slow tests go through, each a variant of what the others hold."""
 
 settings.register_profile(
-    "quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
 
@@ -75,8 +75,8 @@ def sample_logs() -> Path:
     params=[
         *by_tier(
             [f"sample_logs/{name}" for name in SAMPLE_SETS],
-            [f"sample_logs/{name}" for name in SAMPLE_SETS if name not in LARGE_SETS],
-            [f"sample_logs/{name}" for name in LARGE_SETS],
+            [f"sample_logs/{name}" for name in SAMPLE_SETS if name not in SLOW_SETS],
+            [f"sample_logs/{name}" for name in SLOW_SETS],
         ),
         *(f"reference/{name}" for name in REFERENCE_SETS),
     ],

@@ -81,6 +81,7 @@ def test_kernels_are_compiled_once_and_again_when_an_inner_function_changes(copi
     assert len(kernel_files(folder)) == 1, "the old one is removed"
 
 
+@pytest.mark.slow
 def test_without_any_cache_folder_it_works_with_one_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     done = load(tmp_path / "file" / "no")
@@ -222,6 +223,7 @@ def test_processes_that_start_at_once_without_kernels_all_finish(
             assert not [path for path in cache.rglob("*") if re.match(r"\.", path.name)]
 
 
+@pytest.mark.slow
 def test_whole_numbers_as_factors_compile_nothing_new(
     sample_logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_what_passed_in_one_run_is_left_out_of_another(workers: int, folder: Pat
     assert "1 xfailed, 1 error in" in second.stdout
 
 
+@pytest.mark.slow
 def test_a_list_that_is_not_there_ends_the_run(folder: Path) -> None:
     done = run(folder, "-p", "passed", "--not-passed-in", "nowhere.txt")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR

@@ -48,9 +48,9 @@ def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None
 
 def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
     report = rewritelog.rewrite(
-        CELLS, timings=LINES, model="sampled", fraction=0.5, dilation_for={"*": 2.0}
+        CELLS, timings=LINES, model="least-squares", basis="linear", dilation_for={"*": 2.0}
     )
-    assert report.options.model_options == {"fraction": 0.5}
+    assert report.options.model_options == {"basis": "linear"}
     assert report.options.dilation_for == (("*", 2.0),)
     with pytest.raises(UsageTypeError, match="not both"):
         rewritelog.rewrite(CELLS, None, RewriteOptions(), dilation=2.0)

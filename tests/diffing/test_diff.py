@@ -225,7 +225,8 @@ def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
             assert rows["new"]["seconds"] == [0.0, 2.0][::step]
 
 
-@pytest.mark.parametrize("jobs", by_tier([1, 3], [3], [1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize("block_bytes", by_tier([150, 700, 5000], quick={150}))
 def test_cuts_and_threads_change_nothing(
     jobs: int, block_bytes: int, sample_logs: Path, tmp_path: Path

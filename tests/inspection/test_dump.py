@@ -9,6 +9,7 @@ from typing import Any
 
 import oracle
 import pytest
+from chosen import by_tier
 from logbuilder import mark, message, pad_name, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
@@ -331,10 +332,11 @@ def test_number_of_sebs_that_cannot_be_is_named(tmp_path: Path, count: int, plac
         dumped(open_logs(tmp_path))
 
 
-def test_log_cut_anywhere_is_damaged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
+def test_log_cut_anywhere_is_damaged(step: int, tmp_path: Path) -> None:
     path = small_log(tmp_path) / "bgTrace0"
     raw = path.read_bytes()
-    for length in range(28, len(raw)):
+    for length in range(28, len(raw), step):
         path.write_bytes(raw[:length])
         with pytest.raises(DamagedLogError) as caught:
             dumped(open_logs(tmp_path))

@@ -473,6 +473,7 @@ def test_a_list_that_is_not_there_chooses_nothing(tmp_path: Path) -> None:
     assert "/nowhere: the list of chosen SEBs cannot be read" in printed.err
 
 
+@pytest.mark.slow
 def test_a_long_list_is_read_whole(tmp_path: Path) -> None:
     count = 3000
     numbers = random.Random(1).sample(range(100000), count)  # noqa: S311

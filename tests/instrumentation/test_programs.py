@@ -81,7 +81,7 @@ def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path
     assert b"No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("name", by_tier(SOURCES, ["particles.c"], ["stencil.cpp"]))
+@pytest.mark.parametrize("name", by_tier(SOURCES, ["solver.py"], ["particles.c", "stencil.cpp"]))
 def test_the_same_seed_gives_the_same_parameters(name: str, tmp_path: Path) -> None:
     one, other = (started(name, tmp_path).table() for _ in range(2))
     assert params_of(one) == params_of(other)

@@ -112,6 +112,7 @@ def test_the_spread_of_a_mean_falls_with_the_samples() -> None:
     assert many.common < 0.1 * many.single
 
 
+@pytest.mark.slow
 def test_nine_in_ten_lines_lie_within_the_intervals_of_five_lines() -> None:
     inside = []
     for seed in range(16):

@@ -80,6 +80,7 @@ def test_each_event_keeps_enough_lines_to_fit(noisy: EventTimings) -> None:
     assert only(fit(noisy, fraction=1e-9))["check"]["drawn"] == 8
 
 
+@pytest.mark.slow
 def test_the_whole_is_the_automatic_model(noisy: EventTimings) -> None:
     whole = fit(noisy, fraction=1.0)
     plain = Auto(AutoOptions()).fit([noisy])

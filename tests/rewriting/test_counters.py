@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from logbuilder import bracket, seb, write_logs
 
 from rewritelog import open_logs
@@ -107,7 +108,7 @@ def test_events_whose_lines_have_different_numbers_of_counters(logs: Path, tmp_p
     )
 
 
-@pytest.mark.parametrize("block_bytes", [300, 1 << 24])
+@pytest.mark.parametrize("block_bytes", by_tier([300, 1 << 24], [1 << 24], [300]))
 def test_counters_stay_with_their_sebs_in_long_timelines(
     block_bytes: int, tmp_path: Path, timings: Path
 ) -> None:

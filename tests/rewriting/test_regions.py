@@ -219,6 +219,7 @@ def test_dilation_for_names_wins_by_the_last_match_and_never_over_the_model(tmp_
     assert list(durations) == times(3, 4, 0.5 * 6 + 4, 7)
 
 
+@pytest.mark.slow
 def test_more_names_than_the_first_table_holds(tmp_path: Path) -> None:
     timeline = [seb(0, 1, name=f"name-{k}".encode()) for k in range(1500)]
     write_logs(tmp_path / "in", [timeline])

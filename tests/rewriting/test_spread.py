@@ -63,6 +63,7 @@ def brackets(folder: Path) -> np.ndarray:
     return np.asarray(times[..., 1] - times[..., 0])
 
 
+@pytest.mark.slow
 def test_durations_lie_around_the_mean_as_the_timings_do(logs: Path) -> None:
     run(logs, "mean", spread="none")
     spread = run(logs, "spread")
@@ -76,6 +77,7 @@ def test_durations_lie_around_the_mean_as_the_timings_do(logs: Path) -> None:
     assert spread.events[0].expected.seconds == pytest.approx(mean.sum())
 
 
+@pytest.mark.slow
 def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
     run(logs, "one")
     run(logs, "two", spread_seed=2)

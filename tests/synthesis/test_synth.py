@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.format.declaration import (
@@ -50,11 +51,13 @@ TIMING_LINE = re.compile(
 )
 
 
-@pytest.fixture(scope="module", params=list(VARIANTS.values()), ids=list(VARIANTS))
+@pytest.fixture(
+    scope="module",
+    params=by_tier(VARIANTS, ["workers", "one PE", "few SEBs", "big-endian, oldest"], VARIANTS),
+)
 def options(request: pytest.FixtureRequest) -> SynthOptions:
     """Return options of all kinds."""
-    options: SynthOptions = request.param
-    return options
+    return VARIANTS[request.param]
 
 
 @pytest.fixture(scope="module")
