@@ -35,6 +35,8 @@ def printable(text: str | bytes) -> str:
     """Return a name with everything that a terminal might obey spelled as an escape."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

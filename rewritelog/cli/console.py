@@ -11,6 +11,7 @@ from typing import Any, Protocol, TextIO
 import typer
 
 WARNED = 1
+WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
 
@@ -81,19 +82,19 @@ def leave_if_warned(wanted: bool) -> None:
 
 def note(warning: str) -> None:
     """Print a warning, with `--quiet` too: one line, which a terminal gets wrapped."""
-    from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
-
-    _run.warnings += 1
-    line = f"warning: {printable(warning)}"
-    if sys.stderr.isatty():
-        line = wrapped(line)
-    typer.echo(line.replace("warning:", coloured("warning:", YELLOW, sys.stderr), 1), err=True)
+    note_all([warning])
 
 
 def note_all(warnings: Sequence[str]) -> None:
-    """Print warnings, each on a line of its own."""
-    for warning in warnings:
-        note(warning)
+    """Print warnings, each on a line of its own; many are written at a time."""
+    from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
+
+    _run.warnings += len(warnings)
+    on_terminal, head = sys.stderr.isatty(), coloured("warning:", YELLOW, sys.stderr)
+    for start in range(0, len(warnings), WRITTEN_AT_ONCE):
+        lines = [f"warning: {printable(one)}" for one in warnings[start : start + WRITTEN_AT_ONCE]]
+        lines = [wrapped(line) for line in lines] if on_terminal else lines
+        typer.echo("\n".join(line.replace("warning:", head, 1) for line in lines), err=True)
 
 
 def fail(message: str) -> None:

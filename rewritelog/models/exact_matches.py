@@ -64,6 +64,8 @@ def exact_matches_of(
     """
     if mode == "never":
         return None
+    if mode == "auto" and len(held_out.seconds) < FEWEST_AGAIN:
+        return None
     times = ExactTimes.from_timings(usable)
     if mode == "always":
         return ExactMatches(times, np.ones(len(times.seconds)))

@@ -7,8 +7,8 @@ numbers read back as they were, NaN and infinity as texts; in a report these are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, get_type_hints
 
@@ -27,7 +27,7 @@ from rewritelog.models.fitting.function import (
     PredictionBounds,
 )
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.json_document import MAX_EVENT_NAME, Node
+from rewritelog.models.json_document import MAX_EVENT_NAME, Node, without_defaults
 from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64
@@ -55,94 +55,164 @@ VERSION_1_KEYS = {
 }
 """What version 1 of model files called the keys that have another name now."""
 
+_EVENT: dict[str, Any] = {
+    "names": [],
+    "unusable_samples": 0,
+    "category": None,
+    "family_errors": {},
+    "exact_matches": None,
+}
+_CLASS: dict[str, Any] = {
+    "value": None,
+    "growth": None,
+    "total_ratio": 1.0,
+    "coefficients": [],
+    "dropped": [],
+    "ratios": [],
+}
+_SUM = {"bounds": None, "calibration": 1.0}
+_BOUNDS = {"least_s": 0.0, "most_s": None}
+_GROWTH = {"function": None, "error": None}
+_COEFFICIENT = {"standard_error": None}
+_QUALITY: dict[str, Any] = {
+    "r2": None,
+    "held_out_r2": None,
+    "held_out_mean_relative_error": None,
+    "held_out_rms_relative_error": None,
+    "held_out_sum_error": None,
+    "interval_coverage": None,
+    "outliers": 0,
+    "first_call_ratio": None,
+    "negative_predictions": 0,
+}
+"""What may be left out of a model file, and what a missing key means."""
+
+_Range: TypeAlias = tuple[list[float], list[float]]
+"""The lowest and the highest value of each parameter over an event's samples."""
+
 _Number: TypeAlias = Callable[[float | None], float | str | None]
 
 
 def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
-    """Return one event's fit in JSON types, `complete` as a model file needs it."""
+    """Return one event's fit in JSON types, `complete` as a model file needs it.
+
+    A model file leaves out what has its default.
+    """
     number: _Number = exact_number if complete else json_number
+    range_ = fit.lowest.tolist(), fit.highest.tolist()
+    spell = _Speller(number, range_, complete=complete)
     exact = fit.exact_matches
-    return {
-        "event": fit.event,
-        "parameters": fit.parameters,
-        "names": list(fit.names),
-        "samples": fit.samples,
-        "unusable_samples": fit.unusable,
-        "lowest": fit.lowest.tolist(),
-        "highest": fit.highest.tolist(),
-        "category": None if fit.category is None else str(fit.category),
-        "family_errors": {name: number(error) for name, error in fit.family_errors.items()},
-        "classes": [_class_json(one, number, complete=complete) for one in fit.classes],
-        "exact_matches": None if exact is None else _matches_json(exact, complete=complete),
-    }
-
-
-def _class_json(fit: ClassFit, number: _Number, *, complete: bool) -> dict[str, Any]:
-    quality = {QUALITY_KEYS.get(name, name): value for name, value in asdict(fit.quality).items()}
-    written: dict[str, Any] = {
-        "value": fit.value,
-        "samples": fit.samples,
-        "family": fit.family,
-        "function": _function_json(fit.function, complete=complete),
-        "growth": None if fit.growth is None else _growth_json(fit.growth, complete=complete),
-        "total_ratio": number(fit.total_ratio),
-        "coefficients": [
-            {
-                "term": one.term,
-                "value": number(one.value),
-                "standard_error": number(one.standard_error),
-            }
-            for one in fit.coefficients
-        ],
-        "dropped": [asdict(one) for one in fit.dropped],
-        "quality": {
-            name: value if isinstance(value, int) else number(value)
-            for name, value in quality.items()
+    return spell.written(
+        {
+            "event": fit.event,
+            "parameters": fit.parameters,
+            "names": list(fit.names),
+            "samples": fit.samples,
+            "unusable_samples": fit.unusable,
+            "lowest": range_[0],
+            "highest": range_[1],
+            "category": None if fit.category is None else str(fit.category),
+            "family_errors": {name: number(error) for name, error in fit.family_errors.items()},
+            "classes": [spell.class_(one) for one in fit.classes],
+            "exact_matches": None if exact is None else _matches_json(exact, complete=complete),
         },
-    }
-    if complete:
-        rows = fit.leverage_root.tolist()
-        written["leverage_root"] = [[number(value) for value in row] for row in rows]
-        written["ratios"] = fit.ratios.tolist()
-    return written
+        _EVENT,
+    )
 
 
-def _function_json(function: AnyFunction, *, complete: bool) -> dict[str, Any]:
-    """Return what predicts: a model file cannot hold a function that is not finite."""
-    if isinstance(function, FittedMixture):
-        return {
-            "members": [
-                {"share": share, "function": _function_json(member, complete=complete)}
-                for member, share in zip(function.members, function.shares, strict=True)
-            ]
+@dataclass(frozen=True)
+class _Speller:
+    """Writes the parts of one event's fit."""
+
+    number: _Number
+    range_: _Range
+    complete: bool
+
+    def written(self, made: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object as it is written: in a report in full."""
+        return without_defaults(made, defaults) if self.complete else made
+
+    def class_(self, fit: ClassFit) -> dict[str, Any]:
+        """Return a class's fit."""
+        made: dict[str, Any] = {
+            "value": fit.value,
+            "samples": fit.samples,
+            "family": fit.family,
+            "function": self.function(fit.function),
+            "growth": None if fit.growth is None else self.growth(fit.growth),
+            "total_ratio": self.number(fit.total_ratio),
+            "coefficients": [self.coefficient(one) for one in fit.coefficients],
+            "dropped": [{"term": one.term, "reason": one.reason} for one in fit.dropped],
+            "quality": self.quality(fit.quality),
         }
-    number = float if complete else json_number
-    return {
-        "bounds": None if function.bounds is None else _bounds_json(function.bounds),
-        "terms": [
-            {"term": str(term), "coefficient": number(float(coefficient))}
-            for term, coefficient in zip(function.terms, function.coefficients, strict=True)
-        ],
-        "calibration": number(function.calibration),
-    }
+        if self.complete:
+            rows = fit.leverage_root.tolist()
+            made["leverage_root"] = [[self.number(value) for value in row] for row in rows]
+            made["ratios"] = fit.ratios.tolist()
+        return self.written(made, _CLASS)
+
+    def quality(self, quality: Quality) -> dict[str, Any]:
+        """Return the numbers of a fit."""
+        made = {
+            QUALITY_KEYS.get(name, name): value if isinstance(value, int) else self.number(value)
+            for name, value in vars(quality).items()
+        }
+        return self.written(made, _QUALITY)
+
+    def coefficient(self, one: Coefficient) -> dict[str, Any]:
+        """Return a coefficient as a person reads it."""
+        made = {
+            "term": one.term,
+            "value": self.number(one.value),
+            "standard_error": self.number(one.standard_error),
+        }
+        return self.written(made, _COEFFICIENT)
+
+    def function(self, function: AnyFunction) -> dict[str, Any]:
+        """Return what predicts: a model file cannot hold a function that is not finite."""
+        if isinstance(function, FittedMixture):
+            return {
+                "members": [
+                    {"share": share, "function": self.function(member)}
+                    for member, share in zip(function.members, function.shares, strict=True)
+                ]
+            }
+        number = float if self.complete else json_number
+        made = {
+            "bounds": None if function.bounds is None else self.bounds(function.bounds),
+            "terms": [
+                {"term": str(term), "coefficient": number(coefficient)}
+                for term, coefficient in zip(
+                    function.terms, function.coefficients.tolist(), strict=True
+                )
+            ],
+            "calibration": number(function.calibration),
+        }
+        return self.written(made, _SUM)
+
+    def bounds(self, bounds: PredictionBounds) -> dict[str, Any]:
+        """Return a function's bounds; the ranges that they hold for are mostly the event's."""
+        made = {
+            "least_s": bounds.least_s,
+            "most_s": bounds.most_s,
+            "lowest": bounds.lowest.tolist(),
+            "highest": bounds.highest.tolist(),
+        }
+        return self.written(made, _bounds_defaults(self.range_))
+
+    def growth(self, growth: Growth) -> dict[str, Any]:
+        """Return how a function is continued beyond the samples' range."""
+        function = growth.function
+        made = {
+            "function": None if function is None else self.function(function),
+            "error": growth.error,
+            "least_s": growth.least_s,
+        }
+        return self.written(made, _GROWTH)
 
 
-def _growth_json(growth: Growth, *, complete: bool) -> dict[str, Any]:
-    function = growth.function
-    return {
-        "function": None if function is None else _function_json(function, complete=complete),
-        "error": growth.error,
-        "least_s": growth.least_s,
-    }
-
-
-def _bounds_json(bounds: PredictionBounds) -> dict[str, Any]:
-    return {
-        "least_s": bounds.least_s,
-        "most_s": bounds.most_s,
-        "lowest": bounds.lowest.tolist(),
-        "highest": bounds.highest.tolist(),
-    }
+def _bounds_defaults(range_: _Range) -> dict[str, Any]:
+    return {**_BOUNDS, "lowest": range_[0], "highest": range_[1]}
 
 
 def _matches_json(exact: ExactMatches, *, complete: bool) -> dict[str, Any]:
@@ -164,26 +234,24 @@ def read_event(node: Node) -> EventFit:
         "event",
         "parameters",
         "samples",
-        "unusable_samples",
         "lowest",
         "highest",
-        "category",
-        "family_errors",
         "classes",
-        "exact_matches",
-        optional=("names",),
+        defaults=_EVENT,
     )
     many = parts["parameters"].count()
     if many > MAX_PARAMETERS:
         raise parts["parameters"].error(f"is {many}; at most {MAX_PARAMETERS}")
     errors = parts["family_errors"].entries()
+    lowest, highest = parts["lowest"].numbers(many), parts["highest"].numbers(many)
+    range_ = lowest.tolist(), highest.tolist()
     return EventFit(
         event=parts["event"].text(MAX_EVENT_NAME),
         samples=parts["samples"].count(),
         unusable=parts["unusable_samples"].count(),
-        lowest=parts["lowest"].numbers(many),
-        highest=parts["highest"].numbers(many),
-        classes=_read_classes(parts["classes"], many),
+        lowest=lowest,
+        highest=highest,
+        classes=_read_classes(parts["classes"], range_),
         category=parts["category"].maybe(lambda one: _read_expression(one, many)),
         family_errors={name: one.exact_number() for name, one in errors.items()},
         exact_matches=parts["exact_matches"].maybe(lambda one: _read_matches(one, many)),
@@ -193,18 +261,18 @@ def read_event(node: Node) -> EventFit:
 
 def _read_names(node: Node, many: int) -> tuple[str, ...]:
     """Return the parameters' names; none where the file has none."""
-    nodes = node.maybe(Node.items) or []
+    nodes = node.items()
     if nodes and len(nodes) != many:
         raise node.error(f"has {len(nodes)} names for {many} parameters")
     return checked_names([(one.text(), Origin(one.where)) for one in nodes])
 
 
-def _read_classes(node: Node, many: int) -> tuple[ClassFit, ...]:
+def _read_classes(node: Node, range_: _Range) -> tuple[ClassFit, ...]:
     """Return the functions: the one of all samples first, then one for each value."""
     nodes = node.items()
     if not nodes:
         raise node.error("is empty: the function of all samples is missing")
-    classes = [_read_class(one, many) for one in nodes]
+    classes = [_read_class(one, range_) for one in nodes]
     for place, (one, found) in enumerate(zip(nodes, classes, strict=True)):
         if (found.value is None) != (place == 0):
             raise one.error("the first class has the value null, and all others a number")
@@ -213,20 +281,11 @@ def _read_classes(node: Node, many: int) -> tuple[ClassFit, ...]:
     return tuple(classes)
 
 
-def _read_class(node: Node, many: int) -> ClassFit:
+def _read_class(node: Node, range_: _Range) -> ClassFit:
     parts = node.fields(
-        "value",
-        "samples",
-        "family",
-        "function",
-        "coefficients",
-        "dropped",
-        "quality",
-        "leverage_root",
-        "ratios",
-        optional=("growth", "total_ratio"),
+        "samples", "family", "function", "quality", "leverage_root", defaults=_CLASS
     )
-    function = _read_function(parts["function"], many)
+    function = _read_function(parts["function"], range_)
     ratios = parts["ratios"].numbers()
     if (np.diff(ratios) < 0).any():
         raise parts["ratios"].error("do not rise")
@@ -238,7 +297,7 @@ def _read_class(node: Node, many: int) -> ClassFit:
         samples=parts["samples"].count(),
         family=parts["family"].text(),
         function=function,
-        growth=parts["growth"].maybe(lambda one: _read_growth(one, many)),
+        growth=parts["growth"].maybe(lambda one: _read_growth(one, range_)),
         total_ratio=_read_total_ratio(parts["total_ratio"]),
         coefficients=tuple(_read_coefficient(one) for one in parts["coefficients"].items()),
         dropped=tuple(_read_dropped(one) for one in parts["dropped"].items()),
@@ -249,28 +308,25 @@ def _read_class(node: Node, many: int) -> ClassFit:
 
 
 def _read_total_ratio(node: Node) -> float:
-    """Return the ratio, 1 where a file of version 1 has none."""
-    ratio = node.maybe(Node.number)
-    if ratio is None:
-        return 1.0
+    ratio = node.number()
     if ratio < 0:
         raise node.error("must not be negative")
     return ratio
 
 
-def _read_growth(node: Node, many: int) -> Growth:
-    parts = node.fields("function", "error", "least_s")
+def _read_growth(node: Node, range_: _Range) -> Growth:
+    parts = node.fields("least_s", defaults=_GROWTH)
     return Growth(
-        parts["function"].maybe(lambda one: _read_function(one, many)),
+        parts["function"].maybe(lambda one: _read_function(one, range_)),
         parts["error"].maybe(Node.number),
         parts["least_s"].number(),
     )
 
 
-def _read_function(node: Node, many: int) -> AnyFunction:
+def _read_function(node: Node, range_: _Range) -> AnyFunction:
     """Return a sum of terms, or a mixture of such."""
     if not (isinstance(node.value, dict) and "members" in node.value):
-        return _read_sum(node, many)
+        return _read_sum(node, range_)
     members: list[FittedFunction] = []
     shares: list[float] = []
     for one in node.fields("members")["members"].items():
@@ -278,14 +334,15 @@ def _read_function(node: Node, many: int) -> AnyFunction:
         shares.append(parts["share"].number())
         if not 0 < shares[-1] <= 1:
             raise parts["share"].error("must lie between 0 and 1")
-        members.append(_read_sum(parts["function"], many))
+        members.append(_read_sum(parts["function"], range_))
     if not members:
         raise node.error("has no members")
     return FittedMixture(tuple(members), tuple(shares))
 
 
-def _read_sum(node: Node, many: int) -> FittedFunction:
-    parts = node.fields("bounds", "terms", "calibration")
+def _read_sum(node: Node, range_: _Range) -> FittedFunction:
+    parts = node.fields("terms", defaults=_SUM)
+    many = len(range_[0])
     terms: list[Expression] = []
     coefficients: list[float] = []
     for one in parts["terms"].items():
@@ -296,12 +353,13 @@ def _read_sum(node: Node, many: int) -> FittedFunction:
         tuple(terms),
         np.array(coefficients, dtype=np.float64),
         parts["calibration"].number(),
-        parts["bounds"].maybe(lambda one: _read_bounds(one, many)),
+        parts["bounds"].maybe(lambda one: _read_bounds(one, range_)),
     )
 
 
-def _read_bounds(node: Node, many: int) -> PredictionBounds:
-    parts = node.fields("least_s", "most_s", "lowest", "highest")
+def _read_bounds(node: Node, range_: _Range) -> PredictionBounds:
+    parts = node.fields(defaults=_bounds_defaults(range_))
+    many = len(range_[0])
     return PredictionBounds(
         parts["lowest"].numbers(many),
         parts["highest"].numbers(many),
@@ -315,7 +373,7 @@ def _read_expression(node: Node, many: int) -> Expression:
 
 
 def _read_coefficient(node: Node) -> Coefficient:
-    parts = node.fields("term", "value", "standard_error")
+    parts = node.fields("term", "value", defaults=_COEFFICIENT)
     return Coefficient(
         parts["term"].text(),
         parts["value"].exact_number(),
@@ -337,7 +395,8 @@ def _read_quality(node: Node) -> Quality:
         float | None: lambda one: one.maybe(Node.exact_number),
     }
     kinds = _quality_kinds()
-    parts = node.fields(*(QUALITY_KEYS.get(name, name) for name in kinds))
+    required = (QUALITY_KEYS.get(name, name) for name in kinds)
+    parts = node.fields(*(key for key in required if key not in _QUALITY), defaults=_QUALITY)
     values = {
         name: readers[kind](parts[QUALITY_KEYS.get(name, name)]) for name, kind in kinds.items()
     }

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,10 +40,16 @@ MAX_EVENT_NAME = 1 << 20
 
 LINE_WIDTH = 100
 
+FEW = 16
+"""A list of as few numbers is written sooner one by one than by an encoder."""
+
 T = TypeVar("T")
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 """How numbers are written that JSON does not have."""
+
+
+_NO_DEFAULTS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -65,22 +72,24 @@ class Node:
         """The file and the path."""
         return f"{printable(self.name)}: {printable(self.path)}"
 
-    def fields(self, *keys: str, optional: Sequence[str] = ()) -> dict[str, Node]:
+    def fields(self, *keys: str, defaults: Mapping[str, Any] = _NO_DEFAULTS) -> dict[str, Node]:
         """Return the values of an object that has these keys and no others.
 
-        A missing `optional` key reads as null.
+        A key that has a default may be missing, and has that value then.
         """
         if not isinstance(self.value, dict):
             raise self.error(f"must be an object, not {self._found}")
-        names = {key: self.aliases.get(key, key) for key in keys}
-        for name in names.values():
-            if name not in self.value:
-                raise self.error(f"has no {name!r}")
-        unknown = self.value.keys() - names.values() - set(optional)
+        names = {key: self.aliases.get(key, key) for key in (*keys, *defaults)}
+        for key in keys:
+            if names[key] not in self.value:
+                raise self.error(f"has no {names[key]!r}")
+        unknown = self.value.keys() - names.values()
         if unknown:
             raise self.error(f"has an unknown key, {printable(min(unknown)[:80])!r}")
-        names |= {key: key for key in optional}
-        return {key: self._child(f".{name}", self.value.get(name)) for key, name in names.items()}
+        return {
+            key: self._child(f".{name}", self.value.get(name, defaults.get(key)))
+            for key, name in names.items()
+        }
 
     def entries(self) -> dict[str, Node]:
         """Return the values of an object with any keys."""
@@ -271,30 +280,50 @@ def _check_depth(value: Any, name: str) -> None:
     raise ModelError(f"{printable(name)}: is nested more than {MAX_DEPTH} deep")
 
 
+def without_defaults(made: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without the keys whose values `fields` gives back for missing ones."""
+    absent = object()
+    return {key: value for key, value in made.items() if defaults.get(key, absent) != value}
+
+
 def readable(value: Any, indent: str = "") -> str:
     """Return JSON that a person can read: what fits in a line, and lists of numbers, in one line.
 
+    An iterator is written as a list, each of whose values is made when it is its turn.
     Raise `ValueError` for a number that JSON does not have.
     """
-    if not isinstance(value, dict | list) or _is_flat(value):
-        line = json_text(value)
-        if not isinstance(value, dict) or len(line) + len(indent) <= LINE_WIDTH:
-            return line
+    if not isinstance(value, dict | list | Iterator):
+        return _scalar(value)
     inner = indent + "  "
     if isinstance(value, dict):
-        parts = [f"{json_text(key)}: {readable(one, inner)}" for key, one in value.items()]
-        return _enclosed("{", parts, "}", indent)
-    return _enclosed("[", [readable(one, inner) for one in value], "]", indent)
+        begin, end = "{", "}"
+        parts = [f"{_key(key)}: {readable(one, inner)}" for key, one in value.items()]
+    else:
+        begin, end = "[", "]"
+        if isinstance(value, list) and _is_flat(value):
+            return json_text(value) if len(value) > FEW else f"[{', '.join(map(_scalar, value))}]"
+        parts = [readable(one, inner) for one in value]
+    width = len(indent) + 2 * len(parts) + sum(map(len, parts))
+    if width <= LINE_WIDTH and not any("\n" in part for part in parts):
+        return begin + ", ".join(parts) + end
+    separator = f",\n{inner}"
+    return f"{begin}\n{inner}{separator.join(parts)}\n{indent}{end}"
 
 
-def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
+def _scalar(value: Any) -> str:
+    """Return the JSON of a value that holds no others; the encoder takes long to start."""
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return str(value) if type(value) is int else json_text(value)
+
+
+@lru_cache(maxsize=1 << 10)
+def _key(key: str) -> str:
+    return json_text(key)
+
+
+def _is_flat(value: list[Any]) -> bool:
     """Return whether nothing is within that is a list or an object."""
-    parts = value.values() if isinstance(value, dict) else value
-    return not any(isinstance(part, dict | list) for part in parts)
-
-
-def _enclosed(begin: str, parts: Sequence[str], end: str, indent: str) -> str:
-    inner = f"\n{indent}  "
-    return (
-        f"{begin}{inner}" + f",{inner}".join(parts) + f"\n{indent}{end}" if parts else begin + end
-    )
+    return not any(isinstance(part, dict | list) for part in value)

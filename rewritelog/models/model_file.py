@@ -69,6 +69,8 @@ def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
 
 def _plain(fitted: FittedEvents) -> FittedEvents:
     """Return a fit without what a special kind of it knows, whose warnings become notes."""
+    if type(fitted) is FittedEvents:
+        return fitted
     plain = FittedEvents(
         fitted.model, fitted.options, fitted.fits, fitted.unfitted, fitted.notes, fitted.extra
     )
@@ -148,7 +150,7 @@ def _file_json(file: ModelFile) -> dict[str, Any]:
         "notes": list(fitted.notes),
         "extra": dict(fitted.extra),
         "unfitted": [{"event": event, "parameters": count} for event, count in fitted.unfitted],
-        "events": [event_json(fit, complete=True) for fit in fitted.fits.values()],
+        "events": (event_json(fit, complete=True) for fit in fitted.fits.values()),
     }
 
 

@@ -270,7 +270,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     ((*LAW, "terms", 0, "coefficient"), "nan", 'must be a number, not "nan"'),
     ((*LAW, "terms", 0, "coefficient"), 10**400, "larger than any float64"),
     ((*LAW, "terms", 0, "more"), 1, "has an unknown key, 'more'"),
-    ((*LAW, "calibration"), None, "must be a number, not null"),
+    ((*LAW, "calibration"), None, r"calibration: must be a number, not null"),
     (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root\[0\]: must have"),
     (("events", 1, "classes", 0, "quality", "rank"), 1.5, "must be a count, not 1.5"),
     (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "do not rise"),
@@ -297,9 +297,27 @@ def test_a_missing_key_and_an_event_twice(document: dict[str, Any]) -> None:
     document["events"].append(document["events"][0])
     with pytest.raises(ModelError, match=r"\$\.events\[2\]: is duplicated"):
         parse_model(json.dumps(document), "m.json")
-    del document["events"][0]["classes"][0]["function"]["calibration"]
-    with pytest.raises(ModelError, match=r"\[0\]\.function: has no 'calibration'"):
+    del document["events"][0]["classes"][0]["function"]["terms"]
+    with pytest.raises(ModelError, match=r"\[0\]\.function: has no 'terms'"):
         parse_model(json.dumps(document), "m.json")
+
+
+def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
+    """Files that were written before keys had defaults have all of them."""
+    plain = document["events"][1]
+    assert not {"names", "unusable_samples", "category"} & plain.keys()
+    assert plain["classes"][0]["function"]["bounds"] == {}
+    read = parse_model(json.dumps(document), "m").fitted.describe()
+    plain |= {"names": [], "unusable_samples": 0, "category": None}
+    plain["classes"][0]["value"] = None
+    plain["classes"][0]["function"]["bounds"] = {
+        "least_s": 0.0,
+        "most_s": None,
+        "lowest": plain["lowest"],
+        "highest": plain["highest"],
+    }
+    plain["classes"][0]["quality"].setdefault("interval_coverage", None)
+    assert parse_model(json.dumps(document), "m").fitted.describe() == read
 
 
 @pytest.mark.parametrize(

@@ -15,5 +15,6 @@
 - `diagnosis`, `intervals`, `leverage`, `dropped`: how far a fit is to be trusted, what it left out
 - `event_fit`: an event's fit with all of that, by classes where its formula has them
 - `single_terms`: functions of one term in one parameter, for a person to look at
+- `one_sample`: the fit of a single sample, which leaves nothing to choose
 - `pipeline`: all steps of a fit, top down
 """

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.models.fitting.cross_validation import solve_families
-from rewritelog.models.fitting.families import FAMILIES, PROPORTIONAL, Family, SelectionSamples
+from rewritelog.models.fitting.families import FAMILIES, Family, SelectionSamples, proportional
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
+from rewritelog.models.fitting.product_shape import may_be_met
 from rewritelog.models.fitting.program_terms import program_terms
-from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss
 
 ENOUGH_FOR_BREAKS = 20
 """With fewer samples a change of slope cannot be told from noise."""
 
 RIDGE_CREDIT = 8.0
 """The ridge power law knows beforehand what exponents there are; others must learn all."""
+
+PROPORTIONAL = "proportional"
+"""The family of two or three samples."""
 
 EXACT = 0.01
 """Three samples that a power meets within this relative error are no coincidence."""
@@ -31,15 +33,16 @@ def automatic_families(samples: int) -> dict[str, Family]:
     return families
 
 
-def few_families(samples: Samples, loss: Loss) -> dict[str, Family]:
+def few_families(given: SelectionSamples) -> dict[str, Family]:
     """Return the one family for samples too few to hold any out.
 
     A multiple of a parameter, or a constant; for three samples that a power meets, that power.
     """
-    if len(samples) == 3:
+    samples = given.samples
+    if len(samples) == 3 and may_be_met(samples, given.parameters, EXACT):
         power = {"product": FAMILIES["product"]}
-        function = solve_families({"product": 1.0}, power, SelectionSamples.of(samples, loss))
+        function = solve_families({"product": 1.0}, power, given)
         errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s
         if errors.max() < EXACT:
             return power
-    return {"proportional": PROPORTIONAL}
+    return {PROPORTIONAL: Family(proportional)}

@@ -27,6 +27,9 @@ MOST_FOR_TRIPLES = 9
 NARROWEST_RANGE = 1e-12
 """A parameter whose range is at most this share of its largest value counts as constant."""
 
+ROUNDING = 1e-9
+"""Parameters that differ by less than this share of their range say the same."""
+
 ONE = parse("1")
 
 Product: TypeAlias = tuple[int, ...]
@@ -60,19 +63,20 @@ class Parameters:
         used: list[int] = []
         varying: list[int] = []
         ignored: list[Ignored] = []
-        half_range = highest / 2 - lowest / 2
-        for place in range(params.shape[1]):
-            largest = max(abs(lowest[place]), abs(highest[place]))
-            if half_range[place] <= NARROWEST_RANGE * largest:
-                reason = f"is constant {lowest[place] + 0.0:.6g} in all samples"
-                ignored.append(Ignored(place + 1, reason))
+        standard: list[Floats] = []
+        for place, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+            if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
+                ignored.append(Ignored(place + 1, f"is constant {low + 0.0:.6g} in all samples"))
                 continue
             varying.append(place + 1)
-            original = _original(params, place, used)
-            if original:
-                ignored.append(Ignored(place + 1, f"follows p{original} in all samples"))
-            else:
+            column = (params[:, place] - low) / (high - low)  # moved and stretched to [0, 1]
+            original = _original(column, standard)
+            if original is None:
                 used.append(place + 1)
+                standard.append(column)
+            else:
+                reason = f"follows p{used[original]} in all samples"
+                ignored.append(Ignored(place + 1, reason))
         return cls(lowest, highest, tuple(used), tuple(varying), tuple(ignored))
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
@@ -116,21 +120,15 @@ def _bounded(name: str, lowest: float) -> str:
     return f"max({name}, {lowest / 2:.4g})"
 
 
-def _original(params: Floats, place: int, used: Iterable[int]) -> int:
-    """Return the parameter that this one is a multiple of or differs from by a constant, or 0."""
-    column = _standard(params[:, place])
-    for number in used:
-        other = _standard(params[:, number - 1])
-        if np.allclose(column, other, rtol=0, atol=1e-9):
-            return number
-    return 0
+def _original(column: Floats, others: Iterable[Floats]) -> int | None:
+    """Return the place of the first of other columns that is equal but for rounding, if any.
 
-
-def _standard(column: Floats) -> Floats:
-    """Return the column moved and stretched to [0, 1]."""
-    low, high = column.min(), column.max()
-    standard: Floats = (column - low) / (high - low)
-    return standard
+    Standardized, a multiple of a parameter, and one that differs from it by a constant, are.
+    """
+    for place, other in enumerate(others):
+        if (np.abs(column - other) <= ROUNDING).all():
+            return place
+    return None
 
 
 class CandidateTerms:
@@ -140,13 +138,25 @@ class CandidateTerms:
     """
 
     def __init__(self, parameters: Parameters) -> None:
-        functions = [parameters.functions(number) for number in parameters.used]
         self.parameters = parameters
-        self.base: tuple[Expression, ...] = (ONE, *(term for some in functions for term in some))
-        starts = np.cumsum([1, *map(len, functions)]).tolist()
-        self._places = [
+
+    @cached_property
+    def _functions(self) -> list[tuple[Expression, ...]]:
+        """The functions of each usable parameter."""
+        return [self.parameters.functions(number) for number in self.parameters.used]
+
+    @cached_property
+    def base(self) -> tuple[Expression, ...]:
+        """The constant and the functions of one parameter each."""
+        return (ONE, *(term for some in self._functions for term in some))
+
+    @cached_property
+    def _places(self) -> list[tuple[int, ...]]:
+        """Where the functions of each usable parameter are among the base terms."""
+        starts = np.cumsum([1, *map(len, self._functions)]).tolist()
+        return [
             tuple(range(start, start + len(some)))
-            for start, some in zip(starts, functions, strict=False)
+            for start, some in zip(starts, self._functions, strict=False)
         ]
 
     @cached_property

@@ -47,6 +47,13 @@ def unit_columns(columns: Floats) -> Floats:
     return np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
 
 
+def singular_values(columns: Floats) -> Floats:
+    """Return the singular values, falling."""
+    if columns.shape == (1, 1):
+        return np.asarray(np.abs(columns[0]))
+    return np.asarray(np.linalg.svd(columns, compute_uv=False))
+
+
 def independent_columns(columns: Floats) -> list[int]:
     """Return the places of columns that are independent of those taken before them."""
     count = columns.shape[1]
@@ -64,4 +71,4 @@ def independent_columns(columns: Floats) -> list[int]:
 
 
 def _smallest_singular_value(columns: Floats) -> float:
-    return float(np.linalg.svd(columns, compute_uv=False).min(initial=np.inf))
+    return float(singular_values(columns).min(initial=np.inf))

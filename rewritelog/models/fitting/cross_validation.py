@@ -74,6 +74,12 @@ class CrossValidation:
         return np.nan_to_num(geometric_mean(seconds, list(shares.values())), nan=0.0)
 
 
+NOT_VALIDATED = CrossValidation(
+    Samples.weighted(np.zeros((0, 0)), np.zeros(0), weighting="relative"), {}
+)
+"""Where there were too few samples to leave any out."""
+
+
 def folds_of(count: int) -> Ints:
     """Return the fold of each sample: as many folds as samples up to 10, 10 below 20, then 5."""
     parts = min(count, 10) if count < 20 else 5

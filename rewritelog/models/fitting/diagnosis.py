@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.fitting.columns import columns_of, unit_columns
+from rewritelog.models.fitting.columns import columns_of, singular_values, unit_columns
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.intervals import coverage
-from rewritelog.models.fitting.leverage import leverage_root, leverages
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.leverage import leverage_root, leverages_of
+from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
 from rewritelog.models.metrics import (
     mean_relative_error,
     r_squared,
@@ -105,10 +105,12 @@ def diagnose(
     """
     sums = _Sums(len(function.terms), float(np.abs(samples.seconds).max(initial=0.0)) or 1.0)
     for block in samples.blocks():
-        sums.add(function, block)
-    sizes = np.linalg.svd(unit_columns(sums.triangle), compute_uv=False)
+        columns, predicted_s = sums.add(function, block)
+    sizes = singular_values(unit_columns(sums.triangle))
     root = leverage_root(sums.triangle)
-    some = samples.drawn(1 << 16)
+    if len(samples) > BLOCK_ROWS:
+        some = samples.drawn(BLOCK_ROWS).params
+        columns, predicted_s = columns_of(function.terms, some), function.predict(some)
     unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
     quality = Quality(
         r2=1 - sums.chi2_u2 / sums.variation if sums.variation > 0 else None,
@@ -122,7 +124,7 @@ def diagnose(
         freedom=max(0, len(samples) - len(function.terms)),
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
-        largest_leverage=float(np.nanmax(leverages(function, root, some.params), initial=0.0)),
+        largest_leverage=_largest(leverages_of(columns, predicted_s, root)),
         even_samples=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
         outliers=sums.outliers,
         first_call=sums.first_call,
@@ -144,13 +146,14 @@ class _Sums:
         self.first_call: float | None = None
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
-    def add(self, function: AnyFunction, block: Samples) -> None:
-        """Add some samples."""
-        predicted, raw = function.predict(block.params), function.raw(block.params)
+    def add(self, function: AnyFunction, block: Samples) -> tuple[Floats, Floats]:
+        """Add some samples; return the values of the terms for them, and their predictions."""
+        raw = function.raw(block.params)
+        predicted = function.bounded(raw, block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
-            self.chi2 += float(np.nansum((residual / block.scale_s) ** 2))
-            self.chi2_u2 += float(np.nansum((residual / self._unit_s) ** 2))
+            self.chi2 += _sum((residual / block.scale_s) ** 2)
+            self.chi2_u2 += _sum((residual / self._unit_s) ** 2)
             ratio = block.seconds / predicted
         far = ~((ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR)) & (
             block.seconds != predicted
@@ -160,13 +163,18 @@ class _Sums:
         if block.first.any():
             first = float(ratio[block.first][0])
             self.first_call = first if math.isfinite(first) else None
-        rows = columns_of(function.terms, block.params) / block.scale_s[:, None]
-        rows[~np.isfinite(rows).all(axis=1)] = 0.0
-        self.triangle = np.asarray(np.linalg.qr(np.vstack((self.triangle, rows)), mode="r"))
+        columns = columns_of(function.terms, block.params)
+        rows = columns / block.scale_s[:, None]
+        finite = np.isfinite(rows)
+        if not finite.all():
+            rows[~finite.all(axis=1)] = 0.0
+        rows = np.vstack((self.triangle, rows)) if len(self.triangle) else rows
+        self.triangle = np.asarray(np.linalg.qr(rows, mode="r"))
         units = block.seconds / self._unit_s
         self.total_u += float(units.sum())
         self.squares_u2 += float((units**2).sum())
         self._add_variation(units)
+        return columns, predicted
 
     @property
     def chi2_s2(self) -> float:
@@ -181,6 +189,17 @@ class _Sums:
         self.variation += (mean - self._mean) ** 2 * self._count * count / both
         self._mean += (mean - self._mean) * count / both
         self._count = both
+
+
+def _sum(values: Floats) -> float:
+    """Return the sum of those that are numbers."""
+    total = float(values.sum())
+    return float(np.nansum(values)) if math.isnan(total) else total
+
+
+def _largest(values: Floats) -> float:
+    """Return the largest of those that are numbers, at least 0."""
+    return float(np.fmax.reduce(values, initial=0.0))
 
 
 @dataclass(frozen=True)

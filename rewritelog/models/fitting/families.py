@@ -121,6 +121,12 @@ class SelectionSamples:
         )
         return [products[place] for place in taken] or [(0,)]
 
+    def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
+        """Return the terms that are worth taking of these, the first of which is the constant."""
+        columns = columns_of(terms, self.samples.params)
+        taken = select_terms(columns, self.samples, self.loss, non_negative=True, constant=0)
+        return tuple(terms[place] for place in taken) or (ONE,)
+
     def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
         """Return candidates as expressions."""
         return tuple(self.candidates.term(product) for product in products)
@@ -153,9 +159,12 @@ def _signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     return given.terms_of(given.select_products(given.candidates.single, non_negative=False))
 
 
-def _proportional(given: SelectionSamples) -> tuple[Expression, ...]:
+def proportional(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose one parameter, or the constant: all that two or three samples can determine."""
-    return given.terms_of(given.select_products(given.candidates.linear))
+    if not given.parameters.used:
+        return (ONE,)
+    terms = (ONE, *(parse(f"p{number}") for number in given.parameters.used))
+    return given.select_from(terms)
 
 
 def _crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -175,10 +184,7 @@ def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
 def _product(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose partial products of the shape that explains most of the times."""
     factors = product_factors(given.samples, given.parameters)
-    terms = (ONE, *_partial_products(factors))
-    columns = columns_of(terms, given.samples.params)
-    taken = select_terms(columns, given.samples, given.loss, non_negative=True, constant=0)
-    return tuple(terms[place] for place in taken) or (ONE,)
+    return given.select_from((ONE, *_partial_products(factors)))
 
 
 def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -210,8 +216,6 @@ FAMILIES: dict[str, Family] = {
     "signed terms": Family(_signed_terms, non_negative=False),
 }
 """Simple ones first: a later one is taken only where it predicts clearly better."""
-
-PROPORTIONAL = Family(_proportional)
 
 
 def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:

@@ -75,11 +75,16 @@ class FittedFunction:
 
     def predict(self, params: Floats) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
-        seconds = self.raw(params)
+        return self.bounded(self.raw(params), params)
+
+    def bounded(self, raw: Floats, params: Floats) -> Floats:
+        """Return what `raw` gave for these rows within the bounds."""
         if self.bounds is None:
-            return seconds
+            return raw
+        if self.bounds.most_s is None and not self.bounds.least_s:
+            return np.maximum(raw, 0.0)
         lower, upper = self.bounds.limits(params)
-        bounded: Floats = np.minimum(np.maximum(seconds, lower), upper)
+        bounded: Floats = np.minimum(np.maximum(raw, lower), upper)
         return bounded
 
     def to_json(self) -> dict[str, Any]:
@@ -127,6 +132,10 @@ class FittedMixture:
     def predict(self, params: Floats) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
         return self.raw(params)
+
+    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - as a function's
+        """Return what `raw` gave, which lies within the members' bounds."""
+        return raw
 
 
 def geometric_mean(seconds: Sequence[Floats], shares: Sequence[float]) -> Floats:

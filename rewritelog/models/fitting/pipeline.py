@@ -12,9 +12,10 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.automatic import automatic_families, few_families
+from rewritelog.models.fitting.automatic import PROPORTIONAL, automatic_families, few_families
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.cross_validation import (
+    NOT_VALIDATED,
     CrossValidation,
     cross_validate,
     select_families,
@@ -30,6 +31,7 @@ from rewritelog.models.fitting.families import (
     fixed_terms,
 )
 from rewritelog.models.fitting.function import AnyFunction, FittedMixture
+from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
 from rewritelog.models.fitting.solving import Loss
@@ -103,10 +105,13 @@ def _fit_class(
     usable: EventTimings, config: FitConfig, value: float | None
 ) -> tuple[ClassFit, CrossValidation, Floats | None]:
     """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose."""
+    if config.families is None and is_one_sample(usable):
+        one = fit_one_sample(usable, PROPORTIONAL, config.weights, value)
+        return one, NOT_VALIDATED, None
     samples = _cleaned(usable, config)
     given = SelectionSamples.of(samples.drawn(MOST_SELECTED_WITH), config.loss)
-    families = _families(samples, config)
-    validation = CrossValidation(given.samples, {})
+    families = _families(given, config)
+    validation = NOT_VALIDATED
     if len(samples) >= FEWEST_TO_VALIDATE:
         validation = cross_validate(families, given)
     shares = select_families(families, validation)
@@ -140,13 +145,13 @@ def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
     return without_short_scales(samples) if config.loss == "huber" else samples
 
 
-def _families(samples: Samples, config: FitConfig) -> Mapping[str, Family]:
+def _families(given: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
     """Return the families to choose from, the simplest alone where nothing can be held out."""
     if config.families is not None:
         return config.families
-    if len(samples) < FEWEST_TO_VALIDATE:
-        return few_families(samples, config.loss)
-    return automatic_families(len(samples))
+    if len(given.samples) < FEWEST_TO_VALIDATE:
+        return few_families(given)
+    return automatic_families(len(given.samples))
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:

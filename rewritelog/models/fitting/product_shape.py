@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, median
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import Parameters, logarithm, power
 from rewritelog.models.fitting.samples import Samples
@@ -24,6 +24,9 @@ POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3
 
 SIMPLER = 0.003
 """A factor more, a broken power or a logarithm must lower the error by this share."""
+
+_SPELLED_WITHIN = 5e-4
+"""Exponents are printed with four digits."""
 
 _SWEEPS = 6
 
@@ -51,6 +54,8 @@ FACTORS = tuple(
     if exponent >= 0 or not log
 )
 _PENALTY = np.array([1 + SIMPLER * factor.complexity for factor in FACTORS])
+_EXPONENTS = np.array([factor.exponent for factor in FACTORS])
+_HAS_LOG = np.array([factor.log for factor in FACTORS])
 _NOTHING = FACTORS.index(Factor(0, False))
 
 
@@ -74,6 +79,28 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
         for number, which in zip(usable, chosen, strict=True)
         if which != _NOTHING
     )
+
+
+def may_be_met(samples: Samples, parameters: Parameters, error: float) -> bool:
+    """Return whether a multiple of one factor may meet all times within a relative error.
+
+    Where not, no product of so few samples that it has one factor does: c·f is then within `error`
+    of all times, so that f/t varies by (1 + error)/(1 − error) at most, and by what the exponents
+    are rounded by as they are spelled.
+    """
+    if not (samples.seconds == samples.scale_s).all():
+        return True  # errors are relative to something else
+    times = np.log(samples.seconds)[:, None]
+    most = np.log((1 + error) / (1 - error))
+    if np.ptp(times) <= most:
+        return True
+    for number in parameters.positive():
+        column = samples.params[:, number - 1]
+        rest = _logs(column, parameters, number) - times
+        rounded = _SPELLED_WITHIN * np.log(column.max() / column.min())
+        if (np.ptp(rest, axis=0) <= most + rounded).any():
+            return True
+    return False
 
 
 def most_factors(samples: int) -> int:
@@ -121,11 +148,7 @@ def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
     low = float(parameters.lowest[number - 1])
     with np.errstate(divide="ignore"):
         of_log = np.log(np.log(np.maximum(column, 1)) if low >= 1 else np.log1p(column))
-    plain = np.log(column)
-    logs = np.empty((len(column), len(FACTORS)))
-    for place, factor in enumerate(FACTORS):
-        logs[:, place] = factor.exponent * plain + (of_log if factor.log else 0.0)
-    return logs
+    return _EXPONENTS * np.log(column)[:, None] + np.where(_HAS_LOG, of_log[:, None], 0.0)
 
 
 def _started(samples: Samples, logs: Floats) -> list[int]:
@@ -146,7 +169,7 @@ def _errors_of(samples: Samples) -> _Errors:
     """
     from rewritelog.models.kernels.shape_errors import shape_errors  # noqa: PLC0415 - numba
 
-    unit = float(np.median(samples.scale_s))
+    unit = median(samples.scale_s)
     weights = unit / samples.scale_s
     target = samples.seconds / unit * weights
 

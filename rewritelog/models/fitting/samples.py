@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.hashing import sequence
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
@@ -60,7 +60,7 @@ class Samples:
             mean = float(size.mean()) if len(size) else 0.0
             return cls(params, seconds, np.full(len(size), mean or 1.0), first, relative=False)
         positive = size[size > 0]
-        middle = max(float(np.median(positive)), LEAST_SCALE_S) if len(positive) else 1.0
+        middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0
         scale = np.where(size > 0, np.maximum(size, LEAST_SHARE * middle), middle)
         return cls(params, seconds, scale, first, relative=True)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, median
 from rewritelog.models.fitting.samples import Samples
 
 FEWEST = 8
@@ -79,4 +79,4 @@ def _rough_function(columns: Floats, logs: Floats) -> Floats:
 
 def _spread(rest: Floats) -> float:
     """Return the standard deviation that the median of the sizes suggests."""
-    return 1.4826 * float(np.median(np.abs(rest))) + _LEAST_SPREAD
+    return 1.4826 * median(np.abs(rest)) + _LEAST_SPREAD

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, median
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.columns import columns_of, lengths_of
@@ -120,15 +120,6 @@ def _robust_weights(errors: Floats, corner: float) -> Floats:
 def robust_spread(errors: Floats) -> float:
     """Return the standard deviation that the median of the errors' sizes suggests."""
     return 1.4826 * median(np.abs(errors)) + _LEAST_SPREAD
-
-
-def median(values: Floats) -> float:
-    """Return the median; numpy's own takes ten times as long for a few values."""
-    middle = len(values) // 2
-    if len(values) % 2:
-        return float(np.partition(values, middle)[middle])
-    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].tolist()
-    return float((low + high) / 2)
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:

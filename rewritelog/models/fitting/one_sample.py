@@ -1,0 +1,75 @@
+"""The fit of a single sample, which has one possible function: its time, whatever the parameters.
+
+A run may time each of many thousand events once. Nothing is to be chosen, solved or held out then,
+and what the steps of other fits would find is known beforehand, to the bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.fitting.candidates import ONE, Parameters
+from rewritelog.models.fitting.diagnosis import UNSEEN, Coefficient, Dropped, Quality
+from rewritelog.models.fitting.event_fit import ClassFit
+from rewritelog.models.fitting.extrapolation import LEAST_SHARE, Growth
+from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
+from rewritelog.models.fitting.samples import LEAST_SCALE_S, Weighting
+
+
+def is_one_sample(usable: EventTimings) -> bool:
+    """Return whether there is one sample, whose time has an inverse and a square."""
+    return len(usable.seconds) == 1 and LEAST_SCALE_S <= usable.seconds[0] <= 1 / LEAST_SCALE_S
+
+
+def fit_one_sample(
+    usable: EventTimings, family: str, weights: Weighting, value: float | None
+) -> ClassFit:
+    """Return the fit of a sample for which `is_one_sample` holds, by the name of its family.
+
+    The function is solved in units of the time, 1/t · c = 1, so that its value may differ from the
+    time in the last bit; the residual, χ² and the ratios are of that bit.
+    """
+    time_s = float(usable.seconds[0])
+    constant_s = 1.0 / (1.0 / time_s)
+    parameters = Parameters.of_samples(usable.params)
+    chi2 = ((time_s - constant_s) / time_s) ** 2
+    relative = weights == "relative"
+    quality = Quality(
+        r2=None,
+        held_out_r2=None,
+        held_out_error=None,
+        held_out_rms=None,
+        held_out_sum_error=None,
+        coverage=None,
+        chi2=chi2 if relative else chi2 * time_s * time_s,
+        relative=relative,
+        freedom=0,
+        rank=1,
+        condition=1.0,
+        largest_leverage=(1.0 / constant_s * constant_s) ** 2,
+        even_samples=1.0,
+        outliers=0,
+        first_call=time_s / constant_s if has_slow_first_call(usable.event) else None,
+        negative=0,
+    )
+    return ClassFit(
+        value=value,
+        samples=1,
+        family=family,
+        function=FittedFunction(
+            (ONE,),
+            np.array([constant_s]),
+            bounds=PredictionBounds(parameters.lowest, parameters.highest, 0.0, None),
+        ),
+        growth=Growth(None, None, LEAST_SHARE * time_s),
+        total_ratio=UNSEEN.total_ratio,
+        coefficients=(Coefficient("1", constant_s, None),),
+        dropped=tuple(
+            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}")
+            for one in parameters.ignored
+        ),
+        quality=quality,
+        leverage_root=np.array([[constant_s]]),
+        ratios=UNSEEN.ratios,
+    )
