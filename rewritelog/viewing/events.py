@@ -25,6 +25,9 @@ from rewritelog.sampling.replicates import Spread, spread_of
 from rewritelog.text import event_label
 from rewritelog.timings.read import TimingsRead
 
+MOST_EVENTS = 1_000
+"""A page has at most this many events, those whose lines took most time."""
+
 
 @dataclass(frozen=True)
 class EventView:
@@ -84,12 +87,8 @@ class EventView:
 
 
 def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
-    """Return the events of a fit with the lines that it was fitted to."""
-    laws = _all_laws(read.timings, fitted)
-    views = []
-    for entry, (timings, tried) in enumerate(zip(read.timings, laws, strict=True)):
-        views.append(view_of(timings, fitted, tried, partial(read.where, entry)))
-    return views
+    """Return the events of a fit with the lines that it was fitted to, at most `MOST_EVENTS`."""
+    return _views(read, fitted, unseen=False)
 
 
 def view_of(
@@ -125,12 +124,33 @@ def view_of(
 
 
 def views_of_lines(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
-    """Return the events of timing lines that a model was not fitted to."""
-    laws = _all_laws(read.timings, fitted)
+    """Return the events of lines that a model was not fitted to, at most `MOST_EVENTS`."""
+    return _views(read, fitted, unseen=True)
+
+
+def events_shown(timings: Sequence[EventTimings]) -> str:
+    """Say which events a page has, where these are not all; nothing else."""
+    if len(timings) <= MOST_EVENTS:
+        return ""
+    return f"Of {len(timings):,} events those {MOST_EVENTS:,} are shown whose lines took most time."
+
+
+def _views(read: TimingsRead, fitted: FittedModel, *, unseen: bool) -> list[EventView]:
+    entries = _longest(read.timings)
+    laws = _all_laws([read.timings[entry] for entry in entries], fitted)
     return [
-        view_of(timings, fitted, tried, partial(read.where, k), unseen=True)
-        for k, (timings, tried) in enumerate(zip(read.timings, laws, strict=True))
+        view_of(read.timings[entry], fitted, tried, partial(read.where, entry), unseen=unseen)
+        for entry, tried in zip(entries, laws, strict=True)
     ]
+
+
+def _longest(timings: Sequence[EventTimings]) -> list[int]:
+    """Return the places of the events whose lines took most time, in their order."""
+    if len(timings) <= MOST_EVENTS:
+        return list(range(len(timings)))
+    totals = np.array([one.seconds[np.isfinite(one.seconds)].sum() for one in timings])
+    longest = np.argsort(-totals, kind="stable")[:MOST_EVENTS]
+    return [int(place) for place in np.sort(longest)]
 
 
 def _all_laws(timings: Sequence[EventTimings], fitted: FittedModel) -> list[SingleTermFunctions]:

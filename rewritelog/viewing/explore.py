@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rewritelog.errors import UsageError
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
@@ -23,6 +24,9 @@ from rewritelog.viewing.extra import require
 
 if TYPE_CHECKING:
     from rewritelog.viewing.explorer.server import Explorer
+
+MOST_EVENTS = 3_000
+"""A live page has all events, a row each."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,12 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     given = None if options.formulas is None else read_model_text(options.formulas)
     logs = None if options.logs is None else open_logs(options.logs)
     read = read_timings(options.timings, options.clock_hz, strict=options.strict)
+    if len(read.timings) > MOST_EVENTS:
+        raise UsageError(
+            f"the timings hold {len(read.timings):,} events; explore shows at most "
+            f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
+            "fit --html"
+        )
     session = Session(read, given)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)

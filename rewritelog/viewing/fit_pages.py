@@ -8,14 +8,14 @@ import numpy as np
 
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
-from rewritelog.models.base import FittedModel
+from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
-from rewritelog.viewing.events import EventView, views_of_fit, views_of_lines
+from rewritelog.viewing.events import EventView, events_shown, views_of_fit, views_of_lines
 from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
-from rewritelog.viewing.page import MOST_BYTES, Page, Section, page_text
+from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, page_text
 
 FIXED_BYTES = 1_600_000
 """What Bokeh's scripts, the empty plots and the style take of a page."""
@@ -28,7 +28,10 @@ def fit_page(report: FitReport) -> str:
     """Return the page of a fit."""
     views = worst_first(views_of_fit(report.read, report.fitted))
     lines = count_text(report.read.lines, "timing line")
-    verdict = [f"Model {report.request.model}, fitted to {lines}.", *quality_lines(views)]
+    verdict = [
+        f"Model {report.request.model}, fitted to {lines}.",
+        *quality_lines(views, report.read.timings),
+    ]
     title = f"Fit of {some_text([path.name for path in report.request.timings], 3)}"
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
@@ -44,7 +47,7 @@ def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) ->
             f"with a mean relative error of {error}; the sum is off by "
             f"{percent_text(score.sum_error, sign='+')}."
         ),
-        *quality_lines(views),
+        *quality_lines(views, read.timings),
     ]
     if report.overall.coverage is not None:
         share = percent_text(report.overall.coverage, 1)
@@ -53,13 +56,15 @@ def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) ->
     return page_text(events_page(title, verdict, report.warnings, views, NEW_LINES))
 
 
-def quality_lines(views: Sequence[EventView]) -> list[str]:
-    """Return how many events have laws that can be relied on, in words."""
+def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:
+    """Return how many of the events shown have laws that can be relied on, in words."""
+    some = events_shown(timings)
     known = [view.r2 for view in views if view.r2 is not None]
     unknown = len(views) - len(known)
     good = sum(r2 >= GOOD for r2 in known)
     poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
-    said = [
+    said = [some] if some else []
+    said += [
         f"{good} of {count_text(len(views), 'event')} have a law with an R² of {GOOD:g} or more"
         + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
     ]
@@ -89,7 +94,7 @@ def events_page(
     `live_plots` are the sections of the chosen event in a page that asks a server for its data.
     """
     overview = overview_html(views, seen)
-    texts = sum(len(line) for line in (*verdict, *warnings)) + len(overview)
+    texts = sum(len(line) for line in (*verdict, *warnings[:MOST_WARNINGS])) + len(overview)
     room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
     events = [] if live_plots else events_json(views, room)
     shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)

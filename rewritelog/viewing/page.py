@@ -25,6 +25,9 @@ MOST_BYTES = 6_000_000
 WARNINGS_SHOWN = 6
 """Of more warnings the others are folded away."""
 
+MOST_WARNINGS = 1_000
+"""A page has at most this many; the report has all."""
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -150,11 +153,13 @@ def _heading(page: Page) -> Iterator[str]:
     yield '<div class="verdict">'
     yield from (f"<p>{escape(line)}</p>" for line in page.verdict)
     yield "</div>"
-    said = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings]
+    said = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings[:MOST_WARNINGS]]
     yield from said[:WARNINGS_SHOWN]
     more = said[WARNINGS_SHOWN:]
     if more:
-        yield f"<details><summary>{count_text(len(more), 'more warning')}</summary>"
+        many = len(page.warnings) - WARNINGS_SHOWN
+        only = "" if many == len(more) else f", of which {len(more):,} are here: the report has all"
+        yield f"<details><summary>{count_text(many, 'more warning')}{only}</summary>"
         yield from more
         yield "</details>"
 

@@ -56,7 +56,7 @@ def rewrite_page(report: Report) -> str:
     page = Page(title, verdict, sections, report.warnings)
     if report.timings is not None:
         views = worst_first(views_of_fit(report.timings, report.fitted))
-        verdict += quality_lines(views)
+        verdict += quality_lines(views, report.timings.timings)
         page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
     elif isinstance(report.fitted, FittedEvents):
         fits = Section("Fits of the model file", html=fits_html(report.fitted))

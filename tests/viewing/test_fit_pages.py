@@ -115,3 +115,28 @@ def test_points_are_limited_by_event_and_by_page() -> None:
     first, again = (events_json([large], 200_000)[0] for _ in range(2))
     assert first == again
     assert first["drawn"].startswith(f"{first['shown']:,} of 9,000 lines are drawn")
+
+
+def test_a_page_of_many_events_has_some_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {"first": 1.0, "second": 4.0, "third": 3.0}
+    timings = write_timings(tmp_path / "t.txt", *((name, time_s) for name, time_s in times.items()))
+    said = "Of 3 events those 2 are shown whose lines took most time."
+    for most in (3, 2):
+        monkeypatch.setattr("rewritelog.viewing.events.MOST_EVENTS", most)
+        done = run("fit", timings, "--html", tmp_path / f"{most}.html")
+        assert done.returncode == 0, done.stderr
+        shown = {one["event"] for one in data_of(tmp_path / f"{most}.html")["events"]}
+        assert shown == ({"second", "third"} if most == 2 else times.keys())
+        assert (said in (tmp_path / f"{most}.html").read_text()) == (most == 2)
+
+
+def test_exploring_too_many_events_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timings = write_timings(tmp_path / "t.txt", ("first", 1.0), ("second", 2.0))
+    monkeypatch.setattr("rewritelog.viewing.explore.MOST_EVENTS", 1)
+    done = run("explore", timings, "--no-browser")
+    assert done.returncode == 2
+    assert "the timings hold 2 events; explore shows at most 1" in done.stderr

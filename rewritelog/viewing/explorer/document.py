@@ -37,7 +37,7 @@ class Document:
         views = [session.view(number) for number in session.numbers]
         names = ", ".join(path.name for path in session.read.files)
         lines = count_text(session.read.lines, "timing line")
-        verdict = [f"{lines} of {names}; {self._left_out()}.", *quality_lines(views)]
+        verdict = [f"{lines} of {names}; {self._left_out()}.", *quality_lines(views, ())]
         controls = Section("Change the fit", html=asset("explore.html"))
         page = events_page(
             f"Fit of {names}",
