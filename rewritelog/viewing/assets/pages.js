@@ -58,18 +58,21 @@ const Pages = (() => {
     return low > 0 && high > 100 * low;
   }
 
+  const made = (kind, attributes = {}) => new (Bokeh.Models.get(kind))(attributes);
+
   // Gives an axis ("x" or "y") of a plot a logarithmic scale or a linear one.
   function setScale(name, axis, logarithmic) {
     const plot = model(name), kind = logarithmic ? "Log" : "Linear";
     const range = plot[`${axis}_range`];
     if (plot[`${axis}_scale`].type !== `${kind}Scale`) {
       range.scale_hint = logarithmic ? "log" : "auto";
-      plot[`${axis}_scale`] = new Bokeh.Models[`${kind}Scale`]();
+      plot[`${axis}_scale`] = made(`${kind}Scale`);
       for (const one of plot[axis === "x" ? "below" : "left"]) {
         if (!("ticker" in one)) continue;
-        const ticker = new Bokeh.Models[`${logarithmic ? "Log" : "Basic"}Ticker`]();
-        one.setv({ ticker, formatter: logarithmic
-          ? new Bokeh.Models.LogTickFormatter({ ticker }) : new Bokeh.Models.PrintfTickFormatter({ format: "%.6g" }) });
+        const ticker = made(`${logarithmic ? "Log" : "Basic"}Ticker`);
+        const formatter = logarithmic
+          ? made("LogTickFormatter", { ticker }) : made("PrintfTickFormatter", { format: "%.6g" });
+        one.setv({ ticker, formatter });
       }
     }
     range.reset();
