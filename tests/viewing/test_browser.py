@@ -42,6 +42,7 @@ class Opened:
 
     def __init__(self, page: Any) -> None:
         self.page = page
+        page.set_default_timeout(90_000)  # on a busy machine
         self.requests: list[str] = []
         self.errors: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
@@ -212,7 +213,7 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
         opened.go(address)
         opened.page.wait_for_selector("#status:text-matches('[1-5] of 6 events are fitted')")
         opened.page.click("#stop")
-        wait_for_status(opened, "the fit was stopped")
+        wait_for_status(opened, "the fit was stopped: ")
         choose(opened, "flat")
         opened.page.click("#refit")
         wait_for_status(opened, "flat(p1): R²")
@@ -248,7 +249,9 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.wait_for_selector("#left-out-count:has-text('1 left out')")
         opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 1")
         wait_for_status(opened, "R² 0.99")
+        opened.page.wait_for_selector(".verdict p:has-text('1 left out')")
         opened.page.click("#undo")
+        opened.page.wait_for_selector(".verdict p:has-text('none left out')")
         opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 0")
         opened.page.click("#redo")
         opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 1")

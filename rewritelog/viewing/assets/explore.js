@@ -195,14 +195,15 @@
   }
 
   // The worst event comes first, now that all are known.
-  function allFitted() {
+  function allFitted(fitted) {
     fitting = false;
     working(busy ? "fitting" : null);
     const heads = byId("overview").tHead.rows[0];
     if (!heads.querySelector("[aria-sort]")) {
       [...heads.cells].find((one) => one.textContent === "law: R²").querySelector("button").click();
     }
-    say("all events are fitted, or the fit was stopped");
+    say(fitted === given.count ? "all events are fitted"
+      : `the fit was stopped: ${fitted} of ${given.count} events are fitted`);
   }
 
   function steps(counts) {
@@ -254,7 +255,10 @@
     else if ("event" in message) refitted(message);
     else if ("shown" in message) loaded(message.shown);
     else if ("first" in message) firstFit(message);
-    else if ("fitting" in message) allFitted();
+    else if ("fitting" in message) allFitted(message.fitted);
+    if ("verdict" in message) {
+      document.querySelector(".verdict").replaceChildren(...message.verdict.map((one) => element("p", one)));
+    }
   }
 
   let waiting = null;

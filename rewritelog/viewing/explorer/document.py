@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewritelog.text import count_text
+from rewritelog.text import count_text, some_text
 from rewritelog.viewing.event_plots import event_sections
 from rewritelog.viewing.explorer.session import Session
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
@@ -35,12 +35,10 @@ class Document:
     def _page(self, policy: str) -> Page:
         session = self._session
         views = [session.view(number) for number in session.numbers]
-        names = ", ".join(path.name for path in session.read.files)
-        lines = count_text(session.read.lines, "timing line")
-        verdict = [f"{lines} of {names}; {self._left_out()}.", *quality_lines(views, ())]
+        verdict = self.verdict()
         controls = Section("Change the fit", html=asset("explore.html"))
         page = events_page(
-            f"Fit of {names}",
+            f"Fit of {self._files()}",
             verdict,
             session.read.warnings(),
             views,
@@ -65,6 +63,15 @@ class Document:
             policy=policy,
             head=asset("explore_bar.html"),
         )
+
+    def verdict(self) -> list[str]:
+        """Return what the page says first, of the fits as they are."""
+        views = [self._session.view(number) for number in self._session.numbers]
+        lines = count_text(self._session.read.lines, "timing line")
+        return [f"{lines} of {self._files()}; {self._left_out()}.", *quality_lines(views, ())]
+
+    def _files(self) -> str:
+        return some_text([path.name for path in self._session.read.files], 3)
 
     def _left_out(self) -> str:
         left_out = sum(len(one.choices.left_out) for one in self._session.results if one)

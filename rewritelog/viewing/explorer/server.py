@@ -129,7 +129,8 @@ class Explorer(Application):
         finally:
             self.session.fitting = False
             self.session.version += 1
-        self.tell({"fitting": False})
+        fitted = self.session.fitted_events
+        self.tell({"fitting": False, "fitted": fitted, "verdict": self.document.verdict()})
 
     def _take_first(self, event: int, result: Result) -> None:
         self.session.take_first(event, result)
@@ -177,7 +178,7 @@ class Explorer(Application):
         request.choices.config(timings.params.shape[1])
         result = await self._work("fitting", lambda: fitted(timings, request.choices))
         self.session.put(request.event, result)
-        self.tell(self._state_of(request.event))
+        self._tell_step(request.event)
 
     async def _plain(self, socket: _Socket, do: str) -> None:
         if do == "stop":
@@ -195,7 +196,7 @@ class Explorer(Application):
             if event is None:
                 socket.send({"error": f"there is nothing to {do}"})
             else:
-                self.tell(self._state_of(event))
+                self._tell_step(event)
 
     async def _rewrite(self) -> None:
         if self._effect is None:
@@ -212,6 +213,10 @@ class Explorer(Application):
             return await self.worker.run(work)
         finally:
             self.tell({"busy": None})
+
+    def _tell_step(self, event: int) -> None:
+        """Tell all pages of an event that a step has changed."""
+        self.tell({**self._state_of(event), "verdict": self.document.verdict()})
 
     def _state_of(self, event: int) -> dict[str, Any]:
         """Return what the pages need to show an event as it is."""
