@@ -84,6 +84,7 @@ def test_a_list_that_is_not_there_ends_the_run(folder: Path) -> None:
     assert "nowhere.txt" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_marker_that_there_is_not_is_an_error(folder: Path) -> None:
     (folder / "test_some.py").write_text(SOME + "\n@pytest.mark.slwo\ndef test_more():\n    pass\n")
     done = run(folder, "-c", str(SETTINGS), "-p", "xdist.plugin", "-n", "0", "test_some.py")

@@ -69,6 +69,7 @@ def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t", *[("x" * 20_000, 1.0 + n, float(n)) for n in range(9)])
     assert run("fit", timings, "-o", tmp_path / "m.json").returncode == 0

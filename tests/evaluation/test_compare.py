@@ -54,6 +54,7 @@ def test_a_fraction_keeps_its_share_and_one_line_at_least() -> None:
     assert [len(part.seconds) for part in kept] == [10, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_model_that_knows_the_law_wins(timings: Path) -> None:
     report = compare(CompareRequest((timings,), ("auto", "least-squares"), folds=5))
     auto, squares = report.tried

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from exporting.perfetto_reader import opened
 from oracle import SAMPLE_LOGS
 
@@ -38,7 +39,10 @@ from flow f
 """
 
 
-@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+@pytest.mark.parametrize(
+    "name",
+    by_tier(["cells", "cells-2workers", "ampi-halo"], ["cells"], ["cells-2workers", "ampi-halo"]),
+)
 def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     logs = open_logs(SAMPLE_LOGS / name)
     export(SAMPLE_LOGS / name, tmp_path / "out", ExportOptions("chrome"))

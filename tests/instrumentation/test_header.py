@@ -424,6 +424,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer", by_tier(["", "5000"], ["5000"]))
 def test_nothing_is_allocated_after_the_first_bracket(buffer: str, tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", ALLOCATIONS), options=["-O2"])

@@ -197,6 +197,7 @@ def test_a_step_in_the_times_does_not_swing_beyond_them(event: MakeTimings) -> N
     assert (seconds <= 15e-6).all()
 
 
+@pytest.mark.slow
 def test_pure_noise_is_predicted_by_its_level(event: MakeTimings) -> None:
     rng = np.random.default_rng(9)
     params = rng.uniform(1, 100, (14, 60))
@@ -219,6 +220,7 @@ def test_a_hundred_thousand_samples_of_eight_parameters_with_outliers_come_out_r
     assert relative_errors(predicted(fitted, params[:2000]), truth[:2000]).mean() < 0.02
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     hnp.arrays(
@@ -240,6 +242,7 @@ def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(
     json.dumps(fitted.describe(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_errors_of_a_fit_to_few_lines_are_of_their_noise() -> None:
     law = LAWS["three loop bounds"]
     errors = [errors_elsewhere(auto(law.timings(8, seed, 0.02)), law).mean() for seed in range(5)]

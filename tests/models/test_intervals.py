@@ -102,6 +102,7 @@ def test_the_bounds_of_an_interval_are_never_too_narrow(count: int) -> None:
     ) - 1e-9
 
 
+@pytest.mark.slow
 def test_the_spread_of_a_mean_falls_with_the_samples() -> None:
     law = LAWS["linear"]
     few, many = (
@@ -125,6 +126,7 @@ def test_nine_in_ten_lines_lie_within_the_intervals_of_five_lines() -> None:
     assert 0.85 <= np.mean(inside) <= 0.97
 
 
+@pytest.mark.slow
 def test_totals_of_few_lines_spread_further_than_their_noise_alone() -> None:
     """Their choice of terms errs too, which few lines do not show."""
     law = LAWS["linear"]

@@ -90,6 +90,7 @@ def work(folder: Path, sebs: int, monkeypatch: pytest.MonkeyPatch) -> Counter[st
     return counts
 
 
+@pytest.mark.slow
 def test_work_grows_with_the_sebs_and_not_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
