@@ -24,7 +24,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
 
-RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "300_000"))
+RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "100_000"))
 
 
 @pytest.mark.slow
