@@ -63,6 +63,11 @@ def open_logs(path: LogsLike) -> LogSet:
     return path if isinstance(path, LogSet) else logset.open_logs(to_path(path, "the logs"))
 
 
+def logs_folder(logs: LogsLike) -> Path:
+    """Return the folder or `bgTrace` file of a log set that need not be sound enough to open."""
+    return logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
+
+
 def rewrite(
     logs: LogsLike,
     out: PathLike | None = None,
@@ -257,14 +262,15 @@ def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> Sampl
     return sample(open_logs(logs), make_options(SampleOptions, given), target)
 
 
-def check(logs: PathLike, params: PathLike | None = None, *, jobs: int = 0) -> CheckReport:
+def check(logs: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> CheckReport:
     """Say what is wrong with a log set and its params; nothing is raised for damage.
 
     >>> rewritelog.check("sample_logs/cells").sound
     True
     """
-    path = logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
-    return check_logs(path, None if params is None else to_input(params, "params"), jobs=jobs)
+    return check_logs(
+        logs_folder(logs), None if params is None else to_input(params, "params"), jobs=jobs
+    )
 
 
 def check_rules(name: str | None = None) -> str:

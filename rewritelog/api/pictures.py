@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from rewritelog.api.arguments import PathLike, PathsLike, to_input, to_inputs, to_path
 from rewritelog.api.fitted import FittedModel
-from rewritelog.api.jobs import LogsLike, are_paths, open_logs, verify
+from rewritelog.api.jobs import LogsLike, are_paths, logs_folder, open_logs, verify
 from rewritelog.api.timings import TimingsLike, to_timings
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
-from rewritelog.logs.logset import LogSet
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import Report
@@ -112,10 +111,9 @@ def explore(
 
     >>> rewritelog.explore("sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
-    folder = logs.folder if isinstance(logs, LogSet) else logs
     options = ExploreOptions(
         timings=tuple(to_inputs(timings, "the timings")),
-        logs=None if folder is None else to_input(folder, "the logs"),
+        logs=None if logs is None else logs_folder(logs),
         params=None if params is None else to_input(params, "params"),
         formulas=None if formulas is None else to_input(formulas, "formulas"),
         clock_hz=clock_hz,

@@ -99,5 +99,5 @@ def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
             exact += sebs == sample.count and at == end
         else:
             kind = walk.FAULTS.get(int(fault[walk.FAULT_CODE]))
-            exact += sebs > 0 and kind is not None and kind.cut
+            exact += sebs > 0 and kind is not None and kind.truncated
     return exact, total

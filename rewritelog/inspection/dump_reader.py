@@ -140,11 +140,11 @@ class SebReader:
         at = self._end
         record: Record = {"pe": self._pe, "seb": seb, "offset": at, **self._read_head(at)}
         record["messages"] = self._list(
-            self._message, walk.MESSAGE_COUNT_NEGATIVE, walk.MESSAGES_CUT
+            self._message, walk.MESSAGE_COUNT_NEGATIVE, walk.MESSAGES_TRUNCATED
         )
         record["events"] = self._events()
-        record["backward"] = self._list(self._i4, walk.BACKWARD_NEGATIVE, walk.BACKWARD_CUT)
-        record["forward"] = self._list(self._i4, walk.FORWARD_NEGATIVE, walk.FORWARD_CUT)
+        record["backward"] = self._list(self._i4, walk.BACKWARD_NEGATIVE, walk.BACKWARD_TRUNCATED)
+        record["forward"] = self._list(self._i4, walk.FORWARD_NEGATIVE, walk.FORWARD_TRUNCATED)
         self._end = self._stream.tell()
         return record
 
@@ -154,7 +154,7 @@ class SebReader:
         except construct.StreamError as error:
             field = _field_of(error)
             offset = at + self._fields[field][1]
-            raise self._damage(offset, field, walk.FAULTS[walk.SEB_CUT].problem) from error
+            raise self._damage(offset, field, walk.FAULTS[walk.SEB_TRUNCATED].problem) from error
 
     def _list(self, item: Any, negative: int, cut: int) -> Items:
         at = self._stream.tell()
@@ -166,9 +166,9 @@ class SebReader:
 
     def _events(self) -> Items:
         at = self._stream.tell()
-        count = self._number(walk.EVENTS_CUT)
+        count = self._number(walk.EVENTS_TRUNCATED)
         smallest = sum(part.sizeof() for part in self._event.subcons[:2]) + self._i4.sizeof()
-        self._check_count(at, count, smallest, walk.EVENT_COUNT_NEGATIVE, walk.EVENTS_CUT)
+        self._check_count(at, count, smallest, walk.EVENT_COUNT_NEGATIVE, walk.EVENTS_TRUNCATED)
         return Items(self._stream, count, self._read_event)
 
     def _read_event(self) -> Record:
@@ -184,13 +184,15 @@ class SebReader:
 
     def _event_cut(self, at: int, field: str) -> DamagedLogError:
         if field != "data":
-            return self._fault(walk.EVENTS_CUT, at, 1)
+            return self._fault(walk.EVENTS_TRUNCATED, at, 1)
         head = sum(part.sizeof() for part in self._event.subcons[:2])
         self._stream.seek(at + head)
         if self._stream.left < self._i4.sizeof():
-            return self._fault(walk.EVENTS_CUT, at, 1)
+            return self._fault(walk.EVENTS_TRUNCATED, at, 1)
         length = self._i4.parse_stream(self._stream)
-        return self._fault(walk.TEXT_NEGATIVE if length < 0 else walk.TEXT_CUT, at + head, length)
+        return self._fault(
+            walk.TEXT_NEGATIVE if length < 0 else walk.TEXT_TRUNCATED, at + head, length
+        )
 
     def _number(self, cut: int) -> int:
         at = self._stream.tell()
@@ -198,7 +200,7 @@ class SebReader:
             return int(self._i4.parse_stream(self._stream))
         except construct.StreamError as error:
             field = walk.FAULTS[cut].field
-            raise self._damage(at, field, walk.FAULTS[walk.SEB_CUT].problem) from error
+            raise self._damage(at, field, walk.FAULTS[walk.SEB_TRUNCATED].problem) from error
 
     def _check_count(self, at: int, count: int, size: int, negative: int, cut: int) -> None:
         if count < 0:

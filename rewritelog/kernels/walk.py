@@ -22,25 +22,25 @@ class FaultKind(NamedTuple):
 
     field: str
     problem: str
-    cut: bool = False
-    """Whether more bytes could still resolve it: the end of a buffer may cut a SEB anywhere."""
+    truncated: bool = False
+    """Whether the bytes that are missing may follow: a buffer may end within a SEB."""
     rule: str = "count"
     """The rule of `check` that is violated."""
 
 
 OK = 0
-SEB_CUT = 1
+SEB_TRUNCATED = 1
 MESSAGE_COUNT_NEGATIVE = 2
-MESSAGES_CUT = 3
+MESSAGES_TRUNCATED = 3
 EVENT_COUNT_NEGATIVE = 4
-EVENTS_CUT = 5
+EVENTS_TRUNCATED = 5
 EVENT_TYPE = 6
 TEXT_NEGATIVE = 7
-TEXT_CUT = 8
+TEXT_TRUNCATED = 8
 BACKWARD_NEGATIVE = 9
-BACKWARD_CUT = 10
+BACKWARD_TRUNCATED = 10
 FORWARD_NEGATIVE = 11
-FORWARD_CUT = 12
+FORWARD_TRUNCATED = 12
 SEB_COUNT_NEGATIVE = 13
 SEB_COUNT_TOO_LARGE = 14
 BYTES_LEFT_OVER = 15
@@ -56,20 +56,20 @@ _MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event tex
 _BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
 
 FAULTS = {
-    SEB_CUT: FaultKind("ep", "the SEB is truncated", cut=True, rule="cut-off"),
+    SEB_TRUNCATED: FaultKind("ep", "the SEB is truncated", truncated=True, rule="cut-off"),
     MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
-    MESSAGES_CUT: FaultKind(_MESSAGES, "{} messages do not fit", cut=True),
+    MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "{} messages do not fit", truncated=True),
     EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
-    EVENTS_CUT: FaultKind(_EVENTS, "{} events do not fit", cut=True),
+    EVENTS_TRUNCATED: FaultKind(_EVENTS, "{} events do not fit", truncated=True),
     EVENT_TYPE: FaultKind(
         "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
     ),
     TEXT_NEGATIVE: FaultKind(_TEXT, "negative text length {}"),
-    TEXT_CUT: FaultKind(_TEXT, "a text of {} bytes does not fit", cut=True),
+    TEXT_TRUNCATED: FaultKind(_TEXT, "a text of {} bytes does not fit", truncated=True),
     BACKWARD_NEGATIVE: FaultKind(_BACKWARD, "negative count {} of backward dependencies"),
-    BACKWARD_CUT: FaultKind(_BACKWARD, "{} backward dependencies do not fit", cut=True),
+    BACKWARD_TRUNCATED: FaultKind(_BACKWARD, "{} backward dependencies do not fit", truncated=True),
     FORWARD_NEGATIVE: FaultKind(_FORWARD, "negative count {} of forward dependencies"),
-    FORWARD_CUT: FaultKind(_FORWARD, "{} forward dependencies do not fit", cut=True),
+    FORWARD_TRUNCATED: FaultKind(_FORWARD, "{} forward dependencies do not fit", truncated=True),
     SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
     SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
     BYTES_LEFT_OVER: FaultKind("count", "{} bytes left over after the last SEB", rule="left-over"),
@@ -103,8 +103,8 @@ class Pieces(NamedTuple):
 
 
 @inner
-def blame(fault: Ints, code: int, at: int, value: int) -> int:
-    """Note a fault and return −1, which is not a position."""
+def set_fault(fault: Ints, code: int, at: int, value: int) -> int:
+    """Set the fault; return −1, which is not a position."""
     fault[FAULT_CODE] = code
     fault[FAULT_AT] = at
     fault[FAULT_VALUE] = value
@@ -116,25 +116,25 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
     """Return where the events that are counted at `at` end, or −1."""
     count = load_i4(buf, at, lay.swap)
     if count < 0:
-        return blame(fault, EVENT_COUNT_NEGATIVE, at, count)
+        return set_fault(fault, EVENT_COUNT_NEGATIVE, at, count)
     if count * (lay.event_bytes + lay.index_bytes) > end - at - lay.count_bytes:
-        return blame(fault, EVENTS_CUT, at, count)
+        return set_fault(fault, EVENTS_TRUNCATED, at, count)
     offset = at + lay.count_bytes
     for _ in range(count):
         if offset + lay.event_bytes + lay.count_bytes > end:
-            return blame(fault, EVENTS_CUT, at, count)
+            return set_fault(fault, EVENTS_TRUNCATED, at, count)
         kind = int(buf[offset])
         if kind == EventType.PROJECTIONS:
             offset += lay.event_bytes + lay.index_bytes
         elif kind in (EventType.PRINT, EventType.MARK):
             length = load_i4(buf, offset + lay.event_bytes, lay.swap)
             if length < 0:
-                return blame(fault, TEXT_NEGATIVE, offset + lay.event_bytes, length)
+                return set_fault(fault, TEXT_NEGATIVE, offset + lay.event_bytes, length)
             if length > end - offset - lay.event_bytes - lay.count_bytes:
-                return blame(fault, TEXT_CUT, offset + lay.event_bytes, length)
+                return set_fault(fault, TEXT_TRUNCATED, offset + lay.event_bytes, length)
             offset += lay.event_bytes + lay.count_bytes + length
         else:
-            return blame(fault, EVENT_TYPE, offset, kind - 256 if kind > 127 else kind)
+            return set_fault(fault, EVENT_TYPE, offset, kind - 256 if kind > 127 else kind)
     return offset
 
 
@@ -147,12 +147,12 @@ def skip_list(
     `codes` is the fault code for a negative count, and the next one that for a list cut off.
     """
     if at + lay.count_bytes > end:
-        return blame(fault, SEB_CUT, at, 0)
+        return set_fault(fault, SEB_TRUNCATED, at, 0)
     count = load_i4(buf, at, lay.swap)
     if count < 0:
-        return blame(fault, codes, at, count)
+        return set_fault(fault, codes, at, count)
     if count * size > end - at - lay.count_bytes:
-        return blame(fault, codes + 1, at, count)
+        return set_fault(fault, codes + 1, at, count)
     return at + lay.count_bytes + count * size
 
 
@@ -165,14 +165,14 @@ def seb_parts(
     The last is −1 where the SEB is damaged or goes on beyond `end`; `fault` says why.
     """
     if at + lay.seb_bytes + lay.count_bytes > end:
-        return 0, 0, blame(fault, SEB_CUT, at, 0)
+        return 0, 0, set_fault(fault, SEB_TRUNCATED, at, 0)
     events = skip_list(
         buf, at + lay.seb_bytes, end, lay.message_bytes, lay, fault, MESSAGE_COUNT_NEGATIVE
     )
     if events < 0:
         return 0, 0, -1
     if events + lay.count_bytes > end:
-        return 0, 0, blame(fault, SEB_CUT, at, 0)
+        return 0, 0, set_fault(fault, SEB_TRUNCATED, at, 0)
     backward = skip_events(buf, events, end, lay, fault)
     if backward < 0:
         return 0, 0, -1
@@ -246,7 +246,7 @@ def tally(
             )
             at = following
         if at != ends[piece]:
-            blame(fault, BYTES_LEFT_OVER, at, ends[piece] - at)
+            set_fault(fault, BYTES_LEFT_OVER, at, ends[piece] - at)
             fault[FAULT_PIECE] = piece
             fault[FAULT_SEB] = counts[piece]
             return totals

@@ -252,7 +252,7 @@ class LongTimeline:
             self._seen, self._used = walk.advance(
                 self._window, self._skip, size, self.left, self._layout.kernel, fault
             )
-            truncated = fault_kind(fault).cut and self._at + size < self._block.end
+            truncated = fault_kind(fault).truncated and self._at + size < self._block.end
             if fault[walk.FAULT_CODE] != walk.OK and not truncated:
                 part = self._part(self._seen, self._used)
                 self._stop(fault_error(fault, part), self._seen)

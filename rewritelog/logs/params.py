@@ -42,7 +42,7 @@ _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 @dataclass(frozen=True)
 class ParamRecords:
-    """The records of a block in rising order of piece and SEB, as they are in the files."""
+    """Records of a block; all of them are in rising order of piece and SEB, as in the files."""
 
     events: tuple[str, ...]
     event: Ints
@@ -54,6 +54,12 @@ class ParamRecords:
     param_count: Ints
     params: Floats
     """Record i has `param_count[i]` of these from `param_start[i]`: parameters, or counters."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory the records take."""
+        arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
+        return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
     def table(self, rows: Ints, count: int) -> Floats:
         """Return the numbers of rows that have `count` of them, shape (rows, count)."""
@@ -269,27 +275,7 @@ def _note_faults(
         raise TimingError(notes.faults[0])
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The lines of a scan that the block asked for."""
-
-    events: tuple[str, ...]
-    event: Ints
-    """Index into `events`."""
-    piece: Ints
-    seb: Ints
-    param_start: Ints
-    param_count: Ints
-    params: Floats
-
-    @property
-    def size_bytes(self) -> int:
-        """Return how much memory the rows take."""
-        arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
-        return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
-
-
-def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns) -> _Rows:
+def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns) -> ParamRecords:
     """Return rows of a table with their own numbers only."""
     if columns == "counters":
         start, numbers = table.counter_start, table.counters.astype(np.float64)
@@ -302,12 +288,12 @@ def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns
         numbers = numbers[np.repeat(begins - (ends - counts), counts) + np.arange(counts.sum())]
         begins = ends - counts
     event = table.event[rows].astype(np.int64)
-    return _Rows(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
+    return ParamRecords(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
 
 
 def _rows(
     scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes, columns: Columns
-) -> _Rows:
+) -> ParamRecords:
     table = scanned.table
     seb = _seb_of(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
@@ -335,7 +321,7 @@ def _order(piece: Ints, seb: Ints) -> Ints | slice:
     return np.lexsort((seb, piece)).astype(np.int64)
 
 
-def _joined(parts: list[_Rows]) -> ParamRecords:
+def _joined(parts: list[ParamRecords]) -> ParamRecords:
     """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
     names: dict[str, int] = {}
     events, starts, counts, params = [], [], [], []

@@ -51,6 +51,11 @@ def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
     with np.errstate(over="ignore"):
         variation = float(((measured_s / unit - (measured_s / unit).mean()) ** 2).sum())
         unexplained = float((((predicted_s - measured_s) / unit) ** 2).sum())
+    return explained_share(unexplained, variation)
+
+
+def explained_share(unexplained: float, variation: float) -> float | None:
+    """Return R² from the sums of the squares of the residuals and about the mean."""
     return json_number(1 - unexplained / variation) if variation > 0 else None
 
 

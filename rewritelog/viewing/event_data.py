@@ -33,8 +33,8 @@ FLOAT_BYTES = 4
 PLAIN_COLUMNS = 6
 """The columns of points before the parameters."""
 
-MOST_LAWS = 4
-"""Laws of one parameter that are drawn at a time, the best ones."""
+MOST_SINGLE_TERMS = 4
+"""Functions of one term that are drawn at a time, the best ones."""
 
 OUTLIERS_SHOWN = 20
 OUTLIER, LEFT_OUT = 1.0, 2.0
@@ -51,7 +51,7 @@ def events_json(
     views: Sequence[EventView], room_bytes: int, seed: int = SEED
 ) -> list[dict[str, Any]]:
     """Return all events, with as many points as there is room for beside their texts and curves."""
-    curves = sum((MOST_LAWS + 2) * view.parameters for view in views)
+    curves = sum((MOST_SINGLE_TERMS + 2) * view.parameters for view in views)
     fewest, most = CURVE_POINTS
     steps = int(np.clip(CURVES_BYTES / BASE64 / FLOAT_BYTES / max(curves, 1), fewest, most))
     made = [_texts(view, steps) for view in views]
@@ -94,8 +94,8 @@ def _texts(view: EventView, steps: int) -> dict[str, Any]:
         "summary": _summary(view),
         "warnings": list(view.warnings),
         "coefficients": _coefficients(view),
-        "laws": _laws(view),
-        "ignored": {str(one.parameter): one.reason for one in view.laws.ignored},
+        "singleTerms": _single_terms(view),
+        "ignored": {str(one.parameter): one.reason for one in view.single_terms.ignored},
         "outliers": _outliers(view),
         "curves": _curves(view, steps),
         "steps": steps,
@@ -155,7 +155,10 @@ def _points(view: EventView, rows: Ints) -> Floats:
 
 
 def _curves(view: EventView, steps: int) -> list[str]:
-    """Return for each parameter its grid, the law with the others at their medians, and laws."""
+    """Return for each parameter its grid, the fit there, and the functions of one term.
+
+    The other parameters are at their medians.
+    """
     params = view.timings.params
     finite = params[np.isfinite(params).all(axis=1)]
     if not len(finite):
@@ -168,7 +171,9 @@ def _curves(view: EventView, steps: int) -> list[str]:
         table[:, number - 1] = _grid(float(values.min()), float(values.max()), steps)
         columns = [table[:, number - 1], view.predict(table)]
         with np.errstate(all="ignore"):
-            columns += [law.predict(table) for law in view.laws.of(number)[:MOST_LAWS]]
+            columns += [
+                one.predict(table) for one in view.single_terms.of(number)[:MOST_SINGLE_TERMS]
+            ]
         found.append(packed(np.column_stack(columns)))
     return found
 
@@ -180,18 +185,18 @@ def _grid(low: float, high: float, steps: int) -> Floats:
     return np.linspace(low, high, steps)
 
 
-def _laws(view: EventView) -> list[list[Any]]:
-    """Return parameter, term, R², error and formula of each law, the best of a parameter first."""
+def _single_terms(view: EventView) -> list[list[Any]]:
+    """Return parameter, term, R², error and formula of each function, the best ones first."""
     return [
-        [number, str(law.term), short(law.held_out_r2), short(law.held_out_error), _formula(law)]
+        [number, str(one.term), short(one.held_out_r2), short(one.held_out_error), _formula(one)]
         for number in range(1, view.parameters + 1)
-        for law in view.laws.of(number)
+        for one in view.single_terms.of(number)
     ]
 
 
-def _formula(law: SingleTermFunction) -> str:
-    sign = "-" if law.slope_s < 0 else "+"
-    return f"{law.constant_s:.4g} {sign} {abs(law.slope_s):.4g} {law.term}"
+def _formula(function: SingleTermFunction) -> str:
+    sign = "-" if function.slope_s < 0 else "+"
+    return f"{function.constant_s:.4g} {sign} {abs(function.slope_s):.4g} {function.term}"
 
 
 def short(value: float | None) -> float | None:
@@ -213,10 +218,10 @@ def _coefficients(view: EventView) -> list[list[str]]:
 
 
 def _summary(view: EventView) -> list[str]:
-    """Return the law and what is to be said of the lines, a line each."""
+    """Return the fit and what to know of the lines, a line each."""
     lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
     outliers = int(np.count_nonzero(view.outliers))
-    lines.append(f"outliers: {count_text(outliers, 'line')} off the law by more than a factor of 2")
+    lines.append(f"outliers: {count_text(outliers, 'line')} off the fit by more than a factor of 2")
     spread = view.spread
     if spread.relative is None:
         lines.append("replicates: no parameters were timed twice")

@@ -33,7 +33,7 @@ range asks for them</label></p>
 <div id="event-warnings"></div>
 <div class="columns">
 <div><div id="coefficients"></div><div id="outliers"></div></div>
-<div id="laws"></div>
+<div id="single-terms"></div>
 </div>
 </div>
 """
@@ -64,10 +64,10 @@ def event_sections(*, choosing: bool = False) -> list[Section]:
             table_name="predicted-table",
         ),
         Section(
-            "Time against one parameter, and the laws tried",
-            plot=_laws(points, lines["curves"]),
+            "Time against one parameter, and the terms tried",
+            plot=_fit(points, lines["curves"]),
             in_grid=True,
-            table_name="law-table",
+            table_name="fit-table",
         ),
         Section(
             "Relative residuals against the parameter",
@@ -162,7 +162,7 @@ def _predicted(points: Points, diagonal: Any) -> Any:
             size=6,
             fill_color=None,
             line_color=OTHER,
-            legend_label="by the law before",
+            legend_label="by the fit before",
         )
     for source in (points.plain, points.outliers):
         plot.segment(
@@ -189,9 +189,9 @@ def _predicted(points: Points, diagonal: Any) -> Any:
     return plot
 
 
-def _laws(points: Points, curves: Any) -> Any:
+def _fit(points: Points, curves: Any) -> Any:
     title = "Time against the parameter"
-    plot = new_plot(title, "parameter", "time, s", height=TALL, tools=points.tools, name="law")
+    plot = new_plot(title, "parameter", "time, s", height=TALL, tools=points.tools, name="fit")
     _marks(plot, "x", "measured", points)
     plot.multi_line(
         "xs",
@@ -246,4 +246,4 @@ def _replicates(source: Any) -> Any:
 CURVE_STYLES = [
     [COLOURS[k], dash] for k, dash in ((1, "dashed"), (2, "dotted"), (3, "dotdash"), (7, "dashdot"))
 ]
-"""Colours and dashes of the laws of one term, the best one first."""
+"""Colours and dashes of the functions of one term, the best one first."""

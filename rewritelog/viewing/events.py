@@ -1,4 +1,4 @@
-"""What a page shows of each event: its lines, what is predicted for them, and the laws tried."""
+"""What a page shows of each event: its lines, what is predicted for them, and the terms tried."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class EventView:
     low_s: Floats
     high_s: Floats
     """The 90 % interval of measured times; NaN where it is unknown."""
-    laws: SingleTermFunctions
+    single_terms: SingleTermFunctions
     spread: Spread
     fit: EventFit | None
     """None for a model that is no sum of terms."""
     r2: float | None
     error: float | None
-    """The mean relative error; both are of held-out lines, where the law is fitted."""
+    """The mean relative error; both are of held-out lines, where there is a fit."""
     predict: Callable[[Floats], Floats]
-    """Return the law's seconds of a table of parameters."""
+    """Return the fit's seconds for a table of parameters."""
     where: Callable[[int], str]
     """Return the place of a line, as `file:line`."""
     left_out: Flags | None = None
@@ -69,7 +69,7 @@ class EventView:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what to know before relying on the law, without the event's name."""
+        """Return what to know before relying on the fit, without the event's name."""
         if self.fit is None:
             return ()
         head = f"{self.label}: "
@@ -77,7 +77,7 @@ class EventView:
 
     @property
     def outliers(self) -> Flags:
-        """Return which lines are off from the law by more than a factor of 2."""
+        """Return which lines are off from the fit by more than a factor of 2."""
         measured, predicted = self.timings.seconds, self.predicted_s
         near = (measured <= OUTLIER_FACTOR * predicted) & (predicted <= OUTLIER_FACTOR * measured)
         known = np.isfinite(measured) & np.isfinite(predicted)
@@ -94,7 +94,7 @@ def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
 def view_of(
     timings: EventTimings,
     fitted: FittedModel,
-    laws: SingleTermFunctions,
+    single_terms: SingleTermFunctions,
     where: Callable[[int], str],
     *,
     unseen: bool = False,
@@ -119,7 +119,17 @@ def view_of(
     else:
         r2, error = fit.whole.quality.held_out_r2, fit.whole.quality.held_out_error
     return EventView(
-        timings, predicted, low, high, laws, spread_of(timings), fit, r2, error, predict, where
+        timings,
+        predicted,
+        low,
+        high,
+        single_terms,
+        spread_of(timings),
+        fit,
+        r2,
+        error,
+        predict,
+        where,
     )
 
 
@@ -137,10 +147,10 @@ def events_shown(timings: Sequence[EventTimings]) -> str:
 
 def _views(read: TimingsRead, fitted: FittedModel, *, unseen: bool) -> list[EventView]:
     entries = _longest(read.timings)
-    laws = _all_laws([read.timings[entry] for entry in entries], fitted)
+    single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)
     return [
         view_of(read.timings[entry], fitted, tried, partial(read.where, entry), unseen=unseen)
-        for entry, tried in zip(entries, laws, strict=True)
+        for entry, tried in zip(entries, single_terms, strict=True)
     ]
 
 
@@ -153,15 +163,17 @@ def _longest(timings: Sequence[EventTimings]) -> list[int]:
     return [int(place) for place in np.sort(longest)]
 
 
-def _all_laws(timings: Sequence[EventTimings], fitted: FittedModel) -> list[SingleTermFunctions]:
-    """Return the laws of one term of all events, weighted as the fit is where it says so."""
+def _all_single_terms(
+    timings: Sequence[EventTimings], fitted: FittedModel
+) -> list[SingleTermFunctions]:
+    """Return the functions of one term of all events, weighted as the fit is where it says so."""
     options = fitted.options if isinstance(fitted, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
     found = []
-    for laws in map_in_processes(
+    for single_terms in map_in_processes(
         lambda one: single_term_functions(one, weights, loss), list(timings)
     ):
-        found.append(laws)
-        report_progress("trying laws of one term, event", len(found), len(timings))
+        found.append(single_terms)
+        report_progress("trying functions of one term, event", len(found), len(timings))
     return found

@@ -20,8 +20,8 @@ from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, pa
 FIXED_BYTES = 1_600_000
 """What Bokeh's scripts, the empty plots and the style take of a page."""
 
-OWN_LINES = "In the column of the law: R² over lines left out of its fit too."
-NEW_LINES = "In the column of the law: R² of its predictions over these lines."
+OWN_LINES = "In the column of the fit: R² over lines left out of it too."
+NEW_LINES = "In the column of the fit: R² of its predictions over these lines."
 
 
 def fit_page(report: FitReport) -> str:
@@ -57,7 +57,7 @@ def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) ->
 
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:
-    """Return how many of the events shown have laws that can be relied on, in words."""
+    """Return how many of the events shown have fits that can be relied on, in words."""
     some = events_shown(timings)
     known = [view.r2 for view in views if view.r2 is not None]
     unknown = len(views) - len(known)
@@ -102,7 +102,7 @@ def events_page(
         [
             (
                 f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
-                f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Laws, R² and errors "
+                f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Fits, R² and errors "
                 "are of all lines."
             )
         ]

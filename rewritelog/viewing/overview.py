@@ -1,4 +1,4 @@
-"""The table of all events by parameters: how much of the time a law explains."""
+"""The table of all events by parameters: how much of the time a fit explains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewritelog.text import NO_VALUE, event_label, percent_text
 from rewritelog.viewing.events import EventView
 
 GOOD, FAIR = 0.9, 0.5
-"""From these R² on a law explains most of the time, or some of it."""
+"""From these R² on a fit explains most of the time, or some of it."""
 
 GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
 """Classes and marks of cells."""
@@ -68,14 +68,14 @@ def unknown_cell(more: str = "", text: str = NO_VALUE) -> str:
 
 
 def overview_html(views: Sequence[EventView], seen: str) -> str:
-    """Return the table, one row an event, as HTML; `seen` says of which lines the law's R² is."""
+    """Return the table, one row an event, as HTML; `seen` says of which lines the fit's R² is."""
     most = max((view.parameters for view in views), default=0)
     parameters = [f"p{number}" for number in range(1, most + 1)]
     return event_table(
-        "In a parameter's column: R² of the best law in that parameter alone, over lines left out "
-        f"of its fit (cross-validation). {seen} Choose a cell to see its event below.",
+        "In a parameter's column: R² of the best function of that parameter alone, over lines "
+        f"left out of its fit (cross-validation). {seen} Choose a cell to see its event below.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "law: R²", "law: mean error", "warnings", *parameters),
+        ("event", "lines", "fit: R²", "fit: mean error", "warnings", *parameters),
         (row_html(view, number, most) for number, view in enumerate(views)),
     )
 
@@ -86,7 +86,7 @@ def fits_html(fitted: FittedEvents) -> str:
     return event_table(
         "R² and mean error over held-out lines of the fit; the lines themselves are not here.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "law: R²", "law: mean error", "warnings"),
+        ("event", "lines", "fit: R²", "fit: mean error", "warnings"),
         map(_fit_row, fits),
     )
 
@@ -111,16 +111,16 @@ def _fit_row(fit: EventFit) -> str:
 
 def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row; `most` is the number of parameters that the table has columns for."""
-    ignored = {one.parameter: one.reason for one in view.laws.ignored}
+    ignored = {one.parameter: one.reason for one in view.single_terms.ignored}
     cells = [
         name_cell(view.label),
         f'<td data-v="{len(view.timings.seconds)}">{len(view.timings.seconds):,}</td>',
-        _r2_cell(view.r2, _title("the law of all parameters")),
+        _r2_cell(view.r2, _title("the fit in all parameters")),
         _value_cell(view.error),
         f'<td data-v="{len(view.warnings)}">{len(view.warnings) or ""}</td>',
     ]
     for parameter in range(1, most + 1):
-        best = next(iter(view.laws.of(parameter)), None)
+        best = next(iter(view.single_terms.of(parameter)), None)
         if best is None:
             reason = ignored.get(parameter, "")
             cells.append(unknown_cell(_title(reason), _reason(reason)))
@@ -135,7 +135,7 @@ def _title(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return in a word why there is no law in a parameter."""
+    """Return in a word why no term is tried in a parameter."""
     if "constant" in text:
         return "constant"
     return "copy" if "follows" in text else ""

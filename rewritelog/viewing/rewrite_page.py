@@ -38,7 +38,7 @@ MOST_PES = 512
 COARSER = 8
 """Bins of a comparison in a bar of a histogram."""
 
-DETERMINED = ("the law", "exact match", "dilation", "untouched")
+DETERMINED = ("the fit", "exact match", "dilation", "untouched")
 
 
 def rewrite_page(report: Report) -> str:

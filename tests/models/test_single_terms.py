@@ -50,4 +50,4 @@ def test_held_out_predictions_are_those_of_fits_without_the_fold() -> None:
 def test_too_few_samples_have_laws_without_errors() -> None:
     law = single_term_functions(EventTimings("k", PARAMS[:3], PARAMS[:3, 0])).of(1)[0]
     assert (law.held_out_r2, law.held_out_error) == (None, None)
-    assert single_term_functions(EventTimings("k", np.zeros((5, 0)), np.ones(5))).laws == ()
+    assert single_term_functions(EventTimings("k", np.zeros((5, 0)), np.ones(5))).functions == ()

@@ -105,7 +105,7 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         choose(opened, "sync", 2)
         assert opened.page.inner_text("#event-name") == "sync(pes, phase)"
         assert opened.page.locator("#parameter option:checked").inner_text() == "p2 (phase)"
-        assert opened.page.evaluate("Pages.model('law').below[0].axis_label") == "p2 (phase)"
+        assert opened.page.evaluate("Pages.model('fit').below[0].axis_label") == "p2 (phase)"
         assert opened.page.input_value("#parameter") == "2"
         assert sorted({*opened.column("points-data", "x")}) == [0, 1, 2, 3, 4]
         shown = opened.column("points-data", "measured") + opened.column(
@@ -159,10 +159,10 @@ def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> N
         opened.go(f"file://{tmp_path / 'p.html'}")
         for event, kind, ticker in (("wide", "Log", "Log"), ("flat", "Linear", "Basic")) * 2:
             choose(opened, event)
-            assert scales(opened, "law") == [f"{kind}Scale", f"{kind}Scale", f"{ticker}Ticker"]
+            assert scales(opened, "fit") == [f"{kind}Scale", f"{kind}Scale", f"{ticker}Ticker"]
         choose(opened, "wide")
         opened.page.uncheck("#logarithms")
-        opened.page.wait_for_function("() => Pages.model('law').x_scale.type === 'LinearScale'")
+        opened.page.wait_for_function("() => Pages.model('fit').x_scale.type === 'LinearScale'")
         assert opened.errors == []
 
 
@@ -242,7 +242,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.wait_for_selector("#terms-error:has-text('formula:2:4')")
         opened.page.fill("#terms", "1\np1*log(p1)")
         opened.page.click("#refit")
-        opened.page.wait_for_selector("#old-and-new h3:has-text('law before')")
+        opened.page.wait_for_selector("#old-and-new h3:has-text('fit before')")
         drawn(opened, "sync")
         select_by_a_box_at_the_top(opened)
         opened.page.click("#leave-out")
@@ -258,7 +258,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         for number, value in ((1, "8"), (2, "3")):
             opened.page.fill(f"#predict-at input[aria-label=p{number}]", value)
         opened.page.click("#predict-at button")
-        opened.page.wait_for_selector("#predicted:has-text('by law')")
+        opened.page.wait_for_selector("#predicted:has-text('by fit')")
         opened.page.click("#rewrite")
         opened.page.wait_for_selector("#effect-table td:has-text('sync')", timeout=120_000)
         opened.page.click("#save")

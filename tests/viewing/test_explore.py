@@ -354,4 +354,4 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     session.put(event, fitted(session.timings(event), FORMULA))
     found = session.predict(event, [50.0])
     assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
-    assert found["by"] == "law, outside the range of the lines"
+    assert found["by"] == "fit, outside the range of the lines"

@@ -46,8 +46,8 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert points["outlier"].tolist() == [0] * 30 + [1]
     assert points["mean"][11] == pytest.approx((15e-6 + 9e-4) / 2)
     assert event["outliers"][0][0].endswith("timings.txt:31")
-    assert {tuple(law[:2]) for law in event["laws"]} >= {(1, "p1"), (1, "p1^2")}
-    assert (events["flat"]["laws"], events["flat"]["curves"]) == ([], [])
+    assert {tuple(one[:2]) for one in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
+    assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])
 
 
 def test_names_from_files_are_no_html(page: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_page_that_cannot_be_is_found_out_before_the_work(tmp_path: Path) -> N
 
 
 def bare_view(lines: int, parameters: int = 3) -> EventView:
-    """An event with lines and no laws."""
+    """An event with lines and no functions of one term."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
     fitted = Constant(NoOptions()).fit(())
     return view_of(timings, fitted, SingleTermFunctions((), ()), str)

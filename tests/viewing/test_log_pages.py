@@ -107,7 +107,7 @@ def test_the_parts_of_the_time_are_those_that_determined_it(logs: Path, timings:
         names, old_s, new_s = _determined(rewrite(logs, None, asked))
         rest = 3.0 * dilation
         by = dict(zip(names, zip(old_s, new_s, strict=True), strict=True))
-        assert by["the law"] == (0, 0)
+        assert by["the fit"] == (0, 0)
         assert by["exact match"] == pytest.approx((2.0, 6.0))
         assert by["dilation" if dilation != 1 else "untouched"] == pytest.approx((3.0, rest))
         assert by["untouched" if dilation != 1 else "dilation"] == (0, 0)

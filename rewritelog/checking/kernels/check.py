@@ -34,8 +34,8 @@ from rewritelog.kernels.walk import (
     FAULT_PIECE,
     FAULT_SEB,
     Pieces,
-    blame,
     seb_parts,
+    set_fault,
 )
 from tracebigsim.compiled import inner, kernel
 
@@ -292,7 +292,7 @@ def check_piece(
         seb += 1
     if seb == total and lines.closed[piece] and at != end:
         fault[FAULT_SEB] = seb
-        blame(fault, BYTES_LEFT_OVER, at, end - at)
+        set_fault(fault, BYTES_LEFT_OVER, at, end - at)
     return True
 
 

@@ -42,7 +42,7 @@ from rewritelog.kernels.brackets import OLD, find_brackets, slack
 from rewritelog.kernels.names import FULL, add_name
 from rewritelog.kernels.raw import load_f8, load_i4
 from rewritelog.kernels.sums import add_to
-from rewritelog.kernels.walk import BYTES_LEFT_OVER, FAULT_PIECE, FAULT_SEB, blame, seb_parts
+from rewritelog.kernels.walk import BYTES_LEFT_OVER, FAULT_PIECE, FAULT_SEB, seb_parts, set_fault
 from tracebigsim.compiled import inner, kernel
 
 
@@ -186,11 +186,11 @@ def columns_for(side: Side, here: bool, events: int) -> int:
 
 @inner
 def ends_early(side: Side, piece: int, at: int, fault: Ints) -> bool:
-    """Return whether bytes are left over after the last SEB of a piece, and blame them."""
+    """Return whether bytes are left over after the last SEB of a piece, and note a fault if so."""
     left = side.pieces.ends[piece] - at
     if left != 0:
         fault[FAULT_SEB] = side.pieces.counts[piece]
-        blame(fault, BYTES_LEFT_OVER, at, left)
+        set_fault(fault, BYTES_LEFT_OVER, at, left)
     return left != 0
 
 

@@ -18,8 +18,8 @@ from rewritelog.kernels.walk import (
     FAULT_PIECE,
     FAULT_SEB,
     Pieces,
-    blame,
     seb_parts,
+    set_fault,
 )
 from tracebigsim.compiled import inner, kernel
 
@@ -145,7 +145,7 @@ def survey_piece(
         state[AT] = following
     if state[AT] != end_at:
         fault[FAULT_SEB] = count
-        blame(fault, BYTES_LEFT_OVER, state[AT], end_at - state[AT])
+        set_fault(fault, BYTES_LEFT_OVER, state[AT], end_at - state[AT])
         return FAULTY
     return DONE
 

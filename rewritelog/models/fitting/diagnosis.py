@@ -14,6 +14,7 @@ from rewritelog.models.fitting.intervals import coverage
 from rewritelog.models.fitting.leverage import leverage_root, leverages_of
 from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
 from rewritelog.models.metrics import (
+    explained_share,
     mean_relative_error,
     r_squared,
     rms_relative_error,
@@ -113,7 +114,7 @@ def diagnose(
         columns, predicted_s = columns_of(function.terms, some), function.predict(some)
     unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
     quality = Quality(
-        r2=1 - sums.chi2_u2 / sums.variation if sums.variation > 0 else None,
+        r2=explained_share(sums.chi2_u2, sums.variation),
         held_out_r2=unseen.r2,
         held_out_error=unseen.error,
         held_out_rms=unseen.rms,

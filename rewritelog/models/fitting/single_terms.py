@@ -50,18 +50,18 @@ class SingleTermFunction:
 class SingleTermFunctions:
     """All functions of one term that were tried for an event."""
 
-    laws: tuple[SingleTermFunction, ...]
+    functions: tuple[SingleTermFunction, ...]
     ignored: tuple[Ignored, ...]
     """Parameters that no term is made of, and why."""
 
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
-        mine = [law for law in self.laws if law.parameter == parameter]
+        mine = [one for one in self.functions if one.parameter == parameter]
         return tuple(sorted(mine, key=_by_r2))
 
 
-def _by_r2(law: SingleTermFunction) -> float:
-    return np.inf if law.held_out_r2 is None else -law.held_out_r2
+def _by_r2(function: SingleTermFunction) -> float:
+    return np.inf if function.held_out_r2 is None else -function.held_out_r2
 
 
 def single_term_functions(
@@ -81,12 +81,12 @@ def single_term_functions(
         robust = loss == "huber"
         samples = without_short_scales(samples) if robust else samples
         parameters = Parameters.of_samples(samples.params)
-        laws = [
+        tried = [
             _function(number, term, samples, robust=robust)
             for number in parameters.used
             for term in parameters.functions(number)
         ]
-    return SingleTermFunctions(tuple(law for law in laws if law is not None), parameters.ignored)
+    return SingleTermFunctions(tuple(one for one in tried if one is not None), parameters.ignored)
 
 
 def _function(

@@ -19,8 +19,8 @@ from rewritelog.kernels.walk import (
     SEND_NOT_FINITE,
     TIME_NOT_FINITE,
     Pieces,
-    blame,
     seb_parts,
+    set_fault,
 )
 from rewritelog.replaying.kernels.interface import (
     WAITS_FOR_PREVIOUS,
@@ -117,7 +117,7 @@ def extract_messages(
     for _ in range(load_i4(buf, at, lay.swap)):
         sent = load_f8(buf, place + lay.message_send_time, lay.swap)
         if not np.isfinite(sent):
-            return blame(fault, SEND_NOT_FINITE, place + lay.message_send_time, 0)
+            return set_fault(fault, SEND_NOT_FINITE, place + lay.message_send_time, 0)
         if count == 0:
             messages.scaled_s[row] = min(max(sent - start, 0.0), duration)
         else:
@@ -258,7 +258,7 @@ def extract(
             end = load_f8(buf, at + lay.seb_end_time, lay.swap)
             spent = load_f8(buf, at + lay.seb_exec_time, lay.swap)
             if not (np.isfinite(start) and np.isfinite(end) and np.isfinite(spent)):
-                return blame(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0), latest
+                return set_fault(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0), latest
             latest = max(latest, end)
             duration = max(spent, 0.0) if end >= start else 0.0
             count = 0

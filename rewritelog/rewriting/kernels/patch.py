@@ -35,8 +35,8 @@ from rewritelog.kernels.walk import (
     SEQNO_WRONG,
     TIME_NOT_FINITE,
     Pieces,
-    blame,
     seb_parts,
+    set_fault,
 )
 from rewritelog.rewriting.kernels.interface import (
     BlockCount,
@@ -186,13 +186,13 @@ def patch_messages(
         message = at + lay.count_bytes + k * lay.message_bytes
         sent = load_f8(buf, message + lay.message_send_time, lay.swap)
         if not np.isfinite(sent):
-            blame(fault, SEND_NOT_FINITE, message + lay.message_send_time, 0)
+            set_fault(fault, SEND_NOT_FINITE, message + lay.message_send_time, 0)
             return False
         if sent < seb.start or sent > seb.end:
             counts[BlockCount.MESSAGES_OUTSIDE] += 1
         moved = map_moment(sent, seb.start, seb.end, new_end, regions)
         if not np.isfinite(moved):
-            blame(fault, SEND_OVERFLOW, message + lay.message_send_time, 0)
+            set_fault(fault, SEND_OVERFLOW, message + lay.message_send_time, 0)
             return False
         store_f8(buf, message + lay.message_send_time, moved, lay.swap)
         received = load_f8(buf, message + lay.message_recv_time, lay.swap)
@@ -200,7 +200,7 @@ def patch_messages(
             if moved != sent:
                 arrived = moved + (received - sent)
                 if np.isfinite(received) and not np.isfinite(arrived):
-                    blame(fault, RECV_OVERFLOW, message + lay.message_recv_time, 0)
+                    set_fault(fault, RECV_OVERFLOW, message + lay.message_recv_time, 0)
                     return False
                 store_f8(buf, message + lay.message_recv_time, arrived, lay.swap)
         elif received < moved:
@@ -232,7 +232,7 @@ def patch_events(
         else:
             moved = min(map_time(min(time, old_end), regions), limit)
         if np.isfinite(time) and not np.isfinite(moved):
-            blame(fault, EVENT_OVERFLOW, offset + lay.event_r_time, 0)
+            set_fault(fault, EVENT_OVERFLOW, offset + lay.event_r_time, 0)
             return False
         store_f8(buf, offset + lay.event_r_time, moved, lay.swap)
         offset = after_event(buf, offset, lay)
@@ -252,12 +252,12 @@ def patch_seb(
     """Write the new times of a SEB; return whether all stay finite and the SEB is in its place."""
     seqno = load_i4(buf, seb.at + lay.seb_seqno, lay.swap)
     if seqno != seb.number:
-        blame(fault, SEQNO_WRONG, seb.at + lay.seb_seqno, seqno)
+        set_fault(fault, SEQNO_WRONG, seb.at + lay.seb_seqno, seqno)
         return False
     duration = regions.table[NEW, regions.region_count]
     new_end = seb.start + duration
     if not np.isfinite(new_end):
-        blame(fault, DURATION_OVERFLOW, seb.at + lay.seb_end_time, 0)
+        set_fault(fault, DURATION_OVERFLOW, seb.at + lay.seb_end_time, 0)
         return False
     store_f8(buf, seb.at + lay.seb_exec_time, duration, lay.swap)
     store_f8(buf, seb.at + lay.seb_end_time, new_end, lay.swap)
@@ -354,7 +354,7 @@ def patch_piece(
         start = load_f8(buf, at + lay.seb_start_time, lay.swap)
         end = load_f8(buf, at + lay.seb_end_time, lay.swap)
         if not (np.isfinite(start) and np.isfinite(end)):
-            blame(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0)
+            set_fault(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0)
             return Position(piece, seb, at, last), -1
         found = Seb(piece, seb, at, events, start, end, first, last)
         if not leave_alone(found, rows, totals.counts):
@@ -366,7 +366,7 @@ def patch_piece(
         at = following
         seb += 1
     fault[FAULT_SEB] = seb
-    lacking = blame(fault, BYTES_LEFT_OVER, at, end_at - at) if at != end_at else 0
+    lacking = set_fault(fault, BYTES_LEFT_OVER, at, end_at - at) if at != end_at else 0
     return Position(piece, seb, at, last), lacking
 
 

@@ -49,7 +49,7 @@ const Events = (() => {
     return { shown, exact: all, clipped };
   }
 
-  // Saved pages have no lines left out, nor a law before: these are in live pages alone.
+  // Saved pages have no lines left out, nor a fit before: these are in live pages alone.
   function put(name, data) {
     const source = model(`${name}-data`);
     if (source) source.data = data;
@@ -85,8 +85,8 @@ const Events = (() => {
     put("diagonal", { xs: [ends], ys: [ends], label: [""], colour: ["black"], dash: ["dashed"], width: [1] });
   }
 
-  function lawsOf(event) {
-    return event.laws.filter((law) => law[0] === state.parameter);
+  function singleTermsOf(event) {
+    return event.singleTerms.filter((one) => one[0] === state.parameter);
   }
 
   function curvesOf(event) {
@@ -106,13 +106,13 @@ const Events = (() => {
       data.dash.push(dash);
       data.width.push(width);
     };
-    const laws = lawsOf(event).slice(0, state.styles.length);
-    if (before) add(before, 1, "the law before", "#9A9A9A", "solid", 5);
+    const singleTerms = singleTermsOf(event).slice(0, state.styles.length);
+    if (before) add(before, 1, "the fit before", "#9A9A9A", "solid", 5);
     if (column) {
-      laws.forEach((law, k) => add(column, k + 2,
-        `${law[1]}: R² ${text(law[2], 3)}, error ${percent(law[3])}`, ...state.styles[k], 2));
+      singleTerms.forEach((one, k) => add(column, k + 2,
+        `${one[1]}: R² ${text(one[2], 3)}, error ${percent(one[3])}`, ...state.styles[k], 2));
       const others = event.parameters > 1 ? ", other parameters at their median" : "";
-      add(column, 1, `the law${others}`, "#000000", "solid", 2);
+      add(column, 1, `the fit${others}`, "#000000", "solid", 2);
     }
     put("curves", data);
   }
@@ -134,11 +134,11 @@ const Events = (() => {
     const x = logarithmic(all.x), y = logarithmic(all.measured);
     const times = logarithmic([...all.measured, ...all.predicted]);
     for (const axis of ["x", "y"]) Pages.setScale("predicted", axis, times);
-    Pages.setScale("law", "x", x);
-    Pages.setScale("law", "y", y);
+    Pages.setScale("fit", "x", x);
+    Pages.setScale("fit", "y", y);
     Pages.setScale("residual", "x", x);
     const name = event.parameters ? called(event, state.parameter) : "number of the line";
-    for (const plot of ["law", "residual"]) Pages.setLabel(plot, "below", name);
+    for (const plot of ["fit", "residual"]) Pages.setLabel(plot, "below", name);
   }
 
   function fillTables(event, all, residuals) {
@@ -150,7 +150,7 @@ const Events = (() => {
       ["line", "predicted, s", "measured, s", "from, s", "to, s"],
       rows.map((k) => [String(all.order[k]), text(all.predicted[k]), text(all.measured[k]),
         text(all.low[k]), text(all.high[k])]), total);
-    fillTable("law-table", `Time against ${name}`, [name, "measured, s"],
+    fillTable("fit-table", `Time against ${name}`, [name, "measured, s"],
       rows.map((k) => [text(all.x[k], 6), text(all.measured[k])]), total);
     const edge = residuals.clipped ? ` (${residuals.clipped} are drawn at the edge of the graph)` : "";
     fillTable("residual-table", `Residuals against ${name}${edge}`, [name, "residual, %"],
@@ -174,15 +174,15 @@ const Events = (() => {
     }
     const reason = event.ignored[String(state.parameter)];
     if (reason) {
-      byId("laws").replaceChildren(element("p", `No law is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
+      byId("single-terms").replaceChildren(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
     } else {
-      const laws = lawsOf(event);
-      fillTable("laws", `Laws of one term in ${called(event, state.parameter)}, on lines left out of their fit`,
-        ["term", "R²", "mean error", "law: seconds ="],
-        laws.map((law) => [law[1], text(law[2], 4), percent(law[3]), law[4]]));
+      const singleTerms = singleTermsOf(event);
+      fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on lines left out of their fit`,
+        ["term", "R²", "mean error", "seconds ="],
+        singleTerms.map((one) => [one[1], text(one[2], 4), percent(one[3]), one[4]]));
     }
     if (event.outliers.length) {
-      fillTable("outliers", "Outliers: off from the law by more than a factor of 2, the furthest first",
+      fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
         ["line", "parameters", "measured, s", "predicted, s", "ratio"], event.outliers);
     } else {
       byId("outliers").replaceChildren();
@@ -209,7 +209,7 @@ const Events = (() => {
   }
 
   function bestParameter(event) {
-    const known = event.laws.filter((law) => law[2] !== null).sort((a, b) => b[2] - a[2]);
+    const known = event.singleTerms.filter((one) => one[2] !== null).sort((a, b) => b[2] - a[2]);
     return known.length ? known[0][0] : 1;
   }
 
@@ -245,7 +245,7 @@ const Events = (() => {
     drawCurves(event);
     drawReplicates(columns);
     chooseScales(event, all);
-    ["predicted", "law", "residual", "order"].forEach(Pages.showLegend);
+    ["predicted", "fit", "residual", "order"].forEach(Pages.showLegend);
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
     Pages.ready();

@@ -43,7 +43,7 @@
   // ---- what is shown of an event
 
   function candidates(event) {
-    const terms = new Set(["1", ...states[Events.state.event].terms, ...event.laws.map((law) => law[1])]);
+    const terms = new Set(["1", ...states[Events.state.event].terms, ...event.singleTerms.map((one) => one[1])]);
     for (let a = 1; a <= event.parameters; a++) {
       for (let b = a + 1; b <= Math.min(event.parameters, 6); b++) terms.add(`p${a}*p${b}`);
     }
@@ -102,19 +102,19 @@
 
   function fillComparison(event, state) {
     const before = event.before ? event.before.numbers : null;
-    const heads = before ? ["", "law before", "law now"] : ["", "law now"];
+    const heads = before ? ["", "fit before", "fit now"] : ["", "fit now"];
     const rows = Object.entries(state.numbers).map(([name, value]) =>
       [name, ...(before ? [number(name, before[name])] : []), number(name, value)]);
-    fillTable("old-and-new", before ? "The law before the last step, and the law now" : "The law now",
+    fillTable("old-and-new", before ? "The fit before the last step, and the fit now" : "The fit now",
       heads, rows);
     if (!before) return;
-    const laws = element("div", null, { class: "columns" });
-    for (const [title, summary] of [["law before", event.before.summary], ["law now", event.summary]]) {
+    const sides = element("div", null, { class: "columns" });
+    for (const [title, summary] of [["fit before", event.before.summary], ["fit now", event.summary]]) {
       const side = element("div", null);
       side.append(element("h3", title), element("pre", summary.join("\n")));
-      laws.append(side);
+      sides.append(side);
     }
-    byId("old-and-new").append(laws);
+    byId("old-and-new").append(sides);
   }
 
   function showLeftOut() {
@@ -200,7 +200,7 @@
     working(busy ? "fitting" : null);
     const heads = byId("overview").tHead.rows[0];
     if (!heads.querySelector("[aria-sort]")) {
-      [...heads.cells].find((one) => one.textContent === "law: R²").querySelector("button").click();
+      [...heads.cells].find((one) => one.textContent === "fit: R²").querySelector("button").click();
     }
     say(fitted === given.count ? "all events are fitted"
       : `the fit was stopped: ${fitted} of ${given.count} events are fitted`);

@@ -103,12 +103,14 @@ class Result:
 
     choices: FitChoices
     fit: EventFit
-    laws: SingleTermFunctions
+    single_terms: SingleTermFunctions
 
     def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
         """Return what the page shows of all lines, those left out too."""
         key = timings.event, timings.params.shape[1]
-        shown = view_of(timings, FittedEvents("auto", {}, {key: self.fit}), self.laws, where)
+        shown = view_of(
+            timings, FittedEvents("auto", {}, {key: self.fit}), self.single_terms, where
+        )
         return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
@@ -132,5 +134,5 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     usable = np.isfinite(kept.seconds) & np.isfinite(kept.params).all(axis=1)
     if not usable.any():
         raise UsageError("no line with usable numbers is left to fit to: put some back")
-    laws = single_term_functions(kept, choices.weights, choices.loss)
-    return Result(choices, fit_event(kept, config), laws)
+    single_terms = single_term_functions(kept, choices.weights, choices.loss)
+    return Result(choices, fit_event(kept, config), single_terms)

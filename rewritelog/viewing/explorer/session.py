@@ -75,7 +75,7 @@ class Session:
         return FitChoices.of_formula(formulas.for_event(timings.event, count))
 
     def first_fit(self, event: int) -> Result:
-        """Fit an event as `fit` does, and try the laws of one term."""
+        """Fit an event as `fit` does, and try the functions of one term."""
         timings = self.timings(event)
         (fit,) = self._auto.fit((timings,)).fits.values()
         return Result(self.first_choices[event], fit, single_term_functions(timings))
@@ -109,8 +109,8 @@ class Session:
             where = partial(self.read.where, self.entries[event])
             result, timings = self.results[event], self.timings(event)
             if result is None:
-                unfitted, no_laws = FittedEvents("auto", {}, {}), SingleTermFunctions((), ())
-                self._views[event] = view_of(timings, unfitted, no_laws, where)
+                unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), ())
+                self._views[event] = view_of(timings, unfitted, untried, where)
             else:
                 self._views[event] = result.view(timings, where)
         return self._views[event]
@@ -209,7 +209,7 @@ class Session:
         return tuple(kept)
 
     def event_json(self, event: int) -> dict[str, Any]:
-        """Return an event as the page has it, with the law before the last step beside it."""
+        """Return an event as the page has it, with the fit before the last step beside it."""
         row = {"row": self.row(event)}
         return event_json(self.view(event)) | self.comparison(event) | row
 
@@ -235,7 +235,7 @@ class Session:
         }
 
     def comparison(self, event: int) -> dict[str, Any]:
-        """Return the numbers and predictions of the law before the last step."""
+        """Return the numbers and predictions of the fit before the last step."""
         before = self.before(event)
         if before is None:
             return {"before": None}
@@ -254,7 +254,7 @@ class Session:
         }
 
     def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
-        """Return what the law says of parameters; raise `UsageError` where there is none yet."""
+        """Return what the fit predicts; raise `UsageError` where there is none yet."""
         result = self.results[event]
         if result is None:
             raise UsageError("the event is not fitted yet")
@@ -262,7 +262,7 @@ class Session:
         table = np.array([params], dtype=np.float64).reshape(1, -1)
         found = fit.predict_detailed(table)
         low, high = fit.interval(table)
-        said = "exact match" if found.exact[0] else "law"
+        said = "exact match" if found.exact[0] else "fit"
         if found.outside[0]:
             said += ", outside the range of the lines"
         return {
