@@ -151,7 +151,7 @@ class Readable(ABC):
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows under heads: names to the left, numbers to the right, all within `WIDTH` columns.
 
     The first column holds names, and gives way: long ones are cut in the middle. Where the others

@@ -7,7 +7,7 @@ import pytest
 
 from rewritelog.text import (
     WIDTH,
-    Table,
+    TextTable,
     event_label,
     exact_number,
     json_number,
@@ -19,7 +19,7 @@ LONG = "Namespace::" + "x" * 100 + "::kernel(double const*, int)"
 
 
 def test_a_table_aligns_names_left_and_numbers_right() -> None:
-    assert Table(("event", "lines", "sum"), [("a", "1", "2.5"), ("bcd", "10", "")]).lines() == [
+    assert TextTable(("event", "lines", "sum"), [("a", "1", "2.5"), ("bcd", "10", "")]).lines() == [
         "  event  lines  sum",
         "  a          1  2.5",
         "  bcd       10",
@@ -27,7 +27,7 @@ def test_a_table_aligns_names_left_and_numbers_right() -> None:
 
 
 def test_long_names_are_cut_in_the_middle() -> None:
-    head, row = Table(("event", "lines"), [(LONG, "7")]).lines()
+    head, row = TextTable(("event", "lines"), [(LONG, "7")]).lines()
     assert len(head) == len(row) == WIDTH
     assert row.startswith("  Namespace::xxx")
     assert "…" in row
@@ -36,7 +36,7 @@ def test_long_names_are_cut_in_the_middle() -> None:
 
 def test_columns_that_do_not_fit_go_on_below_with_the_names_repeated() -> None:
     heads = ("name", *(f"column {k}" for k in range(12)))
-    table = Table(heads, [(LONG, *(str(k) for k in range(12))), ("short", *("1" * 8,) * 12)])
+    table = TextTable(heads, [(LONG, *(str(k) for k in range(12))), ("short", *("1" * 8,) * 12)])
     lines = table.lines()
     assert max(map(len, lines)) <= WIDTH
     assert len(lines) % 3 == 0
@@ -45,14 +45,14 @@ def test_columns_that_do_not_fit_go_on_below_with_the_names_repeated() -> None:
 
 
 def test_further_rows_are_counted() -> None:
-    lines = Table(("name", "n"), [(str(k), "0") for k in range(2000)], most_rows=3).lines()
+    lines = TextTable(("name", "n"), [(str(k), "0") for k in range(2000)], most_rows=3).lines()
     assert len(lines) == 5
     assert lines[-1] == "  and 1,997 more"
 
 
 def test_a_table_of_huge_names_is_small() -> None:
     name = "\x1b" * 200_000
-    text = str(Table(("event", "n"), [(name, "1")] * 1000))
+    text = str(TextTable(("event", "n"), [(name, "1")] * 1000))
     assert len(text) < 1001 * (WIDTH + 1)
     assert "\x1b" not in text
 

@@ -28,7 +28,7 @@ FAULTS_SHOWN: Final = 20
 Floats = NDArray[np.float64]
 
 
-class Kind(NamedTuple):
+class LineKind(NamedTuple):
     """Lines that are reported together."""
 
     event: str
@@ -53,7 +53,7 @@ class Spread:
 class KindStats:
     """What is known of the lines of one kind."""
 
-    kind: Kind
+    kind: LineKind
     lines: int
     lowest: tuple[float, ...]
     highest: tuple[float, ...]
@@ -121,7 +121,7 @@ class _Reader:
     """Reads files into sums."""
 
     def __init__(self) -> None:
-        self.sums: dict[Kind, _Sums] = {}
+        self.sums: dict[LineKind, _Sums] = {}
         self.faults: list[str] = []
         self.fault_count = 0
         self.sets = 0
@@ -152,7 +152,7 @@ class _Reader:
                 self.sets_left_out = True
 
 
-def _by_kind(table: LineTable) -> Iterator[tuple[Kind, Floats, Floats]]:
+def _by_kind(table: LineTable) -> Iterator[tuple[LineKind, Floats, Floats]]:
     """Give the lines of each kind in a table: their parameters, (lines, parameters), and times."""
     counts = np.diff(table.param_start)
     keys = np.stack([table.event.astype(np.int64), counts, table.time_unit.astype(np.int64)])
@@ -162,7 +162,7 @@ def _by_kind(table: LineTable) -> Iterator[tuple[Kind, Floats, Floats]]:
         rows = np.flatnonzero(kind_of_line == number)
         columns = table.param_start[rows][:, np.newaxis] + np.arange(count)
         yield (
-            Kind(table.events[event], count, TimeUnit(unit)),
+            LineKind(table.events[event], count, TimeUnit(unit)),
             table.params[columns],
             table.time[rows],
         )

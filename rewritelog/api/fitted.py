@@ -31,7 +31,7 @@ from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
 from rewritelog.models.registry import load_model as make_model
 from rewritelog.models.sample_digest import digest_of
-from rewritelog.text import Table, count_text, event_label, json_number, percent_text, shorten
+from rewritelog.text import TextTable, count_text, event_label, json_number, percent_text, shorten
 from rewritelog.timings.texts import (
     named_fit,
     read_model_file,
@@ -134,7 +134,7 @@ class FittedModel:
 
     def _repr_html_(self) -> str:
         if not isinstance(self.raw, FittedEvents):
-            return Table(("event", ""), [(name, "") for name in self.events]).html()
+            return TextTable(("event", ""), [(name, "") for name in self.events]).html()
         rows = []
         for (event, count), one in self.raw.fits.items():
             quality = one.whole.quality
@@ -148,7 +148,7 @@ class FittedModel:
                     percent_text(quality.held_out_error),
                 )
             )
-        return Table(("event", "family", "samples", "R²", "error"), rows, most_rows=100).html()
+        return TextTable(("event", "family", "samples", "R²", "error"), rows, most_rows=100).html()
 
 
 class Given(Model[NoOptions]):

@@ -14,7 +14,7 @@ from rewritelog.errors import UsageError
 from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns, list_params
 from rewritelog.sampling.records import RunRecords, read_folder
-from rewritelog.text import Table, count_text, shorten
+from rewritelog.text import TextTable, count_text, shorten
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +89,7 @@ class Params:
     def _repr_html_(self) -> str:
         counts = np.bincount(self.records.event, minlength=len(self.events)).tolist()
         rows = [(name, f"{n:,}") for name, n in zip(self.events, counts, strict=False)]
-        return Table(("event", "records"), rows, most_rows=100).html()
+        return TextTable(("event", "records"), rows, most_rows=100).html()
 
 
 def read_params(

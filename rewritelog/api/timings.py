@@ -15,7 +15,7 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import EventTimings
-from rewritelog.text import Table, count_text, shorten
+from rewritelog.text import TextTable, count_text, shorten
 from rewritelog.timings import read
 from rewritelog.timings.read import TimingsRead
 
@@ -129,7 +129,7 @@ class Timings:
             span = (f"{value:.6g}" for value in (one.seconds.min(), one.seconds.max()))
             rows.append((one.event, str(one.params.shape[1]), str(len(one.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
-        return Table(heads, rows, most_rows=100).html()
+        return TextTable(heads, rows, most_rows=100).html()
 
 
 def read_timings(

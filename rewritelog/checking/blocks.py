@@ -23,7 +23,7 @@ from rewritelog.checking.kernels.violations import (
     Violation,
     Violations,
 )
-from rewritelog.checking.messages import Example, message_of
+from rewritelog.checking.messages import FoundViolation, message_of
 from rewritelog.checking.params import NO_RECORDS, check_params
 from rewritelog.checking.rules import RULE_OF
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
@@ -207,7 +207,9 @@ def _finding(
 ) -> Finding:
     piece, seb, at, item = example
     at = _offset_of(loaded, piece, seb) if at < 0 else at
-    found = Example(loaded.buffer, loaded.layout, int(loaded.totals[piece]), at, item, summary)
+    found = FoundViolation(
+        loaded.buffer, loaded.layout, int(loaded.totals[piece]), at, item, summary
+    )
     offset = None if at < 0 else loaded.block.offset + at
     message = message_of(violation, found)
     if violation is Violation.DEPENDENCIES_DISAGREE and shift > 0:

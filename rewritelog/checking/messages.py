@@ -16,7 +16,7 @@ from rewritelog.text import count_text
 
 
 @dataclass(frozen=True)
-class Example:
+class FoundViolation:
     """A violation that a kernel found, and where the record is that it is in."""
 
     buffer: Bytes
@@ -61,12 +61,12 @@ class Example:
         return f"message {self.seb['msg_id']} of PE {self.seb['src_pe']}"
 
 
-def message_of(violation: Violation, found: Example) -> str:
+def message_of(violation: Violation, found: FoundViolation) -> str:
     """Return what is wrong, as a finding says it."""
     return MESSAGES[violation](found)
 
 
-def _not_finite(found: Example) -> str:
+def _not_finite(found: FoundViolation) -> str:
     if found.item <= OTHER:
         return f"event {OTHER - found.item}: {_times_not_finite(found.event, 'event')}"
     if found.item == SEB_ITSELF:
@@ -82,30 +82,30 @@ def _times_not_finite(record: Any, kind: Any) -> str:
     )
 
 
-def _exec_time(found: Example) -> str:
+def _exec_time(found: FoundViolation) -> str:
     executed, start, end = (float(found.seb[f"{name}_time"]) for name in ("exec", "start", "end"))
     return f"execTime {executed} s, but endTime − startTime is {end - start} s"
 
 
-def _recv_before_send(found: Example) -> str:
+def _recv_before_send(found: FoundViolation) -> str:
     received, sent = float(found.message["recv_time"]), float(found.message["send_time"])
     return f"message {found.item}: recvTime {received} s is before sendTime {sent} s"
 
 
-def _send_outside(found: Example) -> str:
+def _send_outside(found: FoundViolation) -> str:
     sent = float(found.message["send_time"])
     start, end = float(found.seb["start_time"]), float(found.seb["end_time"])
     return f"message {found.item}: sendTime {sent} s, in a SEB from {start} s to {end} s"
 
 
-def _message_target(found: Example) -> str:
+def _message_target(found: FoundViolation) -> str:
     nodes = count_text(found.summary.nodes, "node")
     workers = count_text(found.summary.num_wth, "worker thread")
     target = f"dstNode {found.message['dst_node']}, tID {found.message['tid']}"
     return f"message {found.item}: {target}; there are {nodes} with {workers}"
 
 
-def _dependency_order(found: Example) -> str:
+def _dependency_order(found: FoundViolation) -> str:
     if found.item > OTHER:
         return f"backward dependency {found.item}: SEB {found.number}, which is not an earlier one"
     return (
@@ -114,12 +114,12 @@ def _dependency_order(found: Example) -> str:
     )
 
 
-def _param_records(found: Example) -> str:
+def _param_records(found: FoundViolation) -> str:
     records, brackets = found.item >> 32, found.item & 0xFFFFFFFF
     return f"{count_text(records, 'param record')} and {count_text(brackets, 'bracket')}"
 
 
-MESSAGES: dict[Violation, Callable[[Example], str]] = {
+MESSAGES: dict[Violation, Callable[[FoundViolation], str]] = {
     Violation.SEQNO: lambda found: f"seqno {found.seb['seqno']}",
     Violation.NOT_FINITE: _not_finite,
     Violation.EXEC_TIME: _exec_time,

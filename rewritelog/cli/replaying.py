@@ -354,7 +354,7 @@ def _sweep(
 def _replay(logs: Path, against: Path | None, network: Network, options: Any) -> Outcome:
     from dataclasses import replace  # noqa: PLC0415
 
-    from rewritelog.replaying.report import Comparison  # noqa: PLC0415
+    from rewritelog.replaying.report import ReplayComparison  # noqa: PLC0415
     from rewritelog.replaying.run import replay, replay_whole  # noqa: PLC0415 - numba is slow
 
     before = None
@@ -369,4 +369,4 @@ def _replay(logs: Path, against: Path | None, network: Network, options: Any) ->
         return replay_page(after)
 
     report = after.report
-    return Outcome(report if before is None else Comparison(before, report), page=page)
+    return Outcome(report if before is None else ReplayComparison(before, report), page=page)

@@ -170,16 +170,16 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
     from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
     _warn_of_ranks(options)
-    account = rewrite_or_serve(logs, out, options)
-    if account is None:
+    report = rewrite_or_serve(logs, out, options)
+    if report is None:
         return None
 
     def page() -> str:
         from rewritelog.viewing.rewrite_page import rewrite_page  # noqa: PLC0415 - an extra
 
-        return rewrite_page(account)
+        return rewrite_page(report)
 
-    return Outcome(account, page=page)
+    return Outcome(report, page=page)
 
 
 def _warn_of_ranks(options: RewriteOptions) -> None:

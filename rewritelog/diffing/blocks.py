@@ -12,7 +12,7 @@ from rewritelog.diffing.kernels import interface as kernels
 from rewritelog.diffing.kernels.diff import compare
 from rewritelog.diffing.kernels.interface import MOST_NAMES, Field
 from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
-from rewritelog.diffing.totals import MOST_ROWS, Example, Totals, rows_of
+from rewritelog.diffing.totals import MOST_ROWS, FirstDifference, Totals, rows_of
 from rewritelog.diffing.values import value_text
 from rewritelog.format import Layout
 from rewritelog.kernels import walk
@@ -142,7 +142,7 @@ def _totals(
 
 def _examples(
     found: kernels.Differences, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
-) -> dict[Field, Example]:
+) -> dict[Field, FirstDifference]:
     """Return the first difference of each field that has any, with what is on either side."""
     examples = {}
     for number in np.flatnonzero(found.changed):
@@ -151,5 +151,5 @@ def _examples(
         old = value_text(a.buf, task.a.layout, kind, at)
         new = value_text(b.buf, task.b.layout, kind, bt)
         pe = int(loaded.pes[piece])
-        examples[kind] = Example(pe, seb, item if item >= 0 else None, old, new)
+        examples[kind] = FirstDifference(pe, seb, item if item >= 0 else None, old, new)
     return examples

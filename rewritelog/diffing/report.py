@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
-from rewritelog.diffing.totals import RATIO_ERROR, Example, Row, Rows, Totals
-from rewritelog.diffing.values import ABOUT, ABSENT, Kind
+from rewritelog.diffing.totals import RATIO_ERROR, FirstDifference, Row, Rows, Totals
+from rewritelog.diffing.values import ABOUT, ABSENT, FieldKind
 from rewritelog.logs.summary import Summary
 from rewritelog.text import (
     NO_VALUE,
     Readable,
-    Table,
+    TextTable,
     count_text,
     json_number,
     percent_text,
@@ -37,14 +37,14 @@ _COUNTS = {
     DiffCount.FORWARD: "forward dependencies",
 }
 _HEADINGS = {
-    Kind.TIME: "times",
-    Kind.CONTENT: "everything else, which no rewrite changes",
-    Kind.MEANINGLESS: "bytes that mean nothing",
+    FieldKind.TIME: "times",
+    FieldKind.CONTENT: "everything else, which no rewrite changes",
+    FieldKind.MEANINGLESS: "bytes that mean nothing",
 }
 
 
 @dataclass(frozen=True)
-class Change:
+class HeadDifference:
     """One fact of the heads that differs."""
 
     name: str
@@ -63,7 +63,7 @@ class FieldChange:
     count: int
     of: int
     """How many records both sides have."""
-    first: Example
+    first: FirstDifference
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +72,9 @@ class Comparison(Readable):
 
     folders: tuple[Path, Path]
     summaries: tuple[Summary, Summary]
-    representation: tuple[Change, ...]
+    representation: tuple[HeadDifference, ...]
     """How the same is written down: log version, byte order, files."""
-    machine: tuple[Change, ...]
+    machine: tuple[HeadDifference, ...]
     params: Path | None
     """Where the names of events were read."""
     totals: Totals
@@ -104,7 +104,7 @@ class Comparison(Readable):
     def times_alone(self) -> bool:
         """Whether nothing but times differs, if anything does."""
         kinds = {ABOUT[change.field].kind for change in self.fields}
-        return self.structure_same and not self.representation and kinds <= {Kind.TIME}
+        return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
     @property
     def same(self) -> bool:
@@ -162,7 +162,7 @@ class Comparison(Readable):
         ]
         for kind, heading in _HEADINGS.items():
             chosen = [one for one in self.fields if ABOUT[one.field].kind is kind]
-            if chosen or kind is Kind.CONTENT:
+            if chosen or kind is FieldKind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
                 lines += _field_lines(chosen)
         lines += _row_lines("SEB name", self.totals.by_name)
@@ -193,7 +193,7 @@ class Comparison(Readable):
         return lines
 
 
-def _change_line(what: str, changes: tuple[Change, ...]) -> str:
+def _change_line(what: str, changes: tuple[HeadDifference, ...]) -> str:
     return f"{what}: {'; '.join(map(str, changes)) or 'the same'}"
 
 
@@ -245,12 +245,14 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
         changed = f"{change.count:,} of {change.of:,}"
         values = (shorten(value, _VALUE_WIDTH) for value in _distinct(about.kind, first))
         rows.append((about.label, changed, where, " → ".join(values)))
-    return Table(("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})).lines()
+    return TextTable(
+        ("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})
+    ).lines()
 
 
-def _distinct(kind: Kind, example: Example) -> tuple[str, str]:
+def _distinct(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:
     """Return both values; of times the fewest digits, six or more, that tell them apart."""
-    if kind is not Kind.TIME or ABSENT in (example.a, example.b):
+    if kind is not FieldKind.TIME or ABSENT in (example.a, example.b):
         return example.a, example.b
     a, b = float(example.a), float(example.b)
     pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(6, 17))
@@ -273,7 +275,7 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
         )
     return [
         f"durations by {what} (ratio of B to A; quantiles within {percent_text(RATIO_ERROR, 1)}):",
-        *Table((what, *heads), cells, most_rows=_SHOWN).lines(),
+        *TextTable((what, *heads), cells, most_rows=_SHOWN).lines(),
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rewritelog.cores import cores
 from rewritelog.diffing.blocks import DiffTask, compare_pair
 from rewritelog.diffing.pairs import plan_pairs
-from rewritelog.diffing.report import Change, Comparison
+from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.rules import rules_of
 from rewritelog.diffing.totals import Totals
 from rewritelog.format.declaration import MACHINE_HEADER_BYTES, MachineHeader
@@ -86,19 +86,19 @@ def _params(a: LogSet, b: LogSet, given: Path | None) -> ParamFolder | None:
     return None
 
 
-def _changes(a: LogSet, b: LogSet, names: dict[str, str]) -> tuple[Change, ...]:
+def _changes(a: LogSet, b: LogSet, names: dict[str, str]) -> tuple[HeadDifference, ...]:
     values = [
         (label, str(getattr(a.summary, name)), str(getattr(b.summary, name)))
         for name, label in names.items()
     ]
-    return tuple(Change(label, old, new) for label, old, new in values if old != new)
+    return tuple(HeadDifference(label, old, new) for label, old, new in values if old != new)
 
 
-def _header_changes(a: LogSet, b: LogSet) -> tuple[Change, ...]:
+def _header_changes(a: LogSet, b: LogSet) -> tuple[HeadDifference, ...]:
     """Return what else differs in the heads: the summary's length, and sizes that mean nothing."""
     old, new = (_head_facts(logs) for logs in (a, b))
     return tuple(
-        Change(name, old.get(name, "absent"), new.get(name, "absent"))
+        HeadDifference(name, old.get(name, "absent"), new.get(name, "absent"))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     )

@@ -37,7 +37,7 @@ MOST_ROWS = 1024
 
 
 @dataclass(frozen=True)
-class Example:
+class FirstDifference:
     """Where a field first differs, and what it is on either side."""
 
     pe: int
@@ -103,7 +103,7 @@ class Totals:
     """What was found in one block, or in all of them."""
 
     changed: Ints = field(default_factory=lambda: np.zeros(len(Field), dtype=np.int64))
-    examples: dict[Field, Example] = field(default_factory=dict)
+    examples: dict[Field, FirstDifference] = field(default_factory=dict)
     counts: Ints = field(default_factory=lambda: np.zeros((2, len(DiffCount)), dtype=np.int64))
     common: Ints = field(default_factory=lambda: np.zeros(len(CommonCount), dtype=np.int64))
     earlier_s: float = 0.0

@@ -19,7 +19,7 @@ _TEXT_SHOWN = 60
 _ENTRIES_SHOWN = 5
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """What it means that a field differs."""
 
     TIME = "time"
@@ -39,7 +39,7 @@ class About:
     """What has the field: `SEBs`, `messages` or `events`."""
     number: str = ""
     """Its numpy type without the byte order; empty where it is not a number."""
-    kind: Kind = Kind.CONTENT
+    kind: FieldKind = FieldKind.CONTENT
 
 
 _OTHERS = {
@@ -47,11 +47,13 @@ _OTHERS = {
     Field.EVENTS: About("number of events", "SEBs", "i4"),
     Field.BACKWARD: About("backward dependencies", "SEBs"),
     Field.FORWARD: About("forward dependencies", "SEBs"),
-    Field.EVENT_TIME: About("event rTime", "events", "f8", Kind.TIME),
+    Field.EVENT_TIME: About("event rTime", "events", "f8", FieldKind.TIME),
     Field.EVENT_INDEX: About("event index", "events", "i4"),
     Field.EVENT_TEXT: About("event text", "events"),
-    Field.NAME_REST: About("bytes after the name's NUL", "SEBs", "", Kind.MEANINGLESS),
-    Field.MPI_SIZE_IDLE: About("mpiSize without an MPI operation", "SEBs", "u4", Kind.MEANINGLESS),
+    Field.NAME_REST: About("bytes after the name's NUL", "SEBs", "", FieldKind.MEANINGLESS),
+    Field.MPI_SIZE_IDLE: About(
+        "mpiSize without an MPI operation", "SEBs", "u4", FieldKind.MEANINGLESS
+    ),
 }
 """Fields that are none of a record's fixed part, or only sometimes."""
 
@@ -76,7 +78,7 @@ def _about(field: Field) -> About:
         label if record == "seb" else f"{record} {label}",
         f"{record}s" if record != "seb" else "SEBs",
         "" if number.kind == "V" else number.str[1:],
-        Kind.TIME if number.kind == "f" else Kind.CONTENT,
+        FieldKind.TIME if number.kind == "f" else FieldKind.CONTENT,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.decisive import DecisiveLine, HeldOutTimes, decisive_line
+from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
 from rewritelog.logs.params import Columns
 from rewritelog.models.base import (
     EventTimings,
@@ -31,7 +31,7 @@ from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, known_models, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import listening, report_progress
-from rewritelog.text import Readable, Table, count_text, percent_text, wrapped
+from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
 from rewritelog.timings.texts import read_model_text, read_texts
 
@@ -155,7 +155,7 @@ class CompareReport(Readable):
         rows = [(one.model, *_cells(one)) for one in self.tried]
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
-            *Table(("model", *HEAD), rows).lines(),
+            *TextTable(("model", *HEAD), rows).lines(),
             "  (mean and median relative error of usual times of lines left out; sum: predicted /",
             "  measured - 1 of totals as `rewrite --total measured` writes them; later: the same",
             "  without each event's first line; no answer: share of the lines)",
@@ -257,7 +257,7 @@ class _Trial:
     def __init__(self, name: str, model: Model[Any], timings: Timings) -> None:
         self.fits = 0
         self.failures: list[str] = []
-        self.held_out: list[HeldOutTimes] = []
+        self.held_out: list[EntryTimes] = []
         """Those of the first repeat."""
         self._name = name
         self._model = model
@@ -279,7 +279,7 @@ class _Trial:
                 pairs = self._predict(fitted, samples, first).part(rows)
                 found[samples.event].append(pairs)
                 if is_first:
-                    self.held_out.append(HeldOutTimes(entry, rows, pairs.measured_s, pairs.total_s))
+                    self.held_out.append(EntryTimes(entry, rows, pairs.measured_s, pairs.total_s))
         return found
 
     def _fit(self, split: Split) -> FittedModel | None:

@@ -16,7 +16,7 @@ WORTH_SAYING = 0.02
 
 
 @dataclass(frozen=True)
-class HeldOutTimes:
+class EntryTimes:
     """Measured and predicted times of lines of one entry of the timings, an array entry each."""
 
     entry: int
@@ -54,7 +54,7 @@ class DecisiveLine:
 
 
 def decisive_line(
-    parts: Sequence[HeldOutTimes], where: Callable[[int, int], str]
+    parts: Sequence[EntryTimes], where: Callable[[int, int], str]
 ) -> DecisiveLine | None:
     """Return the line that makes up the error of the sum over all parts, if one does.
 

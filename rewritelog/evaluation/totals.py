@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import LOST
 from rewritelog.models.checks import checked_prediction
-from rewritelog.text import Table, json_number, percent_text, printable
+from rewritelog.text import TextTable, json_number, percent_text, printable
 from rewritelog.timings.texts import read_model_file
 
 PES = "P"
@@ -115,7 +115,7 @@ class RunPrediction:
             (
                 f"Predicted run time: {self.predicted_s:.5g} s at {printable(at)}{interval}",
                 "",
-                str(Table(heads, rows)),
+                str(TextTable(heads, rows)),
             )
         )
 

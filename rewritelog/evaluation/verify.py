@@ -23,7 +23,7 @@ from rewritelog.models.metrics import Score, TimePairs, relative_errors
 from rewritelog.text import (
     NO_VALUE,
     Readable,
-    Table,
+    TextTable,
     count_text,
     percent_text,
     printable,
@@ -116,7 +116,7 @@ class VerifyReport(Readable):
         rows = [(event, *_cells(one)) for event, one in self.events]
         rows.append(("all", *_cells(self.overall)))
         lines = [f"{printable(self.model)} against {self._lines_text()}"]
-        lines += Table(("event", *HEAD), rows).lines()
+        lines += TextTable(("event", *HEAD), rows).lines()
         lines += [
             "  (median and mean relative error of usual times; sum: predicted / measured - 1",
             "  of totals as `rewrite --total measured` writes them; later: the same without",
@@ -125,7 +125,7 @@ class VerifyReport(Readable):
         if self.worst:
             lines.append("worst lines, by relative error (times in s):")
             rows = [_worst_cells(line) for line in self.worst]
-            lines += Table(WORST_HEAD, rows, left=frozenset({1})).lines()
+            lines += TextTable(WORST_HEAD, rows, left=frozenset({1})).lines()
         return "\n".join(lines)
 
     def _lines_text(self) -> str:

@@ -43,7 +43,7 @@ class Steps(NamedTuple):
 
 
 @dataclass
-class Program:
+class StepMaker:
     """Makes steps of SEBs, and counts what has no counterpart in a simulation."""
 
     matching: Matching

@@ -13,7 +13,7 @@ from rewritelog.exporting.contents import Contents, stream
 from rewritelog.exporting.goal import GoalWriter
 from rewritelog.exporting.matching import matched
 from rewritelog.exporting.options import SIMULATORS, ExportOptions, chosen_pes
-from rewritelog.exporting.programs import Program
+from rewritelog.exporting.programs import StepMaker
 from rewritelog.exporting.simgrid import SimgridWriter
 from rewritelog.exporting.tables import TablesWriter, check_parquet
 from rewritelog.logs.logset import LogSet, open_logs
@@ -119,7 +119,7 @@ class _Job:
         """Write `program.goal`, or a trace of each PE for SimGrid."""
         workers = self.logs.summary.num_wth
         with matched(self.logs, folder) as matching:
-            program = Program(matching)
+            program = StepMaker(matching)
             if self.options.to == "goal":
                 with (
                     (folder / "program.goal").open("xb") as file,
@@ -129,7 +129,7 @@ class _Job:
                     return self._run(program, goal)
             return self._run(program, SimgridWriter(folder, workers))
 
-    def _run(self, program: Program, writer: GoalWriter | SimgridWriter) -> Written:
+    def _run(self, program: StepMaker, writer: GoalWriter | SimgridWriter) -> Written:
         writer.begin()
         for contents in self._contents():
             writer.rank(contents.pe)
@@ -138,7 +138,7 @@ class _Job:
         return {"SEBs": program.steps, **writer.counts}, tuple(_warnings(program))
 
 
-def _warnings(program: Program) -> Iterator[str]:
+def _warnings(program: StepMaker) -> Iterator[str]:
     """Yield what the simulation lacks."""
     if program.not_sent:
         sebs = count_text(program.not_sent, "SEB")

@@ -23,7 +23,7 @@ _KEPT_ITEMS = 10_000
 """Of each kind in a SEB, which are held in memory: some 600 bytes each."""
 
 
-class _Part(io.RawIOBase):
+class _FilePart(io.RawIOBase):
     """A part of a file, as a stream whose positions are the file's."""
 
     def __init__(self, source: InputFile, begin: int, end: int) -> None:
@@ -52,7 +52,7 @@ class TimelineBytes(io.BufferedReader):
     """The bytes of a timeline; asked for more than there are, it makes room for no more."""
 
     def __init__(self, source: InputFile, begin: int, end: int) -> None:
-        super().__init__(_Part(source, begin, end), _BUFFER_BYTES)
+        super().__init__(_FilePart(source, begin, end), _BUFFER_BYTES)
         self._end = end
 
     @property

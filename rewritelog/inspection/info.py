@@ -23,7 +23,7 @@ from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provena
 from rewritelog.logs.summary import Summary
 from rewritelog.text import (
     Readable,
-    Table,
+    TextTable,
     bytes_text,
     count_text,
     json_number,
@@ -189,7 +189,7 @@ class LogInfo(Readable):
             (name.name, f"{name.sebs:,}", f"{name.seconds:.9g}", percent_text(name.share))
             for name in self.names
         ]
-        return Table(("SEB name", "SEBs", "seconds", "share"), rows, most_rows=_SHOWN).lines()
+        return TextTable(("SEB name", "SEBs", "seconds", "share"), rows, most_rows=_SHOWN).lines()
 
 
 def _json(value: Any) -> Any:

@@ -18,7 +18,7 @@ from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
 from rewritelog.progress import report_progress
-from rewritelog.text import Table, bytes_text, count_text, printable, shorten
+from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 from tracebigsim.compiled import expect
 
 SUMMARY_NAME = "bgTrace"
@@ -68,7 +68,7 @@ class LogSet:
             ("byte order", f"{summary.order}-endian"),
             ("timeline files", f"{len(self.files):,}, {bytes_text(self.size_bytes)}"),
         ]
-        return Table((printable(str(self.folder)), ""), rows).html()
+        return TextTable((printable(str(self.folder)), ""), rows).html()
 
     def timeline_block(self, pe: int) -> Block:
         """Return the block that the timeline of a PE is."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.replaying.kernels.interface import NOT_SENT
 from rewritelog.replaying.kernels.replay import find_blocked
-from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.simulate import ReplayedRun
 
 SHOWN = 10
 """How many of them are named."""
@@ -44,7 +44,7 @@ class Blocked:
         return {**vars(self), "examples": [vars(example) for example in self.examples]}
 
 
-def find_never_run(outcome: Outcome) -> Blocked:
+def find_never_run(outcome: ReplayedRun) -> Blocked:
     """Return the SEBs that never ran, each counted under the first SEB that it waits for."""
     workload = outcome.workload
     never = np.isnan(outcome.times.ready_s)
@@ -69,7 +69,7 @@ def find_never_run(outcome: Outcome) -> Blocked:
     return Blocked(int(np.count_nonzero(never)), len(roots), len(circles), tuple(examples))
 
 
-def _invalid_dependencies(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _invalid_dependencies(outcome: ReplayedRun) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return whether each SEB depends on one that its timeline does not have."""
     sebs = outcome.workload.program.sebs
     lengths = np.diff(sebs.first_of_pe)[sebs.pe]
@@ -80,7 +80,7 @@ def _invalid_dependencies(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[n
     return found
 
 
-def _example(outcome: Outcome, seb: int, woken: int, *, unsent: Any) -> BlockedSeb:
+def _example(outcome: ReplayedRun, seb: int, woken: int, *, unsent: Any) -> BlockedSeb:
     workload = outcome.workload
     sebs = workload.program.sebs
     pe, index = workload.index_of(seb)

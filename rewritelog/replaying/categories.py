@@ -13,7 +13,7 @@ from rewritelog.errors import UsageError
 from rewritelog.models.formulas.entries import matches
 from rewritelog.replaying.kernels import chains
 from rewritelog.replaying.kernels.interface import Numbers
-from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.simulate import ReplayedRun
 
 OTHER = "other computation"
 IDLE = (
@@ -119,7 +119,7 @@ class _Ranges:
 
 
 def lost_cycles(
-    outcome: Outcome, lost_as: LostAs | None = None, ranges: int = PE_RANGES
+    outcome: ReplayedRun, lost_as: LostAs | None = None, ranges: int = PE_RANGES
 ) -> LostCycles:
     """Split the time of all PEs from 0 to the last end into categories, by ranges of PEs."""
     lost_as = lost_as or LostAs()
@@ -147,7 +147,7 @@ def lost_cycles(
     )
 
 
-def _busy(outcome: Outcome, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
+def _busy(outcome: ReplayedRun, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
     """Return the busy time of each category, by range of PEs."""
     workload = outcome.workload
     sebs, regions = workload.program.sebs, workload.regions
@@ -187,7 +187,7 @@ def _add(busy: dict[str, Floats], category: str, seconds: Floats) -> None:
     busy[category] = busy[category] + seconds if category in busy else seconds.copy()
 
 
-def region_lengths(outcome: Outcome) -> Floats:
+def region_lengths(outcome: ReplayedRun) -> Floats:
     """Return how long each middle region took; 0 in SEBs that never ran."""
     regions, scale = outcome.workload.regions, outcome.scale
     name = outcome.workload.program.sebs.name[regions.seb]
@@ -196,7 +196,7 @@ def region_lengths(outcome: Outcome) -> Floats:
     return lengths
 
 
-def _idle(outcome: Outcome) -> Floats:
+def _idle(outcome: ReplayedRun) -> Floats:
     workload, times, causes = outcome.workload, outcome.times, outcome.causes
     program, scale = workload.program, outcome.scale
     begins, ends = chains.busy_runs(program, times, workload.pes)

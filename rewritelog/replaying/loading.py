@@ -57,7 +57,7 @@ Name = TypeVar("Name", str, bytes)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _BlockColumns:
     """The columns of a block, or of a part of one; they are taken out one by one."""
 
     columns: dict[str, Any]
@@ -101,7 +101,7 @@ def load_workload(
     task = LoadTask(logs, list_params(params or logs.folder), predictor, predicts, strict)
     workers = cores(jobs)
     total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
-    parts: list[_Part] = []
+    parts: list[_BlockColumns] = []
     with ThreadPoolExecutor(workers) as executor:
         done = 0
         blocks = plan_in_turn(logs.files)
@@ -112,7 +112,7 @@ def load_workload(
     return _Assembly(logs, parts).workload()
 
 
-def _load(task: LoadTask, block: Block) -> tuple[Block, list[_Part]]:
+def _load(task: LoadTask, block: Block) -> tuple[Block, list[_BlockColumns]]:
     """Return the columns of a block, or of its parts one by one."""
     file = task.logs.files[block.file]
     with InputFile(file.path) as source:
@@ -120,7 +120,7 @@ def _load(task: LoadTask, block: Block) -> tuple[Block, list[_Part]]:
         return block, [_extract(task, part) for part in loaded]
 
 
-def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
+def _extract(task: LoadTask, loaded: LoadedBlock) -> _BlockColumns:
     lay = task.logs.layout.kernel
     pieces = loaded.pieces
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
@@ -165,7 +165,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _Part:
     taken["dependencies"] = dependencies
     firsts = pieces.firsts.copy()
     texts = tuple(names_of(names))
-    return _Part(taken, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
+    return _BlockColumns(taken, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
 
 
 def _pages(count: int, kind: type[np.generic]) -> Any:
@@ -207,7 +207,7 @@ def _region_columns(count: int) -> RegionColumns:
 class _Assembly:
     """Puts the parts of all blocks together in the order of the PEs."""
 
-    def __init__(self, logs: LogSet, parts: list[_Part]) -> None:
+    def __init__(self, logs: LogSet, parts: list[_BlockColumns]) -> None:
         self._logs = logs
         self._parts = parts
         pieces = [

@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.replaying.categories import region_lengths
 from rewritelog.replaying.kernels.chains import Path, critical_path, run_before
-from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.simulate import ReplayedRun
 
 _MOST_SIZES = 12
 """Messages of more sizes than these are told apart by powers of two."""
@@ -51,7 +51,7 @@ class CriticalPath:
         }
 
 
-def find_critical_path(outcome: Outcome) -> CriticalPath:
+def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
     """Return the critical path: the way back from the SEB that ends last."""
     if outcome.run == 0:
         none = np.empty(0, dtype=np.int32)
@@ -76,7 +76,7 @@ def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
     return {names[k]: float(seconds[k]) for k in order if seconds[k] > 0}
 
 
-def _by_event(outcome: Outcome, path: Path) -> Floats:
+def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
     """Return the path's time in the middle regions of each event."""
     workload, scale = outcome.workload, outcome.scale
     regions = workload.regions
@@ -96,7 +96,7 @@ def _by_event(outcome: Outcome, path: Path) -> Floats:
     return totals
 
 
-def _messages(outcome: Outcome, path: Path) -> tuple[MessageShare, ...]:
+def _messages(outcome: ReplayedRun, path: Path) -> tuple[MessageShare, ...]:
     sent = np.flatnonzero(path.message >= 0)
     sizes = outcome.workload.program.messages.size_bytes[path.message[sent]].astype(np.int64)
     transit = path.transit_s[sent]

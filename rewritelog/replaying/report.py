@@ -11,7 +11,7 @@ from rewritelog.replaying.categories import LostCycles
 from rewritelog.replaying.gains import Gain
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.path import CriticalPath, MessageShare
-from rewritelog.text import Readable, Table, bytes_text, count_text, percent_text, printable
+from rewritelog.text import Readable, TextTable, bytes_text, count_text, percent_text, printable
 
 _PATH_ROWS = 10
 
@@ -104,7 +104,7 @@ class ReplayReport(Readable):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReplayComparison:
     """Two replays in the same network: before and after."""
 
     before: ReplayReport
@@ -152,7 +152,7 @@ class Comparison:
             for name in categories
             if old.get(name, 0.0) or new.get(name, 0.0)
         ]
-        table = Table(("PE time", "before", "after", "change"), rows)
+        table = TextTable(("PE time", "before", "after", "change"), rows)
         return "\n".join([*lines, "", str(table), "", after.text()])
 
 
@@ -209,7 +209,7 @@ def lost_table(lost: LostCycles) -> str:
         )
         for column, (category, total) in enumerate(lost.totals_s.items())
     ]
-    return str(Table(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
+    return str(TextTable(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
 
 
 def _path(report: ReplayReport) -> str:
@@ -226,14 +226,14 @@ def _path(report: ReplayReport) -> str:
     if not rows:
         return ""
     rows.sort(key=lambda row: -float(row[1].split()[0]))
-    text = str(Table(("Critical path", "time", "share"), rows, most_rows=_PATH_ROWS))
+    text = str(TextTable(("Critical path", "time", "share"), rows, most_rows=_PATH_ROWS))
     if path.by_event_s:
         events = [
             (event, _seconds(seconds), _share(seconds, whole))
             for event, seconds in path.by_event_s.items()
         ]
         heads = ("of it in events", "time", "share")
-        text += "\n\n" + str(Table(heads, events, most_rows=_PATH_ROWS))
+        text += "\n\n" + str(TextTable(heads, events, most_rows=_PATH_ROWS))
     return text
 
 
@@ -264,7 +264,7 @@ def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> s
         (gain.name, _seconds(gain.busy_s), _seconds(gain.gain_s), _share(gain.gain_s, predicted_s))
         for gain in gains
     ]
-    return str(Table((heading, "busy", "gain", "of the run"), rows))
+    return str(TextTable((heading, "busy", "gain", "of the run"), rows))
 
 
 def _worst(report: ReplayReport) -> str:
@@ -272,7 +272,7 @@ def _worst(report: ReplayReport) -> str:
         (f"PE {pe.pe}", f"{pe.sebs:,}", _seconds(pe.busy_s), _share(pe.busy_s, report.predicted_s))
         for pe in report.worst_pes
     ]
-    return str(Table(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
+    return str(TextTable(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
 
 
 def _blocked(blocked: Blocked) -> str:

@@ -22,7 +22,7 @@ from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
-from rewritelog.replaying.simulate import Case, Outcome, simulate
+from rewritelog.replaying.simulate import Case, ReplayedRun, simulate
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
@@ -34,7 +34,7 @@ class Replayed:
     """A replay: what is said of it, and the times of all SEBs."""
 
     report: ReplayReport
-    outcome: Outcome
+    outcome: ReplayedRun
 
 
 def replay(
@@ -75,7 +75,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
 def _report(
     prepared: Prepared,
     case: Case,
-    outcome: Outcome,
+    outcome: ReplayedRun,
     lost_as: LostAs,
     options: ReplayOptions,
 ) -> ReplayReport:
@@ -116,7 +116,7 @@ def _report(
     )
 
 
-def _analysis(outcome: Outcome, lost_as: LostAs) -> tuple[LostCycles, CriticalPath, Blocked]:
+def _analysis(outcome: ReplayedRun, lost_as: LostAs) -> tuple[LostCycles, CriticalPath, Blocked]:
     return lost_cycles(outcome, lost_as), find_critical_path(outcome), find_never_run(outcome)
 
 
@@ -134,7 +134,7 @@ class _Busy:
     event_s: Floats
 
     @classmethod
-    def of(cls, outcome: Outcome) -> _Busy:
+    def of(cls, outcome: ReplayedRun) -> _Busy:
         workload, durations = outcome.workload, outcome.durations_s()
         sebs, regions = workload.program.sebs, workload.regions
         pe_s: Floats = np.bincount(sebs.pe, durations, workload.pes).astype(np.float64)
@@ -145,7 +145,7 @@ class _Busy:
         )
         return cls(float(durations.sum()), pe_s, name_s, event_s)
 
-    def worst_pes(self, outcome: Outcome) -> tuple[BusyPe, ...]:
+    def worst_pes(self, outcome: ReplayedRun) -> tuple[BusyPe, ...]:
         """Return the PEs that are busy longest."""
         counts = np.diff(outcome.workload.program.sebs.first_of_pe)
         worst = np.argsort(-self.pe_s, kind="stable")[:WORST_PES]

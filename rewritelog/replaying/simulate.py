@@ -68,7 +68,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplayedRun:
     """One replay, with the times of every SEB."""
 
     workload: Workload
@@ -94,14 +94,14 @@ class Outcome:
         return durations
 
 
-def simulate(workload: Workload, case: Case) -> Outcome:
+def simulate(workload: Workload, case: Case) -> ReplayedRun:
     """Replay a workload once; raise `RewriteLogError` where a time is too large for a number."""
     table = np.empty(workload.sebs, dtype=RUN_ROW)
     record = record_of(table, np.empty(workload.sebs, dtype=np.int32))
     predicted_s, run = _replay(workload, case, workload.program, state_of(table), record)
     times = times_of(table, record.times.order[:run])
     scale, delays = case.scale(workload), case.delays(workload)
-    return Outcome(workload, scale, delays, times, record.causes, predicted_s)
+    return ReplayedRun(workload, scale, delays, times, record.causes, predicted_s)
 
 
 def run_time(workload: Workload, case: Case, program: Program | None = None) -> float:

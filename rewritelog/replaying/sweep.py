@@ -18,7 +18,7 @@ from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import RewriteOptions, check_factor
-from rewritelog.text import Table, printable
+from rewritelog.text import TextTable, printable
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
@@ -121,7 +121,7 @@ class Sweep:
                 f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
                 *self._network_lines(),
                 "",
-                str(Table(heads, rows)),
+                str(TextTable(heads, rows)),
             )
         )
 

@@ -21,7 +21,7 @@ from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of
 from rewritelog.replaying.kernels.shift import place_never_run, write_times
 from rewritelog.replaying.prepare import Prepared
-from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.run import prepare_output
@@ -35,14 +35,14 @@ class _WriteTask:
     """What the writing of any block needs."""
 
     prepared: Prepared
-    outcome: Outcome
+    outcome: ReplayedRun
     rewrite: RewriteTask | None
     """What gives the block its new durations first; None where they stay."""
     durations_s: Floats
     draft: Path
 
 
-def write_replayed(prepared: Prepared, outcome: Outcome, out: Path) -> None:
+def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     """Write the logs to the folder `out` with replayed times.
 
     SEBs that never ran follow after the end of the run. Raise `OutputError` where `out` is taken or
@@ -67,7 +67,7 @@ def write_replayed(prepared: Prepared, outcome: Outcome, out: Path) -> None:
                 report_progress("writing", done, total, "bytes")
 
 
-def _all_times(outcome: Outcome) -> Times:
+def _all_times(outcome: ReplayedRun) -> Times:
     """Return the times of all SEBs, those that never ran one after the other after the end."""
     workload, known = outcome.workload, outcome.times
     times = times_of(np.empty(workload.sebs, dtype=RUN_ROW), known.order)

@@ -13,7 +13,7 @@ from rewritelog.rewriting.overheads import Share
 from rewritelog.rewriting.report import Report
 from rewritelog.text import (
     NO_VALUE,
-    Table,
+    TextTable,
     bytes_text,
     count_text,
     percent_text,
@@ -142,7 +142,7 @@ def _sebs(report: Report) -> Iterator[str]:
     sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
     yield f"{count_text(sebs, 'SEB')}, {count_text(messages, 'message')}"
     cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
-    yield from Table(("new durations", "SEBs"), cells).lines()
+    yield from TextTable(("new durations", "SEBs"), cells).lines()
     if replaced := report.count(BlockCount.TRACER_REPLACES):
         predicted = report.count(BlockCount.BY_MODEL) + report.count(BlockCount.BY_EXACT)
         yield (
@@ -160,7 +160,7 @@ def _durations(report: Report) -> Iterator[str]:
         before, after = report.statistics.seconds(old), report.statistics.seconds(new)
         cells.append((name, f"{before:.6g}", f"{after:.6g}", _ratio(before, after)))
     yield "durations"
-    yield from Table(("", "old s", "new s", "speedup"), cells).lines()
+    yield from TextTable(("", "old s", "new s", "speedup"), cells).lines()
 
 
 def _busy_times(report: Report) -> Iterator[str]:
@@ -175,7 +175,7 @@ def _busy_times(report: Report) -> Iterator[str]:
         for when, busy in zip(("old", "new"), report.busy_times, strict=True)
     ]
     yield "busy time of the PEs (imbalance: largest / mean)"
-    yield from Table(("", "largest s", "of PE", "mean s", "imbalance"), rows).lines()
+    yield from TextTable(("", "largest s", "of PE", "mean s", "imbalance"), rows).lines()
 
 
 def _ratio(old_s: float, new_s: float) -> str:
@@ -197,12 +197,12 @@ def _events(report: Report) -> Iterator[str]:
     shown = {head: column for head, column in columns.items() if head == "records" or any(column)}
     names = [line.event for line in report.events]
     counts = [[f"{count:,}" for count in column] for column in shown.values()]
-    yield from Table(("event", *shown), list(zip(names, *counts, strict=True))).lines()
+    yield from TextTable(("event", *shown), list(zip(names, *counts, strict=True))).lines()
     yield "events: durations, and the 90 % interval of each sum"
     heads = ("old s", "new s", "speedup", "90 % interval, s")
     rows = [(line.event, *_times(line)) for line in report.events]
     rows.append(("all brackets", "", "", "", _interval(report.bracketed)))
-    yield from Table(("event", *heads), rows).lines()
+    yield from TextTable(("event", *heads), rows).lines()
 
 
 def _times(line: EventLine) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def _shares(report: Report) -> Iterator[str]:
     rows.append(("of all: by dilation alone", *_share(parts.by_dilation), "", ""))
     yield "shares of all SEB time (coverage: of the 90 % interval, on held-out timing lines)"
     heads = ("old", "new", "extrapolated", "coverage")
-    yield from Table(("part", *heads), rows).lines()
+    yield from TextTable(("part", *heads), rows).lines()
 
 
 def _share(share: Share) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from rewritelog.sampling.selection import Choice
 from rewritelog.sampling.strata import RunStratum
 from rewritelog.text import (
     Readable,
-    Table,
+    TextTable,
     count_text,
     event_label,
     exact_number,
@@ -195,7 +195,7 @@ class SampleReport(Readable):
             rows.append((*cells, *(percent_text(share, 1) for share in shares)))
         heads = ["event", "params", *(["category"] if split else [])]
         heads += ["records", "points", "timed", "chosen", "outside", "beyond"]
-        return Table(tuple(heads), rows, most_rows=SHOWN).lines()
+        return TextTable(tuple(heads), rows, most_rows=SHOWN).lines()
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -225,7 +225,7 @@ def _spread_sends(slots: list[Slot], sends: int) -> None:
         slots[(2 * k + 1) * len(slots) // (2 * left)].sends += 1
 
 
-def program_of(options: SynthOptions) -> program.Program:
+def program_of(options: SynthOptions) -> program.SyntheticProgram:
     """Return what the kernels run; raise `UsageError` where a timeline would be too large."""
     iteration = iteration_of(options)
     slots, starters = iteration
@@ -244,7 +244,7 @@ def program_of(options: SynthOptions) -> program.Program:
     sends = sum(slot.sends for slot in slots)
     _check_size(length // count + 1, sum(len(r) for r in records), sends, broadcasts)
     x, y, z = machine_shape(options.nodes)
-    return program.Program(
+    return program.SyntheticProgram(
         seed=options.seed,
         slots=count,
         length=length,

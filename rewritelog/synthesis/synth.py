@@ -27,7 +27,7 @@ from rewritelog.output import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.synthesis.events import events_for, timing_lines
 from rewritelog.synthesis.kernels import write as kernels
-from rewritelog.synthesis.kernels.program import Program
+from rewritelog.synthesis.kernels.program import SyntheticProgram
 from rewritelog.synthesis.plan import SynthOptions, check_options, kernel_fields, program_of
 from rewritelog.text import Readable, bytes_text, count_text
 
@@ -94,7 +94,7 @@ def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synt
     return Synthesis(options.pes, sebs, messages, records, size, seconds)
 
 
-def _summary(options: SynthOptions, program: Program) -> Summary:
+def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
     return Summary(
         order=options.order,
         header_version=_HEADER_VERSION,
@@ -148,7 +148,7 @@ class _Writer:
     """Writes timeline files; many threads may use one."""
 
     folder: Path
-    program: Program
+    program: SyntheticProgram
     fields: kernels.Fields
     summary: Summary
     numbers: Iterator[int] = field(default_factory=lambda: count(1))

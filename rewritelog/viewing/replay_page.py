@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import Replayed
-from rewritelog.replaying.simulate import Outcome
+from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
@@ -60,7 +60,7 @@ def _sentences(text: str) -> list[str]:
     return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
 
-def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:
+def _timeline(report: ReplayReport, outcome: ReplayedRun) -> tuple[Any, str]:
     """Return the plot of SEBs and critical path, and what it shows."""
     from bokeh.models import Range1d  # noqa: PLC0415 - an extra
 
@@ -79,7 +79,7 @@ def _timeline(report: ReplayReport, outcome: Outcome) -> tuple[Any, str]:
     return plot, note
 
 
-def _draw_bars(plot: Any, outcome: Outcome) -> str:
+def _draw_bars(plot: Any, outcome: ReplayedRun) -> str:
     """Draw each SEB that took time as a bar, coloured by name."""
     workload, times = outcome.workload, outcome.times
     sebs = workload.program.sebs
@@ -104,7 +104,7 @@ def _draw_bars(plot: Any, outcome: Outcome) -> str:
     return "Bars are SEBs, coloured by name. "
 
 
-def _draw_cells(plot: Any, outcome: Outcome) -> str:
+def _draw_cells(plot: Any, outcome: ReplayedRun) -> str:
     """Draw which share of each cell of PEs and time is busy."""
     shares = busy_shares(outcome, min(outcome.workload.pes, _ROWS), _COLUMNS)
     plot.image(
@@ -118,7 +118,7 @@ def _draw_cells(plot: Any, outcome: Outcome) -> str:
     return "The darker a cell, the more of its PEs' time is in SEBs. "
 
 
-def busy_shares(outcome: Outcome, rows: int, columns: int) -> Floats:
+def busy_shares(outcome: ReplayedRun, rows: int, columns: int) -> Floats:
     """Return which share of the time of each range of PEs is busy, by range of time.
 
     The busy time before a moment x is a sum of ramps, max(0, x − start) − max(0, x − end). At the
@@ -145,7 +145,7 @@ def _greys() -> list[str]:
     return [f"#{level:02x}{level:02x}{level:02x}" for level in range(255, 63, -1)]
 
 
-def _draw_path(plot: Any, report: ReplayReport, outcome: Outcome) -> str:
+def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun) -> str:
     """Draw the critical path: along SEBs, and from the sender to the receiver of messages."""
     path, sebs = report.path.path, outcome.workload.program.sebs
     start = outcome.times.start_s[path.seb]

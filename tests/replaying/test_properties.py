@@ -19,7 +19,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.simulate import Outcome, run_time, simulate
+from rewritelog.replaying.simulate import ReplayedRun, run_time, simulate
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
@@ -35,7 +35,7 @@ NETWORKS = (
 networks = st.sampled_from(NETWORKS)
 
 
-def outcome_of(prepared: Prepared, network: Network, dilation: float | None = None) -> Outcome:
+def outcome_of(prepared: Prepared, network: Network, dilation: float | None = None) -> ReplayedRun:
     return simulate(prepared.workload, prepared.case(network, dilation))
 
 
@@ -117,7 +117,7 @@ def test_any_factor_scales_the_answer(
     assert math.isclose(found, plain.predicted_s * k, rel_tol=1e-9)
 
 
-def _has_near_ties(outcome: Outcome) -> bool:
+def _has_near_ties(outcome: ReplayedRun) -> bool:
     ready = np.sort(outcome.times.ready_s[outcome.times.order])
     return bool((np.diff(ready) <= 1e-12 * max(outcome.predicted_s, 1e-300)).any())
 
@@ -171,7 +171,7 @@ def test_the_replay_of_a_replayed_log_is_the_same_log(
         assert (mine["start_time"][1:] >= mine["end_time"][:-1]).all()
 
 
-def _has_receivers_of_different_delays(outcome: Outcome) -> bool:
+def _has_receivers_of_different_delays(outcome: ReplayedRun) -> bool:
     sebs, messages = outcome.workload.program.sebs, outcome.workload.program.messages
     workers = outcome.workload.workers
     sender = np.repeat(np.arange(len(sebs.pe)), np.diff(sebs.first_message))

@@ -43,7 +43,7 @@ EXEC_SLACK_S = 1e-6
 """How far execTime may be from endTime − startTime (FORMAT 7, rule 4)."""
 
 
-class Seb(NamedTuple):
+class CheckedSeb(NamedTuple):
     """The SEB that is being checked."""
 
     piece: int
@@ -56,13 +56,15 @@ class Seb(NamedTuple):
 
 
 @inner
-def note_seb(found: Violations, rule: int, seb: Seb) -> None:
+def note_seb(found: Violations, rule: int, seb: CheckedSeb) -> None:
     """Count a violation by a SEB itself."""
     note(found, rule, seb.piece, seb.number, seb.at, SEB_ITSELF)
 
 
 @inner
-def check_times(buf: Bytes, seb: Seb, lay: KernelLayout, found: Violations) -> tuple[float, float]:
+def check_times(
+    buf: Bytes, seb: CheckedSeb, lay: KernelLayout, found: Violations
+) -> tuple[float, float]:
     """Check a SEB's own times; return its start and its end."""
     start = load_f8(buf, seb.at + lay.seb_start_time, lay.swap)
     end = load_f8(buf, seb.at + lay.seb_end_time, lay.swap)
@@ -80,7 +82,7 @@ def check_times(buf: Bytes, seb: Seb, lay: KernelLayout, found: Violations) -> t
 @inner
 def check_cause(
     buf: Bytes,
-    seb: Seb,
+    seb: CheckedSeb,
     depends: bool,
     lay: KernelLayout,
     machine: Machine,
@@ -121,7 +123,7 @@ def exists(node: int, worker: int, machine: Machine) -> bool:
 @inner
 def check_messages(
     buf: Bytes,
-    seb: Seb,
+    seb: CheckedSeb,
     lay: KernelLayout,
     machine: Machine,
     start: float,
@@ -158,7 +160,7 @@ def check_messages(
 @inner
 def check_events(
     buf: Bytes,
-    seb: Seb,
+    seb: CheckedSeb,
     at: int,
     lay: KernelLayout,
     start: float,
@@ -192,7 +194,12 @@ def check_events(
 
 @inner
 def check_backward(
-    buf: Bytes, seb: Seb, at: int, lay: KernelLayout, carried: CarriedState, found: Violations
+    buf: Bytes,
+    seb: CheckedSeb,
+    at: int,
+    lay: KernelLayout,
+    carried: CarriedState,
+    found: Violations,
 ) -> int:
     """Check the backward dependencies counted at `at`; return where they end."""
     count = load_i4(buf, at, lay.swap)
@@ -211,7 +218,12 @@ def check_backward(
 
 @inner
 def check_forward(
-    buf: Bytes, seb: Seb, at: int, lay: KernelLayout, carried: CarriedState, found: Violations
+    buf: Bytes,
+    seb: CheckedSeb,
+    at: int,
+    lay: KernelLayout,
+    carried: CarriedState,
+    found: Violations,
 ) -> None:
     """Check the forward dependencies counted at `at`."""
     links = np.uint64(0)
@@ -228,7 +240,7 @@ def check_forward(
 @inner
 def check_seb(
     buf: Bytes,
-    seb: Seb,
+    seb: CheckedSeb,
     events: int,
     backward: int,
     lay: KernelLayout,
@@ -286,7 +298,7 @@ def check_piece(
         while record < no_more and records.sebs[record] <= seb:
             known += records.sebs[record] == seb
             record += 1
-        found_seb = Seb(piece, seb, at, lines.pes[piece], total)
+        found_seb = CheckedSeb(piece, seb, at, lines.pes[piece], total)
         check_seb(buf, found_seb, events, backward, lay, machine, known, carried, flags, found)
         at = following
         seb += 1

@@ -46,7 +46,7 @@ from rewritelog.kernels.walk import BYTES_LEFT_OVER, FAULT_PIECE, FAULT_SEB, seb
 from tracebigsim.compiled import inner, kernel
 
 
-class Tables(NamedTuple):
+class RegionTables(NamedTuple):
     """The regions of a SEB on either side, as `kernels.brackets` has them."""
 
     a: Floats
@@ -85,7 +85,7 @@ def add_brackets(
     first: int,
     last: int,
     brackets: int,
-    tables: Tables,
+    tables: RegionTables,
 ) -> None:
     """Add the brackets of a SEB that has as many on both sides, and the records `first` to `last`.
 
@@ -121,7 +121,7 @@ def compare_brackets(
     events: RecordedEvents,
     first: int,
     last: int,
-    tables: Tables,
+    tables: RegionTables,
 ) -> None:
     """Compare the bracketed regions of a SEB that has a duration on both sides."""
     brackets_a = brackets_of(a, seb_a, tables.a)
@@ -203,7 +203,7 @@ def compare_piece(
     events: RecordedEvents,
     found: Differences,
     state: Ints,
-    tables: Tables,
+    tables: RegionTables,
     fault_a: Ints,
     fault_b: Ints,
 ) -> int:
@@ -244,7 +244,7 @@ def compare_pair(
     events: RecordedEvents,
     found: Differences,
     state: Ints,
-    tables: Tables,
+    tables: RegionTables,
 ) -> None:
     """Compare a SEB that both sides have."""
     found.common[CommonCount.SEBS] += 1
@@ -272,7 +272,7 @@ def compare_pieces(
     events: RecordedEvents,
     found: Differences,
     state: Ints,
-    tables: Tables,
+    tables: RegionTables,
     fault_a: Ints,
     fault_b: Ints,
 ) -> int:
@@ -307,9 +307,9 @@ def compare(
 
     Return `DONE`, or `FAULTY` where a SEB is damaged: one of the faults says why.
     """
-    tables = Tables(np.empty((3, 64)), np.empty((3, 64)))
+    tables = RegionTables(np.empty((3, 64)), np.empty((3, 64)))
     outcome = compare_pieces(a, b, how, events, found, state, tables, fault_a, fault_b)
     while outcome > 0:
-        tables = Tables(np.empty((3, outcome)), np.empty((3, outcome)))
+        tables = RegionTables(np.empty((3, outcome)), np.empty((3, outcome)))
         outcome = compare_pieces(a, b, how, events, found, state, tables, fault_a, fault_b)
     return outcome

@@ -9,7 +9,7 @@ kind of kernel).
 from __future__ import annotations
 
 from rewritelog.models.formulas.entries import EventFormula, Formulas
-from rewritelog.models.formulas.library import KINDS, Kind
+from rewritelog.models.formulas.library import KINDS, KernelKind
 from rewritelog.models.formulas.reading import load_toml, parse_formulas
 
-__all__ = ["KINDS", "EventFormula", "Formulas", "Kind", "load_toml", "parse_formulas"]
+__all__ = ["KINDS", "EventFormula", "Formulas", "KernelKind", "load_toml", "parse_formulas"]

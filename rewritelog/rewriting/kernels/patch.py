@@ -62,7 +62,7 @@ class Position(NamedTuple):
     record: int
 
 
-class Seb(NamedTuple):
+class RewrittenSeb(NamedTuple):
     """The SEB that is being rewritten."""
 
     piece: int
@@ -78,7 +78,7 @@ class Seb(NamedTuple):
 
 
 @inner
-def count_example(totals: BlockTotals, which: int, seb: Seb) -> None:
+def count_example(totals: BlockTotals, which: int, seb: RewrittenSeb) -> None:
     """Count a SEB, and note it while there is room."""
     known = totals.counts[which]
     if known < totals.examples.shape[1]:
@@ -101,7 +101,7 @@ def irregularity(brackets: int, records: int) -> int:
 
 @inner
 def choose_regions(
-    brackets: int, seb: Seb, records: Table, factor: float, table: Floats
+    brackets: int, seb: RewrittenSeb, records: Table, factor: float, table: Floats
 ) -> Regions:
     """Pair a SEB's brackets with its records; return its regions.
 
@@ -121,7 +121,7 @@ def choose_regions(
 
 
 @inner
-def fill_in_records(records: Table, seb: Seb, regions: Regions) -> int:
+def fill_in_records(records: Table, seb: RewrittenSeb, regions: Regions) -> int:
     """Fill in what became of each of a SEB's records.
 
     Return `_NO_RECORD` where none was used, `_EXACT` where all were those of identical samples,
@@ -169,7 +169,7 @@ def add_durations(sums: Floats, piece: int, regions: Regions, bracketed: bool) -
 @inner
 def patch_messages(
     buf: Bytes,
-    seb: Seb,
+    seb: RewrittenSeb,
     lay: KernelLayout,
     keep_recv: bool,
     new_end: float,
@@ -211,7 +211,7 @@ def patch_messages(
 
 @inner
 def patch_events(
-    buf: Bytes, seb: Seb, lay: KernelLayout, limit: float, regions: Regions, fault: Ints
+    buf: Bytes, seb: RewrittenSeb, lay: KernelLayout, limit: float, regions: Regions, fault: Ints
 ) -> bool:
     """Map the times of a SEB's events; the marks of a pair go to their region's bounds.
 
@@ -242,7 +242,7 @@ def patch_events(
 @inner
 def patch_seb(
     buf: Bytes,
-    seb: Seb,
+    seb: RewrittenSeb,
     lay: KernelLayout,
     keep_recv: bool,
     regions: Regions,
@@ -267,7 +267,7 @@ def patch_seb(
 
 
 @inner
-def leave_alone(seb: Seb, records: Table, counts: Ints) -> bool:
+def leave_alone(seb: RewrittenSeb, records: Table, counts: Ints) -> bool:
     """Return whether a SEB has no duration to rewrite; count it and its records if so."""
     if seb.end > seb.start:
         return False
@@ -280,7 +280,7 @@ def leave_alone(seb: Seb, records: Table, counts: Ints) -> bool:
 @inner
 def rewrite_seb(
     buf: Bytes,
-    seb: Seb,
+    seb: RewrittenSeb,
     lay: KernelLayout,
     factor: float,
     keep_recv: bool,
@@ -356,7 +356,7 @@ def patch_piece(
         if not (np.isfinite(start) and np.isfinite(end)):
             set_fault(fault, TIME_NOT_FINITE, at + lay.seb_start_time, 0)
             return Position(piece, seb, at, last), -1
-        found = Seb(piece, seb, at, events, start, end, first, last)
+        found = RewrittenSeb(piece, seb, at, events, start, end, first, last)
         if not leave_alone(found, rows, totals.counts):
             factor = dilation.factor
             if len(dilation.factors) > 0:

@@ -56,7 +56,7 @@ EXTRA_COUNTER = 1 << 40
 _S33 = np.uint64(33)
 
 
-class Program(NamedTuple):
+class SyntheticProgram(NamedTuple):
     """What all PEs run."""
 
     seed: int
@@ -123,7 +123,7 @@ def event_picoseconds(events: Ints, event: int, key: np.uint64) -> int:
 
 
 @inner
-def regions(program: Program, row: int, key: np.uint64) -> tuple[int, int, int]:
+def regions(program: SyntheticProgram, row: int, key: np.uint64) -> tuple[int, int, int]:
     """Return the lengths in ns before, in and after a SEB's bracket; 0, 0 where it has none."""
     event = program.rows[row, ROW_EVENT]
     if event < 0:
@@ -138,7 +138,7 @@ def regions(program: Program, row: int, key: np.uint64) -> tuple[int, int, int]:
 
 
 @inner
-def start_ns(program: Program, row: int, iteration: int, key: np.uint64) -> int:
+def start_ns(program: SyntheticProgram, row: int, iteration: int, key: np.uint64) -> int:
     """Return when a SEB starts."""
     at = iteration * program.period_ns + program.rows[row, ROW_AT_NS]
     return int(at + draw(key, 0, JITTER_NS))
@@ -160,7 +160,7 @@ def send_offset(begin: int, middle: int, tail: int, which: int, count: int) -> i
 
 
 @inner
-def send_ns(program: Program, pe: int, iteration: int, slot: int, which: int) -> int:
+def send_ns(program: SyntheticProgram, pe: int, iteration: int, slot: int, which: int) -> int:
     """Return when any PE sends the message `which` of any SEB."""
     count = program.rows[slot, ROW_SENDS]
     if pe == 0 and iteration == 0 and slot == 0:
@@ -172,7 +172,7 @@ def send_ns(program: Program, pe: int, iteration: int, slot: int, which: int) ->
 
 
 @inner
-def neighbour(program: Program, pe: int, direction: int, sign: int) -> int:
+def neighbour(program: SyntheticProgram, pe: int, direction: int, sign: int) -> int:
     """Return the PE that lies in a direction on the torus, or with `sign` −1 against it."""
     node, worker = pe // program.workers, pe % program.workers
     if direction == OTHER_WORKER:
@@ -191,7 +191,7 @@ def neighbour(program: Program, pe: int, direction: int, sign: int) -> int:
 
 
 @inner
-def latency_ns(program: Program, sender: int, receiver: int, direction: int) -> int:
+def latency_ns(program: SyntheticProgram, sender: int, receiver: int, direction: int) -> int:
     """Return how long a message is on its way."""
     if sender // program.workers == receiver // program.workers:
         return 0
@@ -199,12 +199,12 @@ def latency_ns(program: Program, sender: int, receiver: int, direction: int) -> 
 
 
 @inner
-def first_number(program: Program, pe: int) -> int:
+def first_number(program: SyntheticProgram, pe: int) -> int:
     """Return the number of the first message that a PE sends to a neighbour."""
     return program.broadcasts if pe == 0 else 0
 
 
 @inner
-def has_extra(program: Program, pe: int, iteration: int) -> bool:
+def has_extra(program: SyntheticProgram, pe: int, iteration: int) -> bool:
     """Return whether a PE has an extra SEB after an iteration: every other time or so."""
     return draw(key_of(program.seed, pe, EXTRA_COUNTER + iteration), 1, 2) == 1

@@ -23,7 +23,7 @@ from rewritelog.synthesis.kernels.program import (
     ROW_STARTED,
     ROW_TIME_1,
     ROW_TIME_2,
-    Program,
+    SyntheticProgram,
     event_param,
     first_number,
     has_extra,
@@ -98,7 +98,7 @@ def write_times(
 
 @inner
 def starting_message(
-    program: Program, pe: int, iteration: int, started: int
+    program: SyntheticProgram, pe: int, iteration: int, started: int
 ) -> tuple[int, int, int]:
     """Return who sent the message that starts a SEB, its number, and when it comes in ns."""
     if iteration == 0:
@@ -119,7 +119,7 @@ def starting_message(
 def write_starter(
     buf: Bytes,
     at: int,
-    program: Program,
+    program: SyntheticProgram,
     fields: Fields,
     pe: int,
     row: int,
@@ -150,7 +150,7 @@ def write_starter(
 def write_messages(
     buf: Bytes,
     at: int,
-    program: Program,
+    program: SyntheticProgram,
     fields: Fields,
     pe: int,
     row: int,
@@ -238,7 +238,9 @@ def put_digits(text: Bytes, at: int, value: int) -> int:
 
 
 @inner
-def put_line(text: Bytes, at: int, program: Program, event: int, key: np.uint64, index: int) -> int:
+def put_line(
+    text: Bytes, at: int, program: SyntheticProgram, event: int, key: np.uint64, index: int
+) -> int:
     """Write the param line of a bracket; return where it ends."""
     at = put_bytes(text, put_digits(text, at, index), _TO_EVENT)
     for k in range(program.names.shape[1]):
@@ -257,7 +259,7 @@ def write_seb(
     buf: Bytes,
     at: int,
     text: Bytes,
-    program: Program,
+    program: SyntheticProgram,
     fields: Fields,
     pe: int,
     total: int,
@@ -292,7 +294,13 @@ def write_seb(
 
 @inner
 def write_some(
-    buf: Bytes, text: Bytes, program: Program, fields: Fields, pe: int, total: int, state: Ints
+    buf: Bytes,
+    text: Bytes,
+    program: SyntheticProgram,
+    fields: Fields,
+    pe: int,
+    total: int,
+    state: Ints,
 ) -> int:
     """Do what `write_sebs` does."""
     at = 0
@@ -315,7 +323,13 @@ def write_some(
 
 @kernel
 def write_sebs(
-    buf: Bytes, text: Bytes, program: Program, fields: Fields, pe: int, total: int, state: Ints
+    buf: Bytes,
+    text: Bytes,
+    program: SyntheticProgram,
+    fields: Fields,
+    pe: int,
+    total: int,
+    state: Ints,
 ) -> int:
     """Write the next SEBs of a timeline into `buf`; return how many bytes they have.
 
@@ -326,7 +340,7 @@ def write_sebs(
 
 
 @inner
-def count_extras(program: Program, pe: int) -> int:
+def count_extras(program: SyntheticProgram, pe: int) -> int:
     """Return how many extra SEBs the timeline of a PE has."""
     extras = 0
     for iteration in range(program.length // program.slots):
@@ -335,6 +349,6 @@ def count_extras(program: Program, pe: int) -> int:
 
 
 @kernel
-def timeline_sebs(program: Program, pe: int) -> int:
+def timeline_sebs(program: SyntheticProgram, pe: int) -> int:
     """Return how many SEBs the timeline of a PE has."""
     return program.length + count_extras(program, pe)

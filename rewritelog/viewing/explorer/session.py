@@ -27,7 +27,7 @@ from rewritelog.viewing.overview import row_html
 
 
 @dataclass(frozen=True)
-class Change:
+class Step:
     """A step that can be undone."""
 
     event: int
@@ -59,8 +59,8 @@ class Session:
         """Whether first fits are still to come."""
         self._views: dict[int, EventView] = {}
         """Those of the fits as they are."""
-        self._done: list[Change] = []
-        self._undone: list[Change] = []
+        self._done: list[Step] = []
+        self._undone: list[Step] = []
         self.version = 0
         """Counts the changes."""
         self.most_parameters = max(
@@ -120,7 +120,7 @@ class Session:
         first = self.first[event]
         if first is not None:
             result = replace(result, fit=replace(result.fit, names=first.fit.names))
-        self._done.append(Change(event, self.results[event], result))
+        self._done.append(Step(event, self.results[event], result))
         self._undone.clear()
         self._set(event, result)
 
