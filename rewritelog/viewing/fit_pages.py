@@ -65,7 +65,7 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
     poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
     said = [some] if some else []
     said += [
-        f"{good} of {count_text(len(views), 'event')} have a law with an R² of {GOOD:g} or more"
+        f"{good} of {count_text(len(views), 'event')} have a fit with an R² of {GOOD:g} or more"
         + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
     ]
     if poor:
