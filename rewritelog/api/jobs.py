@@ -274,7 +274,7 @@ def check(logs: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> C
 
 
 def check_rules(name: str | None = None) -> str:
-    """Return the list of the rules that `check` goes by, or what the rule of that name says.
+    """Return the list of the rules that `check` applies, or the description of one rule.
 
     >>> "The summary has 52, 56 or 60 bytes" in rewritelog.check_rules("summary")
     True

@@ -84,7 +84,7 @@ def page(
     elif isinstance(of, Sweep):
         text = sweep_page(of)
     else:
-        raise UsageTypeError(f"there is no page of a {type(of).__name__}")
+        raise UsageTypeError(f"there is no page for a {type(of).__name__}")
     if path is not None:
         write_text_file(path, text)
     return text

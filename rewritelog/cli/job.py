@@ -16,7 +16,7 @@ _VARIABLES = (
     ("PALS_RANKID", "PALS_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""Of MPICH and its kin, Open MPI, MVAPICH, Cray's PALS, and Slurm's srun."""
+"""Of MPICH and its derivatives, Open MPI, MVAPICH, Cray's PALS, and Slurm's srun."""
 
 
 @dataclass(frozen=True)

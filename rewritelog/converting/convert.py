@@ -150,7 +150,7 @@ def convert_logs(
             named = "; ".join(str(loss) for loss in losses)
             raise RewriteLogError(
                 f"{logs.folder}: log version {version} cannot hold {named}; "
-                "--lossy converts all the same and drops them"
+                "--lossy converts nevertheless and drops them"
             )
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
         _copy_companions(logs.folder, folder)

@@ -123,7 +123,7 @@ class Comparison(Readable):
         return "different: more than times"
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON; what is no finite number becomes null."""
+        """Return everything in types of strict JSON; numbers that are not finite become null."""
         totals = self.totals
         return {
             "a": printable(str(self.folders[0])),

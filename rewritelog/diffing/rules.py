@@ -87,7 +87,7 @@ def _add_field(
 
 
 def _elements(dtype: np.dtype[Any], name: str) -> tuple[list[int], Any]:
-    """Return where each number of a field is, and its type; none where there is no such."""
+    """Return where each number of a field is, and its type; none if the field is absent."""
     if name not in (dtype.names or ()):
         return [], None
     fields: Any = dtype.fields

@@ -60,7 +60,9 @@ class GoalWriter:
         """Write what comes before the ranks."""
         if 2 * self.workers > _MOST_CPUS:
             most = _MOST_CPUS // 2
-            raise UsageError(f"GOAL has room for {most} worker threads a node, not {self.workers}")
+            raise UsageError(
+                f"GOAL allows at most {most} worker threads a node, not {self.workers}"
+            )
         self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
         self.file.write(f"num_ranks {self.nodes}\n".encode())
 

@@ -37,7 +37,7 @@ LARGE_SUM_ERROR = 0.1
 """An error of the sum on held-out samples beyond this is warned of."""
 
 FEW_INTERRUPTED = 0.2
-"""A larger share of calls far too long is no interruption."""
+"""With a larger share of calls that are far too long, these are not interruptions."""
 
 MOST_SPELLED_OUT = 1e4
 """Larger shares are written as powers of ten."""

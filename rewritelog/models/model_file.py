@@ -130,7 +130,7 @@ def _checked_format(document: Node) -> Node:
     """Return the document as its version is read; refuse other documents and later versions."""
     value = document.value
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise document.error(f'is no model file: it does not begin with "format": "{FORMAT}"')
+        raise document.error(f'is not a model file: it does not begin with "format": "{FORMAT}"')
     version = value.get("version")
     if type(version) is not int or version not in ALIASES:
         versions = " and ".join(map(str, ALIASES))

@@ -55,7 +55,7 @@ def model_class(name: str) -> type[Model[Any]]:
     """Import and return the class of the model of that name.
 
     Raise `UsageError` for an unknown name, and `ModelError` where two distributions claim it, its
-    import fails or it is no model.
+    import fails or that is not a model.
     """
     known = known_models()
     if name not in known:

@@ -31,7 +31,7 @@ WORST_PES = 5
 
 @dataclass(frozen=True)
 class Replayed:
-    """A replay: what is said of it, and the times of all SEBs."""
+    """A replay: its report, and the times of all SEBs."""
 
     report: ReplayReport
     outcome: ReplayedRun

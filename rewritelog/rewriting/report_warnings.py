@@ -78,7 +78,8 @@ def _about_host_speed(
     if options.dilation is None and model.uses_params and by_dilation:
         yield (
             f"{percent_text(by_dilation, 1)} of the new time is not covered by the model and keeps "
-            "the host's speed: give the target's with --dilation, or --dilation 1 if this is meant"
+            "the host's speed: give the target's with --dilation, or --dilation 1 if this is "
+            "intended"
         )
 
 

@@ -251,7 +251,7 @@ class SampleReport(Readable):
             if (one.of_run.event, one.of_run.parameters) == (spread.event, spread.parameters)
         )
         if points == 0:
-            return "no parameters recur in the run, so that no replicates can be asked for"
+            return "no parameters recur in the run, so replicates are not possible"
         times = max(spread.replicates, self.options.replicates)
         return f"the list has {count_text(points, 'point')} of it up to {times} times"
 

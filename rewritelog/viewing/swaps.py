@@ -27,7 +27,7 @@ class Option:
     logarithmic: Sequence[Literal["x", "y"]] = ()
     """The axes that have a logarithmic scale."""
     text: str = ""
-    """What is said above the plot."""
+    """The text above the plot."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it in types that JSON has."""

@@ -195,7 +195,7 @@ def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:
 def test_a_damaged_model_file_stops_a_rewrite(tmp_path: Path) -> None:
     folder = write_logs(tmp_path / "in", [[seb(1, 2)]])
     (tmp_path / "m.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"m\.json: \$: is no model file"):
+    with pytest.raises(ModelError, match=r"m\.json: \$: is not a model file"):
         rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "m.json"))
     with pytest.raises(ModelError, match=r"none\.json: cannot be read"):
         rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "none.json"))

@@ -22,10 +22,10 @@ import tracebigsim
 SOURCE = Path(__file__).with_name("torture.c")
 COMPILERS = ("gcc", "clang", "g++", "clang++")
 SANITIZERS = ("thread", "address", "undefined")
-DEEDS = ("cancel", "fork", "exit", "handle", "write")
+SCENARIOS = ("cancel", "fork", "exit", "handle", "write")
 TIMES = {"": 150, "address": 20, "undefined": 20, "thread": 5}
-"""How often a deed is done, by sanitizer: under one for threads, a fork takes a second."""
-SAID = {
+"""How often a scenario is repeated, by sanitizer: under one for threads, a fork takes a second."""
+EXPECTED = {
     "tracebigsim: N lines are lost: Resource deadlock avoided",
     "tracebigsim: k: an end without a start",
     "tracebigsim: start: within an open bracket, which is dropped",
@@ -57,10 +57,10 @@ def compiled(folder: Path, compiler: str = "gcc", sanitizer: str = "") -> Path:
 
 
 def ran(
-    program: Path, deed: str, times: int, buffer: str, out: Path
+    program: Path, scenario: str, times: int, buffer: str, out: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run a deed of the program, which must end by itself."""
-    command: list[str | Path] = [program, deed, str(times)]
+    """Run a scenario of the program, which must end by itself."""
+    command: list[str | Path] = [program, scenario, str(times)]
     if shutil.which("setarch"):  # sanitizers have their own idea of where memory is
         command = ["setarch", platform.machine(), "-R", *command]
     more = environment(TRACEBIGSIM_OUTPUT=str(out), TRACEBIGSIM_BUFFER_BYTES=buffer)
@@ -87,17 +87,17 @@ def test_brackets_never_hang_or_end_their_program(
 ) -> None:
     program = compiled(tmp_path, compiler, sanitizer)
     times = TIMES[sanitizer]
-    for deed in DEEDS:
-        if (deed, sanitizer) == ("exit", "address"):
+    for scenario in SCENARIOS:
+        if (scenario, sanitizer) == ("exit", "address"):
             continue  # it may interrupt that sanitizer's own runtime, which waits for itself
         for buffer in ("", "4000"):
             out = tmp_path / "lines"
             out.unlink(missing_ok=True)
-            done = ran(program, deed, times, buffer, out)
-            assert done.returncode == 0, (deed, buffer, done.stderr)
-            assert set(re.sub(r"[0-9]+", "N", done.stderr).splitlines()) <= SAID, deed
+            done = ran(program, scenario, times, buffer, out)
+            assert done.returncode == 0, (scenario, buffer, done.stderr)
+            assert set(re.sub(r"[0-9]+", "N", done.stderr).splitlines()) <= EXPECTED, scenario
             lines = sound(out.read_bytes())
-            if deed == "write":
+            if scenario == "write":
                 assert len(lines) == times
 
 

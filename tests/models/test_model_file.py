@@ -246,7 +246,7 @@ def document(text: str) -> dict[str, Any]:
 
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
-    (("format",), "other", r"m\.json: \$: is no model file"),
+    (("format",), "other", r"m\.json: \$: is not a model file"),
     (("version",), 3, "has version 3; this rewritelog reads 1 and 2"),
     (("version",), True, "has version True"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
@@ -332,8 +332,8 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         ('{"a": 1e999}', "1e999 is larger than any float64"),
         ('{"a": 1, "a": 2}', "the key 'a' is duplicated"),
         ("9" * 10_000, "m.json: "),
-        ("[]", r"m\.json: \$: is no model file"),
-        ("null", "is no model file"),
+        ("[]", r"m\.json: \$: is not a model file"),
+        ("null", "is not a model file"),
     ],
 )
 def test_what_is_no_model_file(text: str, said: str) -> None:

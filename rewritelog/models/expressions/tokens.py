@@ -38,7 +38,7 @@ class Token:
 
 
 def tokenize(text: str, where: Origin) -> list[Token]:
-    """Return the words of the text and an `end`; raise `FormulaError` for what is no word."""
+    """Return the words of the text and an `end`; raise `FormulaError` for anything else."""
     if len(text) > MAX_LENGTH:
         raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
     tokens = []
@@ -58,7 +58,7 @@ def is_name(text: str) -> bool:
 
 
 def parameter_number(name: str) -> int | None:
-    """Return which parameter a name such as `p12` means; None for one that is no parameter's."""
+    """Return which parameter a name such as `p12` means; None for any other name."""
     found = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
     return int(found[1]) if found else None
 

@@ -11,7 +11,7 @@ from rewritelog.models.fitting.product_shape import may_be_met
 from rewritelog.models.fitting.program_terms import program_terms
 
 ENOUGH_FOR_BREAKS = 20
-"""With fewer samples a change of slope cannot be told from noise."""
+"""With fewer samples a change of slope cannot be distinguished from noise."""
 
 RIDGE_CREDIT = 8.0
 """The ridge power law knows beforehand what exponents there are; others must learn all."""

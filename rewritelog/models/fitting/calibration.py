@@ -13,7 +13,7 @@ OUTLIER = 6.0
 """Samples beyond this many robust standard deviations are outliers to a robust calibration."""
 
 FEWEST = 30
-"""With fewer samples the sum is no better known than the function."""
+"""With fewer samples the sum is known no better than the function."""
 
 
 def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:

@@ -43,7 +43,7 @@ FEWEST_CURVED_SAMPLES = 8
 """With fewer samples a curvature is guessed, and explodes beyond them."""
 
 MOST_CURVED_SAMPLES = 60
-"""With as many samples a change of slope can be told, and nothing need be assumed of it."""
+"""With as many samples a change of slope can be detected, and no prior is needed."""
 
 MOST_CURVED_PARAMETERS = 5
 """Of more parameters, exponents are assumed to be the same everywhere."""

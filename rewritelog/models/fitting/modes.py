@@ -10,7 +10,7 @@ from rewritelog.arrays import Floats
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 
 FEWEST = 20
-"""Among fewer ratios two modes cannot be told from one."""
+"""Among fewer ratios two modes cannot be distinguished from one."""
 
 LEAST_SHARE = 0.05
 """A smaller share of the calls is called interrupted, not a mode."""

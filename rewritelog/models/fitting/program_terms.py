@@ -43,7 +43,7 @@ MOST_SAMPLES = 1024
 """So many candidates are selected with at most this many samples."""
 
 DEEPEST = 64
-"""A parameter beyond this is no depth of a tree."""
+"""A larger parameter is not the depth of a tree."""
 
 
 def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:

@@ -16,7 +16,7 @@ from rewritelog.arrays import Flags, Floats, median
 from rewritelog.models.fitting.samples import Samples
 
 FEWEST = 8
-"""With fewer samples an outlier cannot be told from the function."""
+"""With fewer samples an outlier cannot be distinguished from the function."""
 
 MOST_ROUGH = 4096
 """The rough function is fitted to at most this many samples."""

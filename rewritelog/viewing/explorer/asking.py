@@ -97,7 +97,7 @@ def read_request(text: str, sizes: Sizes) -> Request:
         _only(value, {"event", "params"})
         event = _place(value["event"], "event", len(sizes.lines))
         return Predict(event, _params(value["params"], sizes.parameters[event]))
-    raise UsageError("the message asks for nothing that is known")
+    raise UsageError("unknown kind of message")
 
 
 def _only(value: Mapping[str, Any], keys: set[str]) -> None:

@@ -109,7 +109,7 @@ def _differs(choices: FitChoices, other: FitChoices) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as TOML has it; raise `OutputError` for one that is no text of Unicode."""
+    """Return a text as TOML has it; raise `OutputError` for one that is not valid Unicode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

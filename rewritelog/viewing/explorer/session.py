@@ -81,7 +81,7 @@ class Session:
         return Result(self.first_choices[event], fit, single_term_functions(timings))
 
     def take_first(self, event: int, result: Result) -> None:
-        """Take an event's first fit, which is no step that can be undone."""
+        """Take an event's first fit, which cannot be undone."""
         self.first[event] = result
         if self.results[event] is None:
             self._set(event, result)
