@@ -17,7 +17,6 @@ from rewritelog.models.checks import named
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.parallel import map_in_processes
-from rewritelog.models.student_t import upper_quantile
 from rewritelog.progress import report_progress
 from rewritelog.text import event_label, shorten
 
@@ -95,10 +94,12 @@ class FittedEvents(FittedModel):
         ratios = None if fit is None else fit.whole.ratios
         if fit is None or ratios is None or len(ratios) < 2:
             return None
+        from scipy.special import stdtrit  # noqa: PLC0415 - heavy, and needed by fits only
+
         quality, count = fit.whole.quality, len(ratios)
         terms = min(len(fit.whole.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
-        single *= upper_quantile(UPPER, count - 1) / NORMAL_UPPER  # of few samples, wider
+        single *= float(stdtrit(count - 1, UPPER)) / NORMAL_UPPER  # of few samples, wider
         common = single / math.sqrt(quality.even_samples)
         common *= math.sqrt(max(ENOUGH / count, 1.0))
         return TotalSpread(single, common, quality.coverage)
