@@ -69,7 +69,7 @@ class CompareRequest:
 
     def __post_init__(self) -> None:
         if not self.models or len(set(self.models)) < len(self.models):
-            raise UsageError("name one model or more, each of them once")
+            raise UsageError("give at least one model, each only once")
         if self.folds < 2:
             raise UsageError(f"there must be 2 folds or more, not {self.folds}")
         if self.repeats < 1:

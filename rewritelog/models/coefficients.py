@@ -138,7 +138,7 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
         found = _parse_line(line, where)
         if found.event in events:
             name, first = printable(found.event), lines[found.event]
-            raise ModelError(f"{where}: event {name!r} is in line {first} already")
+            raise ModelError(f"{where}: event {name!r} is already in line {first}")
         events[found.event] = found
         lines[found.event] = number
     if not events:

@@ -167,7 +167,7 @@ def convert(value: object, kind: Any) -> object:
     if get_origin(kind) is Literal:
         if value in get_args(kind):
             return value
-        raise ValueError(f"{value!r} is none of {', '.join(map(str, get_args(kind)))}")
+        raise ValueError(f"{value!r} is not one of {', '.join(map(str, get_args(kind)))}")
     if kind is bool:
         return _truth(value)
     if kind is str and isinstance(value, str):

@@ -171,7 +171,7 @@ def _check(axes: Sequence[Axis]) -> None:
     if not axes:
         raise UsageError("a sweep needs at least one quantity to vary")
     if len(set(names)) < len(names):
-        raise UsageError("a sweep varies each quantity once")
+        raise UsageError("a sweep can vary each quantity only once")
     points = 1
     for axis in axes:
         points *= len(axis.values)

@@ -150,8 +150,8 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "word"),
     [
-        ({"models": ()}, "one model or more"),
-        ({"models": ("auto", "auto")}, "each of them once"),
+        ({"models": ()}, "at least one model"),
+        ({"models": ("auto", "auto")}, "each only once"),
         ({"models": ("auto",), "folds": 1}, "2 folds"),
         ({"models": ("auto",), "repeats": 0}, "1 repeat"),
         ({"models": ("auto",), "fraction": 1.0}, "between 0 and 1"),

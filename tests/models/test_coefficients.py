@@ -110,7 +110,7 @@ def test_the_report_says_how_each_line_is_understood() -> None:
         ("kernel nan", "ends with no number"),
         ("kernel 1_0", "ends with no number"),
         ("1 2 3", "^c.txt:1: no event comes before the numbers: '1 2 3'"),
-        ("a 1\nb 2\na 3", "^c.txt:3: event 'a' is in line 1 already"),
+        ("a 1\nb 2\na 3", "^c.txt:3: event 'a' is already in line 1"),
         ("kernel 1 1e999", "^c.txt:1: 1e999 is larger than any float64"),
         ("kernel" + " 1" * 42, "^c.txt:1: 42 coefficients; at most 41"),
         ("\x1b[31mkernel", r"ends with no number: '\\\\x1b\[31mkernel'"),

@@ -211,7 +211,7 @@ def test_options_are_made_from_text() -> None:
     assert made == LeastSquaresOptions(basis="linear", exact_match="always")
     with pytest.raises(UsageError, match="given twice"):
         make_options("m", LeastSquares, {"exact-match": "auto", "exact_match": "auto"})
-    with pytest.raises(UsageError, match="'cubic' is none of quadratic, linear"):
+    with pytest.raises(UsageError, match="'cubic' is not one of quadratic, linear"):
         make_options("m", LeastSquares, {"basis": "cubic"})
     with pytest.raises(UsageError, match="no option 'x'; its options: none"):
         load_model("constant", {"x": 1})

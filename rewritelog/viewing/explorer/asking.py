@@ -103,7 +103,7 @@ def read_request(text: str, sizes: Sizes) -> Request:
 def _only(value: Mapping[str, Any], keys: set[str]) -> None:
     if set(value) != keys:
         names = ", ".join(sorted(keys)) or "none"
-        raise UsageError(f"the message has other keys than {names}")
+        raise UsageError(f"the keys of this message must be {names}")
 
 
 def _place(value: Any, what: str, count: int) -> int:
