@@ -165,3 +165,35 @@ def test_a_time_near_the_smallest_number_is_told_in_few_digits() -> None:
     fitted = auto(params, seconds)
     assert fitted.predict("kernel", params[10:12]) == pytest.approx([1.1e-5, 1.2e-5], rel=0.1)
     assert all(len(line) < 400 for line in (*fitted.summary(), *fitted.warnings()))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_jump_is_found_between_the_lines_on_its_sides(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = np.round(10 ** rng.uniform(1, 5, 150))
+    times = 1e-7 * n**0.7 * np.where(n > 3000, 4, 1) * np.exp(rng.normal(0, 0.05, 150))
+    fitted = auto(n[:, None], times)
+    below, above = n[n <= 3000].max(), n[n > 3000].min()
+    at = np.array([[below], [above]])
+    expected = 1e-7 * at[:, 0] ** 0.7 * [1, 4]
+    assert np.abs(fitted.predict("kernel", at) / expected - 1).max() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_power_that_noise_suggests_is_not_taken_for_a_slower_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    params = np.column_stack((rng.integers(2, 30, 100), rng.integers(1, 9, 100))).astype(float)
+    times = (1e-6 + 2e-8 * params[:, 0]) * np.exp(rng.normal(0, 0.2, 100))
+    far = np.array([[3000.0, 4.0]])
+    predicted = auto(params, times).predict("kernel", far)[0]
+    assert predicted < 5 * (1e-6 + 2e-8 * 3000)
+
+
+def test_what_was_selected_goes_on_where_samples_are_enough_for_a_trial() -> None:
+    rng = np.random.default_rng(5)
+    params = np.column_stack((rng.integers(1, 5000, 60), rng.integers(1, 5000, 60))).astype(float)
+    times = 1e-6 + 2e-9 * np.abs(params[:, 0] - params[:, 1])
+    times *= np.exp(rng.normal(0, 0.02, 60))
+    far = np.array([[20_000.0, 1000.0]])
+    predicted = auto(params, times).predict("kernel", far)[0]
+    assert abs(predicted / (1e-6 + 2e-9 * 19_000) - 1) < 0.2

@@ -3,19 +3,26 @@
 A function that is best among the samples may explode beyond them: a high power of a parameter that
 hardly matters explains noise, and nothing there contradicts it. Families are therefore also fitted
 to the samples with small values of a parameter and tried on those with large ones, and predictions
-beyond the range continue from its edge as the families grow that did well.
+beyond the range continue from its edge as the families grow that did well in both: in the trial
+and among the samples. Of two that did as well the one that grows less counts more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.fitting.cross_validation import fit_family, solve_families
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.cross_validation import (
+    CrossValidation,
+    fit_family,
+    solve_families,
+)
+from rewritelog.models.fitting.families import Family, SelectionSamples, slopes_of
 from rewritelog.models.fitting.function import AnyFunction, growth_between
 
 FEWEST = 12
@@ -33,8 +40,17 @@ LEAST_CORRELATION = 0.3
 LEAST_S = 1e-300
 """What no time at all counts as in logarithms."""
 
-NEARLY_AS_GOOD = 1.5
-"""Families with errors up to this multiple of the least have shares in the growth."""
+POWER_OF_ERRORS = 6.0
+"""Shares in the growth fall with this power of a family's errors in the trial and held out."""
+
+CREDIT_OF_OWN = 3.0
+"""How much more than others a family counts for being what was selected among the samples."""
+
+LEAST_PART = 0.05
+"""Families of less weight than this part of the largest have no share."""
+
+LEAST_ERROR = 1e-6
+"""No error counts as less than this."""
 
 LARGEST_ERROR = 5.0
 """In logarithms; a larger error counts as this."""
@@ -86,12 +102,11 @@ def growth_of(
     own: Mapping[str, float],
     families: Mapping[str, Family],
     given: SelectionSamples,
-    held_out_s: Floats | None,
+    validation: CrossValidation,
 ) -> Growth:
     """Return the growth that the samples support.
 
-    `own` are the shares of the families selected among the samples, and `held_out_s` what they
-    predict of samples that they were not fitted to.
+    `own` are the shares of the families selected among the samples.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -108,17 +123,14 @@ def growth_of(
             grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
             logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
     if not distances:
-        exact = held_out_s is not None and (
-            float(np.abs(held_out_s / samples.scale_s - 1).mean()) < EXACT
-        )
-        careful = own if exact else _cautious(own, families)
+        careful = _cautious(own, families, given, validation)
         function = None if careful == own else solve_families(careful, families, given)
         return Growth(function, None, least_s)
-    errors = {
+    trial = {
         name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
         for name, parts in logs.items()
     }
-    shares = _shares(errors)
+    shares = _shares(own, trial, validation, families, given)
     residual = sum(share * np.concatenate(logs[name]) for name, share in shares.items())
     far = np.concatenate(distances) > 1e-9
     rate = np.abs(np.asarray(residual)[far]) / np.maximum(np.concatenate(distances)[far], 0.1)
@@ -127,25 +139,62 @@ def growth_of(
     return Growth(function, error, least_s)
 
 
-def _cautious(own: Mapping[str, float], families: Mapping[str, Family]) -> Mapping[str, float]:
-    """Return the shares of an untried growth: one is of the family that knows most beforehand."""
+def _cautious(
+    own: Mapping[str, float],
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+    validation: CrossValidation,
+) -> Mapping[str, float]:
+    """Return the shares of an untried growth: one is of the family that knows most beforehand.
+
+    Samples enough for a trial determine the growth by themselves, and so do those that are met
+    exactly.
+    """
     credited = max(families, key=lambda name: families[name].credit)
-    if families[credited].credit <= 1:
+    if families[credited].credit <= 1 or len(given.samples) >= FEWEST:
         return own
+    held_out_s = validation.predicted_by(own)
+    if held_out_s is not None:
+        errors = np.abs(held_out_s / given.samples.scale_s - 1)
+        if float(errors.mean()) < EXACT:
+            return own
     shares = {name: share * (1 - UNTRIED_SHARE) for name, share in own.items()}
     return shares | {credited: shares.get(credited, 0.0) + UNTRIED_SHARE}
 
 
-def _shares(errors: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the shares of the families in the growth."""
-    best = max(min(errors.values()), 1e-6)
-    near = {
-        name: max(error, 1e-6) for name, error in errors.items() if error <= NEARLY_AS_GOOD * best
-    }
-    weights = {name: (best / error) ** 8 for name, error in near.items()}
-    total = sum(weights.values())
-    rising = sorted(weights, key=lambda name: -weights[name])
-    return {name: weights[name] / total for name in rising}
+def _shares(
+    own: Mapping[str, float],
+    trial: Mapping[str, float],
+    validation: CrossValidation,
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+) -> Mapping[str, float]:
+    """Return the shares of the families in the growth.
+
+    Families that choose the same terms are one, with the mean of their weights.
+    """
+    before = {}
+    for name, error in trial.items():
+        held_out = max(validation.predictions[name].mean_error, LEAST_ERROR)
+        before[name] = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
+        before[name] += math.log1p((CREDIT_OF_OWN - 1) * own.get(name, 0.0))
+    logs: dict[str, list[float]] = {}
+    first: dict[tuple[Expression, ...], str] = {}
+    least = -math.inf
+    for name in sorted(before, key=lambda name: (-before[name], name not in own)):
+        if before[name] < least:
+            break
+        fitted = fit_family(families[name], given)
+        slopes = slopes_of([fitted.predict], given.parameters)
+        log = before[name] - float((slopes**2).sum())
+        logs.setdefault(first.setdefault(fitted.terms, name), []).append(log)
+        least = max(least, log + math.log(LEAST_PART))
+    largest = max(log for some in logs.values() for log in some)
+    weights = {name: float(np.exp(np.array(some) - largest).mean()) for name, some in logs.items()}
+    enough = LEAST_PART * max(weights.values())
+    total = sum(weight for weight in weights.values() if weight >= enough)
+    falling = sorted(weights, key=lambda name: -weights[name])
+    return {name: weights[name] / total for name in falling if weights[name] >= enough}
 
 
 def _divisions(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:

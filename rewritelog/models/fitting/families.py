@@ -26,7 +26,7 @@ from rewritelog.models.fitting.candidates import (
 from rewritelog.models.fitting.columns import columns_of, independent_columns
 from rewritelog.models.fitting.product_shape import product_factors
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.selection import select, select_terms
+from rewritelog.models.fitting.selection import Slopes, select, select_terms
 from rewritelog.models.fitting.solving import Loss
 
 MOST_FACTORS = 6
@@ -34,6 +34,9 @@ MOST_FACTORS = 6
 
 EXPONENTS = (-3.0, 4.0)
 """A power law's exponents are kept within these."""
+
+STEEPEST = 4.0
+"""A term counts as growing with this power of a parameter at most."""
 
 
 Made = TypeVar("Made")
@@ -46,6 +49,8 @@ class TermTable:
         self.params = params
         self._terms: dict[str, Sequence[Any]] = {}
         self._columns: dict[str, Floats] = {}
+        self._slopes: dict[str, Floats] = {}
+        self._made: dict[Any, Any] = {}
 
     def terms(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Sequence[Any]:
         """Return the candidates of that name, made from all samples' parameters when first used."""
@@ -59,6 +64,44 @@ class TermTable:
             columns = [getattr(term, "column", term) for term in self.terms(name, make)]
             self._columns[name] = columns_of(columns, self.params)
         return self._columns[name]
+
+    def slopes(
+        self, name: str, make: Callable[[Floats], Sequence[Any]], parameters: Parameters
+    ) -> Floats:
+        """Return how fast they grow beyond the samples, shape (candidates, parameters)."""
+        if name not in self._slopes:
+            terms = [getattr(term, "column", term) for term in self.terms(name, make)]
+            evaluations = [term.evaluate for term in terms]
+            self._slopes[name] = slopes_of(evaluations, parameters)
+        return self._slopes[name]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what a function makes for a key; it is made once for all folds."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+
+def slopes_of(functions: Sequence[Callable[[Floats], Floats]], parameters: Parameters) -> Floats:
+    """Return d log T / d log p beyond the largest samples, shape (functions, parameters).
+
+    From the largest value of each parameter to twice that, the others being at theirs; nothing
+    counts as falling.
+    """
+    highest = parameters.highest
+    corners = np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
+    slopes = np.zeros((len(functions), len(highest)))
+    for place, function in enumerate(functions):
+        values = np.abs(function(corners))
+        powers = np.log2(values[1:] / values[0])
+        slopes[place] = np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
+    return slopes
+
+
+def excess_growth(slopes: Floats) -> Floats:
+    """Return by how much terms grow faster than in proportion: Σ (s² − 1) over slopes s above 1."""
+    return np.asarray(np.maximum(slopes**2 - 1, 0.0).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -117,15 +160,32 @@ class SelectionSamples:
         columns = product_columns(self.base_columns, products)
         constant = products.index((0,)) if (0,) in products else None
         taken = select_terms(
-            columns, self.samples, self.loss, non_negative=non_negative, constant=constant
+            columns,
+            self.samples,
+            self.loss,
+            non_negative=non_negative,
+            constant=constant,
+            slopes=Slopes(self._growth_of(tuple(products)), len(products)),
         )
         return [products[place] for place in taken] or [(0,)]
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
         """Return the terms that are worth taking of these, the first of which is the constant."""
         columns = columns_of(terms, self.samples.params)
-        taken = select_terms(columns, self.samples, self.loss, non_negative=True, constant=0)
+        every = slopes_of([term.evaluate for term in terms], self.parameters)
+        slopes = Slopes(excess_growth(every), len(terms))
+        taken = select_terms(
+            columns, self.samples, self.loss, non_negative=True, constant=0, slopes=slopes
+        )
         return tuple(terms[place] for place in taken) or (ONE,)
+
+    def _growth_of(self, products: tuple[Product, ...]) -> Floats:
+        """Return how much faster than in proportion products of base terms grow."""
+        base = self.table.slopes("base", lambda _: self.candidates.base, self.parameters)
+        return self.table.once(
+            products,
+            lambda: excess_growth(np.array([base[list(one)].sum(axis=0) for one in products])),
+        )
 
     def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
         """Return candidates as expressions."""

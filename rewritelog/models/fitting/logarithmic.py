@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Literal
 
@@ -16,6 +17,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.selection import select
 from rewritelog.models.fitting.solving import huber_weights
@@ -26,12 +28,39 @@ MOST_VALUES = 8
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
 """Quantiles of a parameter at which a power may change, or a factor begin."""
 
+DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
+MOST_DENSELY_BROKEN = 4
+FEWEST_DENSE = 60
+"""The same for at most this many parameters, and at least as many samples."""
+
+NEAR = 0.15
+"""The break of a chosen term is moved by at most this share of the samples …"""
+
+MOST_BREAKS = 48
+"""… to one of at most this many sizes."""
+
+FEWEST_BEYOND = 5
+LEAST_BEYOND = 0.05
+"""At least as many samples, and this share of them, lie on either side of a break."""
+
+NEW_SHARE = 1e-8
+"""Of a column that is tried beside others at least this share of its square must be new."""
+
 EXPONENTS = (-3.0, 4.0)
 """Exponents are kept within these."""
 
-PRIOR_MEANS = (0.0, 0.5, 1.0)
-PRIOR_DEVIATIONS = (0.1, 0.3, 1.0)
-"""What is assumed of the exponents of a ridge power law before anything is measured."""
+PRIOR_EXPONENTS = ((0.0, 0.35), (1.0, 0.35), (0.5, 0.12), (2.0, 0.1), (1.5, 0.05), (3.0, 0.03))
+"""The exponents that kernels have, the usual ones first, with the chance of each that is assumed
+before anything is measured."""
+
+COMMON_EXPONENTS = (0.0, 0.5, 1.0)
+"""What all exponents together may be about instead."""
+
+MOST_CHOICES = 300
+"""At most this many combinations of exponents are compared."""
+
+PRIOR_DEVIATIONS = (0.1, 0.3)
+"""Standard deviations of exponents about these."""
 
 FLAG_DEVIATION = 1.0
 """The standard deviation that the logarithm of a flag's factor is assumed to have."""
@@ -48,7 +77,7 @@ MOST_CURVED_SAMPLES = 60
 MOST_CURVED_PARAMETERS = 5
 """Of more parameters, exponents are assumed to be the same everywhere."""
 
-NOISES = (0.05, 0.15, 0.5)
+NOISES = (0.05, 0.15, 0.5, 1.0)
 """Standard deviations of log t about the power law."""
 
 LEVEL_VARIANCE = 100.0
@@ -65,6 +94,11 @@ class LogTerm:
     negative: str = ""
     """The same for a negative exponent, where that is spelled differently."""
     kind: Literal["power", "flag", "curvature"] = "power"
+    broken: str = ""
+    """What has a break there, as a text; empty for a term without one."""
+    knot: float = 0.0
+    bends: bool = False
+    """Whether a power changes at the break, and not the level."""
 
     def factor(self, exponent: float) -> str:
         """Return the factor's text."""
@@ -99,12 +133,73 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
         ]
         size = np.linalg.lstsq(rows[:, taken], target, rcond=1e-9)[0]
         weights = huber_weights(columns[:, taken] @ size - times)
+    found = _moved([terms[place - 1] for place in taken if place], samples.params, weights, times)
+    columns = np.column_stack(
+        (np.ones(len(samples)), columns_of([term.column for term in found], samples.params))
+    )
+    columns, target = columns * weights[:, None], times * weights
+    taken = [
+        0,
+        *(place for place in select(columns, target, non_negative=False, constant=0) if place),
+    ]
+    size = np.linalg.lstsq(columns[:, taken], target, rcond=1e-9)[0]
     factors = [
-        terms[place - 1].factor(float(np.clip(exponent, *EXPONENTS)))
+        found[place - 1].factor(float(np.clip(exponent, *EXPONENTS)))
         for place, exponent in zip(taken, size, strict=True)
         if place
     ]
     return (parse("*".join(factors) or "1"),)
+
+
+def _moved(
+    terms: Sequence[LogTerm], params: Floats, weights: Floats, times: Floats
+) -> list[LogTerm]:
+    """Return the terms, each break where it explains most beside the others."""
+    found = list(terms)
+    ones = np.ones((len(params), 1))
+    columns = np.hstack((ones, columns_of([term.column for term in terms], params)))
+    columns *= weights[:, None]
+    for place, term in enumerate(terms):
+        if not term.broken:
+            continue
+        values = parse(term.broken).evaluate(params)
+        knots = _between(values, term.knot)
+        knots = knots[knots > 0] if term.bends else knots
+        if term.bends:
+            rows = np.log(np.maximum(values[:, None] / knots, 1.0))
+        else:
+            rows = (values[:, None] > knots).astype(np.float64)
+        tried = np.column_stack((columns[:, place + 1], rows * weights[:, None]))
+        best = _best_beside(np.delete(columns, place + 1, axis=1), tried, times * weights)
+        if best:
+            found[place] = _break(term.broken, float(knots[best - 1]), bends=term.bends)
+            columns[:, place + 1] = tried[:, best]
+    return found
+
+
+def _between(sizes: Floats, knot: float) -> Floats:
+    """Return where a break may lie: between the sizes of the samples near it, at quantiles of many.
+
+    Enough samples lie below and above it to tell what changes there.
+    """
+    rising = np.sort(sizes)
+    count, place = len(rising), int(np.searchsorted(rising, knot))
+    fewest, near = max(FEWEST_BEYOND, int(LEAST_BEYOND * count)), int(NEAR * count)
+    first, last = max(fewest - 1, place - near), min(count - fewest, place + near)
+    inner = np.unique(rising[first : last + 1])
+    between = (inner[1:] + inner[:-1]) / 2
+    places = np.linspace(0, len(between) - 1, min(len(between), MOST_BREAKS))
+    return np.asarray(between[np.round(places).astype(np.int64)])
+
+
+def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
+    """Return which of several columns explains most of the target beside others; all weighted."""
+    basis = np.linalg.qr(columns)[0]
+    new = tried - basis @ (basis.T @ tried)
+    shares = np.einsum("ij,ij->j", new, new)
+    usable = shares > NEW_SHARE * np.einsum("ij,ij->j", tried, tried)
+    gains = np.where(usable, (new.T @ target) ** 2 / np.where(usable, shares, 1.0), -1.0)
+    return int(np.argmax(gains))
 
 
 def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -133,15 +228,18 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
 def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Floats:
     """Return the exponents of a Bayesian linear regression, averaged over its priors.
 
-    Exponents are normal about a common mean, other terms' about 0. Each choice of mean, deviations
-    and noise counts by its marginal likelihood (D. MacKay, "Bayesian interpolation", 1992): with
-    few samples that is ridge regression of a strength that the samples choose.
+    Exponents are normal about those that kernels have, other terms' about 0. Each choice of means,
+    deviations and noise counts by its marginal likelihood (D. MacKay, "Bayesian interpolation",
+    1992) and by how usual it is: with few samples that is ridge regression whose strength, and
+    what it shrinks towards, the samples choose.
     """
     power, flag = (np.array([kind == one for kind in kinds]) for one in ("power", "flag"))
     count, width = len(times), columns.shape[1]
     design = np.column_stack((np.ones(count), columns))
-    means = np.array(PRIOR_MEANS)
-    rest = times[:, None] - columns[:, power].sum(axis=1)[:, None] * means
+    powers, usual = _prior_means(int(power.sum()))
+    means = np.zeros((width, len(usual)))
+    means[power] = powers
+    rest = times[:, None] - columns @ means
     rest -= rest.mean(axis=0)
     along, square = design.T @ rest, np.einsum("ij,ij->j", rest, rest)
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
@@ -155,10 +253,30 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
     _, determinants = np.linalg.slogdet(precision)
     misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises**2
     spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
-    logs = -0.5 * (misfits + spreads[:, None])
+    logs = usual - 0.5 * (misfits + spreads[:, None])
     weights = np.exp(logs - logs.max())
-    found = sizes[:, 1:] + means * power[:, None]
-    return np.asarray(np.einsum("kj,kij->i", weights, found) / weights.sum())
+    found = np.einsum("kj,kij->i", weights, sizes[:, 1:]) + means @ weights.sum(axis=0)
+    return np.asarray(found / weights.sum())
+
+
+@cache
+def _prior_means(parameters: int) -> tuple[Floats, Floats]:
+    """Return choices of all parameters' exponents, shape (parameters, choices), and their chances.
+
+    The chances are logarithms. Half of them is that of exponents about a common one. Of many
+    parameters the less usual exponents are left out, and then all but a common one.
+    """
+    common = np.tile(COMMON_EXPONENTS, (parameters, 1))
+    chance = np.full(len(COMMON_EXPONENTS), -np.log(2 * len(COMMON_EXPONENTS)))
+    kinds = len(PRIOR_EXPONENTS)
+    while kinds > 2 and kinds**parameters > MOST_CHOICES:
+        kinds -= 1
+    exponents, chances = np.array(PRIOR_EXPONENTS[:kinds]).T
+    if not parameters or kinds**parameters > MOST_CHOICES:
+        return common, chance
+    places = np.indices((kinds,) * parameters).reshape(parameters, -1)
+    logs = np.log(chances / chances.sum())[places].sum(axis=0) - np.log(2)
+    return np.hstack((exponents[places], common)), np.concatenate((logs, chance))
 
 
 def _powers(parameters: Parameters) -> list[LogTerm]:
@@ -213,6 +331,7 @@ def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
 
 def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield changes of a power, thresholds and factors of single values."""
+    dense = len(params) >= FEWEST_DENSE and len(parameters.used) <= MOST_DENSELY_BROKEN
     for number in parameters.used:
         column = params[:, number - 1]
         values = np.unique(column)
@@ -220,10 +339,10 @@ def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
             for value in values.tolist():
                 yield from _at_value(number, value, parameters)
         else:
-            for knot in _knots(column):
+            for knot in _knots(column, DENSE_KNOTS if dense else KNOTS):
                 yield from _break_at(f"p{number}", knot, float(values[0]))
     for one, other in combinations(parameters.positive(), 2):
-        for knot in _knots(params[:, one - 1] * params[:, other - 1]):
+        for knot in _knots(params[:, one - 1] * params[:, other - 1], KNOTS):
             yield from _break_at(f"(p{one}*p{other})", knot, 1.0)
 
 
@@ -238,12 +357,20 @@ def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[Log
 
 
 def _break_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
-    spelled = f"{knot:.6g}" if knot >= 0 else f"(-{-knot:.6g})"
     if lowest >= 0 and knot > 0:
+        yield _break(name, knot, bends=True)
+    yield _break(name, knot, bends=False)
+
+
+def _break(name: str, knot: float, *, bends: bool) -> LogTerm:
+    """Return a change of a power at a size, or a factor beyond it."""
+    spelled = f"{knot:.6g}" if knot >= 0 else f"(-{-knot:.6g})"
+    if bends:
         base = f"max({name}/{spelled}, 1)"
-        yield LogTerm(parse(f"log({base})"), f"{base}^{{}}")
-    yield LogTerm(parse(f"({name} > {spelled})"), f"exp({{}}*({name} > {spelled}))")
+        return LogTerm(parse(f"log({base})"), f"{base}^{{}}", broken=name, knot=knot, bends=True)
+    beyond = f"({name} > {spelled})"
+    return LogTerm(parse(beyond), f"exp({{}}*{beyond})", broken=name, knot=knot)
 
 
-def _knots(column: Floats) -> Sequence[float]:
-    return [float(knot) for knot in np.unique(np.quantile(column, KNOTS))]
+def _knots(column: Floats, quantiles: Sequence[float]) -> Sequence[float]:
+    return [float(knot) for knot in np.unique(np.quantile(column, quantiles))]

@@ -118,7 +118,7 @@ def _fit_class(
     function = solve_families(shares, families, given, samples)
     growth, held_out_s = None, validation.predicted_by(shares)
     if config.families is None:
-        growth = growth_of(shares, families, given, held_out_s)
+        growth = growth_of(shares, families, given, validation)
     diagnosis = diagnose(function, samples, validation.samples, held_out_s)
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(

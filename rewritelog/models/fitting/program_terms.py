@@ -23,8 +23,10 @@ from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.families import (
     FAMILIES,
     SelectionSamples,
+    excess_growth,
+    slopes_of,
 )
-from rewritelog.models.fitting.selection import select_terms
+from rewritelog.models.fitting.selection import Slopes, select_terms
 
 MOST_VALUES = 8
 """A parameter with at most this many values has a branch for each."""
@@ -72,7 +74,17 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
             products.reshape(len(samples), -1),
         ]
     )
-    taken = select_terms(columns, samples, given.loss, non_negative=True, constant=plain.index(ONE))
+    own = excess_growth(slopes_of([term.evaluate for term in plain], parameters))
+    of_parts = excess_growth(given.table.slopes("parts", make_parts, parameters))
+    growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(switches))])
+    taken = select_terms(
+        columns,
+        samples,
+        given.loss,
+        non_negative=True,
+        constant=plain.index(ONE),
+        slopes=Slopes(growth, len(plain)),
+    )
     return tuple(_term(place, plain, parts, switches) for place in taken) or (ONE,)
 
 

@@ -6,6 +6,8 @@ second part stretched by n/(n − k − 1) as in the small-sample criterion of H
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rewritelog.arrays import Floats
@@ -16,6 +18,10 @@ from tracebigsim.compiled import expect_s
 
 MOST_TERMS = 16
 """A formula of more terms is not readable."""
+
+PRICE_OF_GROWTH = 2.0
+"""What a unit of growth costs beside n log(χ²/n): twice the logarithm of how much less likely a
+term is for it before anything is measured."""
 
 _SEARCHES = 60
 """How often the fit of an event searches its largest set of candidates, about."""
@@ -29,18 +35,35 @@ def most_terms(samples: int) -> int:
     return max(1, min(MOST_TERMS, 1 + samples // 4, samples // 3))
 
 
+@dataclass(frozen=True)
+class Slopes:
+    """How fast candidate terms grow beyond the samples, and which may stand for another."""
+
+    growth: Floats
+    """By how much they grow faster than in proportion to parameters; shape (terms,)."""
+    plain: int
+    """How many candidates, the first ones, may be taken in place of one that grows faster."""
+
+
 def select_terms(
-    columns: Floats, samples: Samples, loss: Loss, *, non_negative: bool, constant: int | None
+    columns: Floats,
+    samples: Samples,
+    loss: Loss,
+    *,
+    non_negative: bool,
+    constant: int | None,
+    slopes: Slopes,
 ) -> list[int]:
     """Return the places of the columns that are taken for a fit to the samples' times.
 
     `constant` is the place of the column that stands for what each call costs at least. With
     Huber's loss terms are selected twice, the second time with less weight for the samples that
-    the first selection misses by far.
+    the first selection misses by far. Of terms that the samples hardly tell apart the slower one
+    is taken, since nothing contradicts the other's growth beyond the samples.
     """
     rows = columns / samples.scale_s[:, None]
     target = samples.seconds / samples.scale_s
-    taken = select(rows, target, non_negative=non_negative, constant=constant)
+    taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
 
@@ -53,12 +76,17 @@ def select_terms(
                 size = np.linalg.lstsq(some * weights[:, None], target * weights, rcond=1e-11)[0]
             weights = huber_weights(some @ size - target)
         rows, target = rows * weights[:, None], target * weights
-        taken = select(rows, target, non_negative=non_negative, constant=constant)
+        taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
     return taken
 
 
 def select(
-    columns: Floats, target: Floats, *, non_negative: bool, constant: int | None
+    columns: Floats,
+    target: Floats,
+    *,
+    non_negative: bool,
+    constant: int | None,
+    slopes: Slopes | None = None,
 ) -> list[int]:
     """Return the places of the columns that are taken for a least-squares fit to the target.
 
@@ -67,6 +95,7 @@ def select(
     """
     from rewritelog.models.kernels.forward_selection import (  # noqa: PLC0415 - fits only
         PLAIN_NS_PER_BYTE,
+        exchange_for_slower,
         forward_select,
     )
 
@@ -84,4 +113,10 @@ def select(
         )
         if criterion < best:
             best, taken = criterion, tried[2, :count].tolist()
+    if slopes is not None and taken:
+        places, work = np.array(taken), np.zeros((len(taken) + 3, len(taken)))
+        size = (products, along, square, len(target), places)
+        how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH, non_negative)
+        exchange_for_slower(*size, *how, work)
+        taken = places.tolist()
     return taken

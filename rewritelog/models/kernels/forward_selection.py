@@ -22,6 +22,12 @@ LEAST_CHI2 = 1e-14
 PLAIN_NS_PER_BYTE = 150
 """What a search takes uncompiled for each byte of its inner products."""
 
+LEAST_SHARE = 1e-8
+"""The same by the square of the length, where columns are compared that are nearly alike."""
+
+LEAST_GROWTH = 0.05
+"""Terms whose growth differs by less grow alike."""
+
 _LEAST_GAIN = 1e-9
 """BIC must fall by more than this, or rounding would decide."""
 
@@ -342,3 +348,115 @@ def forward_select(
         for i in range(kept):
             places[i] = tried[0, i]
     return count, best
+
+
+@inner
+def _fastest(growth: Floats, places: Ints, count: int, done: Ints) -> int:
+    """Return which of the columns that are not done yet grows fastest."""
+    found = -1
+    for i in range(count):
+        if not done[i] and (found < 0 or growth[places[i]] > growth[places[found]]):
+            found = i
+    return found
+
+
+@inner
+def _project(
+    products: Floats, places: Ints, count: int, root: Floats, of: int, row: Floats
+) -> None:
+    """Fill `row` with x of L·x = g, g being the products of a column with those at `places`."""
+    for m in range(count):
+        total = products[places[m], of]
+        for n in range(m):
+            total -= root[m, n] * row[n]
+        row[m] = total / root[m, m]
+
+
+@inner
+def _slower(
+    products: Floats,
+    along: Floats,
+    square: float,
+    samples: int,
+    others: Ints,
+    count: int,
+    own: int,
+    growth: Floats,
+    candidates: int,
+    price: float,
+    non_negative: bool,
+    work: Floats,
+) -> int:
+    """Return the column that is to stand beside the others in place of `own`, maybe itself."""
+    rest, row, root = work[0], work[1], work[3:]
+    _cholesky(products, others, count, root)
+    for m in range(count):
+        total = along[others[m]]
+        for j in range(m):
+            total -= root[m, j] * rest[j]
+        rest[m] = total / root[m, m]
+        square -= rest[m] ** 2
+    best, found = np.inf, own
+    for j in range(-1, candidates):
+        column = own if j < 0 else j
+        if j >= 0 and growth[column] > growth[own] - LEAST_GROWTH:
+            continue
+        _project(products, others, count, root, column, row)
+        share, gain = products[column, column], along[column]
+        for m in range(count):
+            share -= row[m] ** 2
+            gain -= row[m] * rest[m]
+        if share > LEAST_SHARE and (gain > 0 or not non_negative):
+            chi2 = max((square - gain * gain / share) / samples, LEAST_CHI2)
+            cost = samples * math.log(chi2) + price * growth[column]
+            if cost < best - _LEAST_GAIN:
+                best, found = cost, column
+        elif j < 0:
+            break
+    return found
+
+
+@kernel(ns_per_byte=PLAIN_NS_PER_BYTE)
+def exchange_for_slower(
+    products: Floats,
+    along: Floats,
+    square: float,
+    samples: int,
+    places: Ints,
+    growth: Floats,
+    candidates: int,
+    price: float,
+    non_negative: bool,
+    work: Floats,
+) -> None:
+    """Exchange the columns at `places` for slower ones that explain as much, the fastest first.
+
+    A column is exchanged for that of the first `candidates` of less growth for which
+    n log(χ²/n) + price · growth is least. `work` has the shape (m + 3, m), m being the number of
+    columns.
+    """
+    count = len(places)
+    others, done = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for _ in range(count):
+        i = _fastest(growth, places, count, done)
+        done[i] = 1
+        for j in range(count - 1):
+            others[j] = places[j] if j < i else places[j + 1]
+        others[count - 1] = _slower(
+            products,
+            along,
+            square,
+            samples,
+            others,
+            count - 1,
+            places[i],
+            growth,
+            candidates,
+            price,
+            non_negative,
+            work,
+        )
+        if others[count - 1] != places[i]:
+            positive = _solve(products, along, others, count, work[3:], work[2])
+            if positive or not non_negative:
+                places[i] = others[count - 1]
