@@ -72,7 +72,7 @@ _CLASS: dict[str, Any] = {
 }
 _SUM = {"bounds": None, "calibration": 1.0}
 _BOUNDS = {"least_s": 0.0, "most_s": None}
-_GROWTH = {"function": None, "error": None}
+_GROWTH = {"function": None, "error": None, "most_s": None}
 _COEFFICIENT = {"standard_error": None}
 _QUALITY: dict[str, Any] = {
     "r2": None,
@@ -207,6 +207,7 @@ class _Speller:
             "function": None if function is None else self.function(function),
             "error": growth.error,
             "least_s": growth.least_s,
+            "most_s": growth.most_s,
         }
         return self.written(made, _GROWTH)
 
@@ -320,6 +321,7 @@ def _read_growth(node: Node, range_: _Range) -> Growth:
         parts["function"].maybe(lambda one: _read_function(one, range_)),
         parts["error"].maybe(Node.number),
         parts["least_s"].number(),
+        parts["most_s"].maybe(Node.number),
     )
 
 

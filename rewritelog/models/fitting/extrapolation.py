@@ -61,6 +61,9 @@ EXACT = 0.01
 UNTRIED_SHARE = 0.25
 """Of growth that nothing was tried on, this share is that of the family with most credit."""
 
+WITHIN = 0.8
+"""A power at the edge of the range is taken from this share of the largest value to there."""
+
 LEAST_SHARE = 0.01
 """No time beyond the range is below this share of the shortest measured one."""
 
@@ -75,11 +78,20 @@ class Growth:
     """Nine in ten errors, as logarithms for each unit of `distance`, were smaller in the trial."""
     least_s: float
     """No prediction beyond the range is shorter."""
+    most_s: float | None = None
+    """The longest sample: no prediction is longer than it, or than that at the range's edge, times
+    each parameter's excess to the power that it has there, in proportion at least."""
 
     def predict(
         self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
     ) -> Floats:
         """Return the seconds of rows beyond the range."""
+        with np.errstate(all="ignore"):
+            return self._predict(inner, params, lowest, highest)
+
+    def _predict(
+        self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
+    ) -> Floats:
         edge = np.clip(params, lowest, highest)
         at_edge = inner.predict(edge)
         if self.function is None:
@@ -88,7 +100,30 @@ class Growth:
             seconds = at_edge * growth_between(self.function, edge, params)
         usable = np.isfinite(seconds) & (seconds > 0)
         known = np.where(usable, seconds, at_edge)
+        if self.most_s is not None:
+            function = inner if self.function is None else self.function
+            limit = np.fmax(at_edge, self.most_s) * _supported(function, params, edge, highest)
+            known = np.fmin(known, limit)
         return np.where(np.isnan(params).any(axis=1), np.nan, np.maximum(known, self.least_s))
+
+
+def _supported(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
+    """Return by which factor each row may be longer than what is known, for its large parameters.
+
+    What has the power s of a parameter at the edge of the range may keep it beyond; a steeper term
+    that hardly shows there may not take over.
+    """
+    factor = np.ones(len(params))
+    for place in range(params.shape[1]):
+        rows = np.flatnonzero((params[:, place] > highest[place]) & (highest[place] > 0))
+        if not len(rows):
+            continue
+        inside = edge[rows].copy()
+        inside[:, place] *= WITHIN
+        growth = growth_between(function, inside, edge[rows])
+        power = np.fmax(np.log(growth) / -math.log(WITHIN), 1.0)
+        factor[rows] *= (params[rows, place] / highest[place]) ** power
+    return factor
 
 
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
@@ -111,6 +146,7 @@ def growth_of(
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
     least_s = LEAST_SHARE * float(positive.min()) if len(positive) else 0.0
+    most_s = float(positive.max()) if len(positive) else None
     logs: dict[str, list[Floats]] = {name: [] for name in families}
     distances: list[Floats] = []
     for below, above in _divisions(given):
@@ -125,7 +161,7 @@ def growth_of(
     if not distances:
         careful = _cautious(own, families, given, validation)
         function = None if careful == own else solve_families(careful, families, given)
-        return Growth(function, None, least_s)
+        return Growth(function, None, least_s, most_s)
     trial = {
         name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
         for name, parts in logs.items()
@@ -136,7 +172,7 @@ def growth_of(
     rate = np.abs(np.asarray(residual)[far]) / np.maximum(np.concatenate(distances)[far], 0.1)
     error = float(np.quantile(rate, 0.9)) if far.any() else None
     function = None if shares == own else solve_families(shares, families, given)
-    return Growth(function, error, least_s)
+    return Growth(function, error, least_s, most_s)
 
 
 def _cautious(
