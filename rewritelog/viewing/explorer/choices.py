@@ -23,6 +23,7 @@ from rewritelog.models.formulas import EventFormula
 from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.viewing.events import EventView, view_of
+from tracebigsim.compiled import expect_s
 
 LONGEST_TERM = 900
 """The characters of a term: a line of a formulas file has no more than 1000."""
@@ -97,6 +98,10 @@ def parsed(text: str, parameters: int, where: Origin) -> Expression:
     return parse(text, parameters=parameters, where=where)
 
 
+LOADING_PAYS_S = 1.0
+"""Compiled kernels are worth loading for so long a time of uncompiled ones, not compiling them."""
+
+
 @dataclass(frozen=True)
 class Result:
     """An event's choices with the fit that they give."""
@@ -125,6 +130,13 @@ class Result:
             "mean error on held-out lines": quality.held_out_error,
             "error of the sum on held-out lines": quality.held_out_sum_error,
         }
+
+
+def load_kernels() -> None:
+    """Load the kernels of fits where they were compiled before, by fitting a few made-up lines."""
+    expect_s(LOADING_PAYS_S)
+    sizes = np.arange(1.0, 41.0)
+    fitted(EventTimings("kernel", sizes[:, None], 1e-6 * np.sqrt(sizes)), FitChoices())
 
 
 def fitted(timings: EventTimings, choices: FitChoices) -> Result:

@@ -12,6 +12,7 @@ import json
 import secrets
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ from rewritelog.viewing.explorer.asking import (
     Show,
     read_request,
 )
-from rewritelog.viewing.explorer.choices import Result, fitted
+from rewritelog.viewing.explorer.choices import Result, fitted, load_kernels
 from rewritelog.viewing.explorer.document import Document
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
@@ -108,6 +109,8 @@ class Explorer(Application):
         self.worker = Worker()
         self.crew = Crew()
         """What works on the first fits."""
+        self._loaded = asyncio.Event()
+        """The kernels are here, and processes may be made, which then need not load them."""
         self.sockets: set[_Socket] = set()
         self._saving = saving
         self._effect = effect
@@ -124,6 +127,9 @@ class Explorer(Application):
         """Fit all events as `fit` does; the pages are told of each as it is done."""
         count = len(self.session.numbers)
         report_progress("fitting events", 0, count)
+        with ThreadPoolExecutor(1) as thread:  # it has ended before there are processes
+            await asyncio.get_running_loop().run_in_executor(thread, load_kernels)
+        self._loaded.set()
         try:
             await self.crew.run(self.session.first_fit, count, self._take_first)
         finally:
@@ -209,6 +215,7 @@ class Explorer(Application):
         if self.worker.busy:
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
         self.tell({"busy": what})
+        await self._loaded.wait()
         try:
             return await self.worker.run(work)
         finally:
