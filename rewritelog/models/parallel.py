@@ -34,17 +34,26 @@ def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) 
         return
     _work[:] = [partial(function, item) for item in items]
     try:
-        context = multiprocessing.get_context("fork")
-        with context.Pool(processes, _take_signals) as pool:
+        with _pool(processes) as pool:
             yield from pool.imap(_run, range(len(items)), chunksize=4)
     finally:
         _work.clear()
 
 
-def _take_signals() -> None:
+def _pool(processes: int) -> Any:
+    """Return a pool of processes that no signal ends before they take signals as they are to."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        return multiprocessing.get_context("fork").Pool(processes, _take_signals, (before,))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _take_signals(mask: set[int]) -> None:
     """Let signals end a child at once: the parent's handlers would print where it was."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _run(place: int) -> Any:

@@ -105,7 +105,7 @@ def test_the_page_is_what_the_docstrings_say() -> None:
         (lambda: rewritelog.choose(CELLS, fractoin=0.5), TypeError, "unknown option 'fractoin'"),
         (lambda: rewritelog.choose(CELLS, fraction=2), ValueError, "fraction"),
         (lambda: rewritelog.verify("no.json", "t"), FileNotFoundError, "no.json"),
-        (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "one model or more"),
+        (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "at least one model"),
         (lambda: rewritelog.check("nowhere"), FileNotFoundError, "nowhere"),
         (lambda: rewritelog.read_params(CELLS, [99]), ValueError, r"no param\.99"),
         (lambda: public.convert(CELLS, "x", byte_order="middle"), ValueError, "byte order"),

@@ -136,7 +136,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         (["predict", timings, timings], 1, "is not JSON"),
         (["predict", timings], 2, "FILE"),
         (["verify", tmp_path / "none.json", timings], 1, "none.json: cannot be read"),
-        (["compare", timings, "--models", ""], 2, "one model or more"),
+        (["compare", timings, "--models", ""], 2, "at least one model"),
         (["compare", timings, "--models", "auto", "--folds", "1"], 2, "2 folds"),
         (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "is not JSON"),
         (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "no --model"),
