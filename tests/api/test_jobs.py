@@ -184,7 +184,7 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "0.5" in rewritelog.page(found)
     with pytest.raises(rewritelog.UsageError, match="timings belong to"):
         rewritelog.page(fitted)
-    with pytest.raises(rewritelog.UsageError, match="no page of a LogSet"):
+    with pytest.raises(rewritelog.UsageError, match="no page for a LogSet"):
         rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
 
 
