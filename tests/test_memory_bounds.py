@@ -31,6 +31,10 @@ PARAMS_MB = 640
 """Some 16 MB of text and its scan, and the records of a block, once more while they are sorted."""
 
 
+EVENTS_MB = 200
+"""10 kB for each of 20,000 events."""
+
+
 def run_within(megabytes: int, *words: object) -> subprocess.CompletedProcess[str]:
     """Run the command in a process that may have so much data besides what it always has."""
     code = textwrap.dedent("""
@@ -63,6 +67,14 @@ def test_many_small_param_files_of_one_block_are_not_held_at_once(
         write_params(logs, pe, (0, "k", 2.0))
         os.truncate(logs / f"param.{pe}", 1 << 20)
     done = run_within(PARAMS_MB, *words_of(logs, timings))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_each_of_many_events_takes_so_much_with_its_fit(tmp_path: Path) -> None:
+    lines = [(f"Kernel::number{number}", 1e-6 + 1e-9 * number, 5.0) for number in range(20_000)]
+    timings = write_timings(tmp_path / "timings", *lines)
+    done = run_within(EVENTS_MB, "fit", timings, "-q", "-o", tmp_path / "model.json")
     assert done.returncode == 0, done.stderr
 
 
