@@ -78,7 +78,10 @@ def sample_logs() -> Path:
             [f"sample_logs/{name}" for name in SAMPLE_SETS if name not in SLOW_SETS],
             [f"sample_logs/{name}" for name in SLOW_SETS],
         ),
-        *(f"reference/{name}" for name in REFERENCE_SETS),
+        *by_tier(  # the others are copies of samples
+            [f"reference/{name}" for name in REFERENCE_SETS],
+            [f"reference/{name}" for name in REFERENCE_SETS if name not in SAMPLE_SETS],
+        ),
     ],
 )
 def log_set(request: pytest.FixtureRequest) -> Path:
