@@ -39,7 +39,7 @@ _COUNTS = {
 _HEADINGS = {
     FieldKind.TIME: "times",
     FieldKind.CONTENT: "everything else, which no rewrite changes",
-    FieldKind.MEANINGLESS: "bytes that mean nothing",
+    FieldKind.MEANINGLESS: "bytes without meaning",
 }
 
 

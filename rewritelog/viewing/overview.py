@@ -36,7 +36,7 @@ def event_table(note: str, grades: Sequence[str], heads: Sequence[str], rows: It
         for (kind, mark), text in zip(GRADES, grades, strict=True)
     )
     return (
-        f'<p class="note">{escape(note)} Choose a head to sort.</p>'
+        f'<p class="note">{escape(note)} Click a heading to sort.</p>'
         f'<p class="legend note">{legend}</p>'
         '<p class="screen"><label>events whose name contains '
         '<input id="filter" type="search" autocomplete="off" maxlength="200"></label>'
