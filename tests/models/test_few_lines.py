@@ -54,6 +54,8 @@ def test_three_samples_that_no_power_can_meet_are_not_searched_for_one(
     quick = [fit_event(one, config) for one in samples]
     families = [one.whole.family for one in quick]
     assert 20 < families.count("product") < 130
-    monkeypatch.setattr("rewritelog.models.fitting.automatic.may_be_met", lambda *_: True)
+    monkeypatch.setattr(
+        "rewritelog.models.fitting.automatic.single_factor_may_fit", lambda *_: True
+    )
     searched = [fitted(one, config) for one in samples]
     assert [event_json(one, complete=True) for one in quick] == searched

@@ -1,20 +1,23 @@
-"""How one event's times become a function of its parameters that a person can read.
+"""Fits: from the timed samples of one event to a readable function of its parameters.
 
+- `pipeline`: all steps of a fit, top down; a good place to start reading
 - `samples`: the usable samples of an event, with the weight of each
-- `short_outliers`: times far too short, whose weight would draw any fit to them
-- `candidates`: terms that the parameters suggest, and products of them
-- `columns`: the values of terms over samples, and which of them are independent
-- `solving`: the coefficients of chosen terms, weighted and robust, over any number of samples
-- `selection`: which terms are taken, forward by BIC, with or without a sign constraint
+- `short_outliers`: implausibly short times, whose relative weight would dominate any fit
+- `candidates`: candidate terms for the given parameters, and products of them
+- `columns`: the values of terms over samples, and which of these columns are independent
+- `solving`: the coefficients of chosen terms, weighted and robust, for any number of samples
+- `selection`: stepwise selection of terms by BIC, with or without a sign constraint
 - `product_shape`: the powers of a product of all parameters
-- `function`: what comes out, a sum of terms with coefficients, and its bounds
-- `calibration`: the factor that makes the sum of its predictions right
-- `families`: the kinds of function, each a choice of terms
+- `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
+- `calibration`: the factor that makes the sum of the predictions equal the measured sum
+- `families`, `logarithmic`, `program_terms`: the kinds of function, each a way to choose terms
 - `polynomial`: the family of the least-squares model
-- `cross_validation`: the best family by its predictions of samples that it was not fitted to
-- `diagnosis`, `intervals`, `leverage`, `dropped`: how far a fit is to be trusted, what it left out
-- `event_fit`: an event's fit with all of that, by classes where its formula has them
-- `single_terms`: functions of one term in one parameter, for a person to look at
+- `automatic`: the families among which the model `auto` chooses
+- `cross_validation`: the choice of a family by its predictions of held-out samples
+- `extrapolation`: predictions beyond the range of the samples
+- `diagnosis`, `intervals`, `leverage`, `dropped`: how reliable a fit is, and what it left out
+- `modes`: two kinds of calls that no parameter tells apart
+- `event_fit`: the complete fit of an event, with one function for each class of its formula
+- `single_terms`: functions of one term in one parameter, for inspection
 - `one_sample`: the fit of a single sample, which leaves nothing to choose
-- `pipeline`: all steps of a fit, top down
 """

@@ -1,4 +1,4 @@
-"""The families that the automatic choice is among."""
+"""The families of functions among which the model `auto` chooses."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import numpy as np
 from rewritelog.models.fitting.cross_validation import solve_families
 from rewritelog.models.fitting.families import FAMILIES, Family, SelectionSamples, proportional
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
-from rewritelog.models.fitting.product_shape import may_be_met
+from rewritelog.models.fitting.product_shape import single_factor_may_fit
 from rewritelog.models.fitting.program_terms import program_terms
 
 ENOUGH_FOR_BREAKS = 20
 """With fewer samples a change of slope cannot be distinguished from noise."""
 
 RIDGE_CREDIT = 8.0
-"""The ridge power law knows beforehand what exponents there are; others must learn all."""
+"""Prior weight of the ridge power law: it alone has a prior distribution of exponents."""
 
 PROPORTIONAL = "proportional"
-"""The family of two or three samples."""
+"""The name of the family that is fitted to two or three samples."""
 
 EXACT = 0.01
-"""Three samples that a power meets within this relative error are no coincidence."""
+"""That one power fits three samples within this relative error is no coincidence."""
 
 
 def automatic_families(samples: int) -> dict[str, Family]:
-    """Return the families for a number of samples, simple ones first."""
+    """Return the families for this number of samples by name, simple ones first."""
     families = dict(FAMILIES)
     families["ridge power law"] = Family(ridge_power_law, credit=RIDGE_CREDIT)
     families["program terms"] = Family(program_terms)
@@ -34,12 +34,13 @@ def automatic_families(samples: int) -> dict[str, Family]:
 
 
 def few_families(given: SelectionSamples) -> dict[str, Family]:
-    """Return the one family for samples too few to hold any out.
+    """Return the only family for two or three samples, too few to hold any out.
 
-    A multiple of a parameter, or a constant; for three samples that a power meets, that power.
+    It is a multiple of one parameter, or a constant; for three samples that one power fits within
+    `EXACT`, it is that power.
     """
     samples = given.samples
-    if len(samples) == 3 and may_be_met(samples, given.parameters, EXACT):
+    if len(samples) == 3 and single_factor_may_fit(samples, given.parameters, EXACT):
         power = {"product": FAMILIES["product"]}
         function = solve_families({"product": 1.0}, power, given)
         errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s

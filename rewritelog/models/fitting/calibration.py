@@ -1,4 +1,4 @@
-"""One factor for each function that makes the sum of its predictions that of the measured times."""
+"""Calibration: the factor that makes the predictions of a fit add up to the measured times."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 
 OUTLIER = 6.0
-"""Samples beyond this many robust standard deviations are outliers to a robust calibration."""
+"""Residuals beyond this many robust standard deviations are left out of a robust calibration."""
 
 FEWEST = 30
-"""With fewer samples the sum is known no better than the function."""
+"""The sum of fewer samples is no more certain than the fitted function itself."""
 
 
 def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
-    """Return the function with the one factor that gives its predictions the sum of the times.
+    """Return the function with the factor Σ measured / Σ predicted.
 
-    Relative weights bias that sum a little. The event's first call stays out of both sums, and so
-    do samples off by more than two times, or by more than `OUTLIER` times the spread of a robust
-    fit: one of them can shift the sum by per cents.
+    Least squares with relative weights biases the sum a little. Both sums leave out the
+    event's first call and outliers, a single one of which can shift a sum by several per cent:
+    samples off by more than a factor of two, or by more than `OUTLIER` times `spread`. `spread` is
+    the robust standard deviation of the residuals in units of each sample's scale, infinite
+    without a robust fit. The function is returned as it is with uniform weights or too few samples.
     """
     if not samples.relative or len(samples) < FEWEST:
         return function
@@ -29,8 +31,8 @@ def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf
     for block in samples.blocks():
         seconds = function.predict(block.params)
         with np.errstate(all="ignore"):
-            fair = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
-            fair &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
-        measured += float(block.seconds[fair].sum())
-        predicted += float(seconds[fair].sum())
+            included = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
+            included &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
+        measured += float(block.seconds[included].sum())
+        predicted += float(seconds[included].sum())
     return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)

@@ -1,8 +1,9 @@
-"""The terms that an event's parameters suggest: powers and logarithms of each, and products.
+"""Candidate terms of an event's parameters: powers and logarithms of each, and products of those.
 
-The functions of one parameter are those that loops give rise to: p, p², p³, √p, log p, p·log p and
-1/p. Products follow Meira's `modgen` ("Modeling performance of parallel programs", 1995): what
-explains the time over one parameter is multiplied where parameters interact.
+The functions of one parameter are those that loops lead to: p, p², p³, √p, log p, p·log p and 1/p.
+Products follow `modgen` (W. Meira, "Modeling performance of parallel programs", University of
+Rochester, TR 589, 1995): where parameters interact, the terms that explain the time as a function
+of each one are multiplied.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 
 MOST_CROSSES = 500
-"""Products of functions of two parameters are candidates only where there are at most this many."""
+"""Products of two functions are candidates only if there are at most this many of them; otherwise
+only the products of two parameters themselves are."""
 
 MOST_FOR_TRIPLES = 9
-"""Products of three parameters are candidates only of at most this many parameters."""
+"""Products of three parameters are candidates only if there are at most this many parameters."""
 
 NARROWEST_RANGE = 1e-12
-"""A parameter whose range is at most this share of its largest value counts as constant."""
+"""A parameter counts as constant if half its range is at most this share of its magnitude."""
 
 ROUNDING = 1e-9
-"""Parameters that differ by less than this share of their range say the same."""
+"""Parameters, scaled to [0, 1], that differ by at most this are equal up to rounding."""
 
 ONE = parse("1")
 
 Product: TypeAlias = tuple[int, ...]
-"""The places of the base terms that a candidate is the product of."""
+"""A candidate: the indices of the base terms that it is the product of."""
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """A parameter that no term is made of, and why."""
+    """A parameter that no candidate term uses, and why."""
 
     parameter: int
     reason: str
@@ -51,36 +53,39 @@ class Parameters:
     lowest: Floats
     highest: Floats
     used: tuple[int, ...]
-    """Parameters counted from 1, without constant ones and copies."""
+    """Their numbers, counted from 1, without constant ones and duplicates."""
     varying: tuple[int, ...]
-    """Parameters that are not constant."""
+    """The numbers of those that are not constant."""
     ignored: tuple[Ignored, ...]
 
     @classmethod
     def of_samples(cls, params: Floats) -> Parameters:
-        """Look at which parameters vary, and which say the same as one before them."""
+        """Find the parameters that vary, and those that are linear functions of an earlier one."""
         lowest, highest = params.min(axis=0), params.max(axis=0)
         used: list[int] = []
         varying: list[int] = []
         ignored: list[Ignored] = []
-        standard: list[Floats] = []
-        for place, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+        scaled_columns: list[Floats] = []
+        for index, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
             if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
-                ignored.append(Ignored(place + 1, f"is constant {low + 0.0:.6g} in all samples"))
+                ignored.append(Ignored(index + 1, f"is constant {low + 0.0:.6g} in all samples"))
                 continue
-            varying.append(place + 1)
-            column = (params[:, place] - low) / (high - low)  # moved and stretched to [0, 1]
-            original = _original(column, standard)
-            if original is None:
-                used.append(place + 1)
-                standard.append(column)
+            varying.append(index + 1)
+            column = (params[:, index] - low) / (high - low)  # scaled to [0, 1]
+            duplicate_of = _duplicate_of(column, scaled_columns)
+            if duplicate_of is None:
+                used.append(index + 1)
+                scaled_columns.append(column)
             else:
-                reason = f"follows p{used[original]} in all samples"
-                ignored.append(Ignored(place + 1, reason))
+                reason = f"follows p{used[duplicate_of]} in all samples"
+                ignored.append(Ignored(index + 1, reason))
         return cls(lowest, highest, tuple(used), tuple(varying), tuple(ignored))
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
-        """Return the terms of one parameter, the parameter itself first."""
+        """Return the candidate terms of one parameter, the parameter itself first.
+
+        They are defined, and finite, for all values that the parameter has in the samples.
+        """
         low = float(self.lowest[parameter - 1])
         name = f"p{parameter}"
         texts = [name, f"{name}^2"]
@@ -97,17 +102,17 @@ class Parameters:
         return tuple(parse(text) for text in texts)
 
     def positive(self) -> tuple[int, ...]:
-        """Return the usable parameters that are above 0 in all samples."""
+        """Return the numbers of the usable parameters that are positive in all samples."""
         return tuple(number for number in self.used if self.lowest[number - 1] > 0)
 
 
 def logarithm(name: str, lowest: float) -> str:
-    """Return the text of a parameter's logarithm that is never negative nor undefined."""
+    """Return the text of a logarithm of the parameter that is never negative nor undefined."""
     return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
 
 
 def power(parameter: int, exponent: float, lowest: float) -> str:
-    """Return the text of a power of a parameter above 0; a negative one is bounded below it."""
+    """Return the text of a power of a positive parameter; a negative power is bounded near 0."""
     name = f"p{parameter}"
     if exponent < 0:
         return f"{_bounded(name, lowest)}^{exponent:.4g}"
@@ -116,25 +121,26 @@ def power(parameter: int, exponent: float, lowest: float) -> str:
 
 
 def _bounded(name: str, lowest: float) -> str:
-    """Return a parameter that stays above half of its least value: 1/p must not explode."""
+    """Return the text of the parameter, at least half its least value: 1/p has to stay bounded."""
     return f"max({name}, {lowest / 2:.4g})"
 
 
-def _original(column: Floats, others: Iterable[Floats]) -> int | None:
-    """Return the place of the first of other columns that is equal but for rounding, if any.
+def _duplicate_of(column: Floats, others: Iterable[Floats]) -> int | None:
+    """Return the index of the first of the other columns that equals this one up to rounding.
 
-    Standardized, a multiple of a parameter, and one that differs from it by a constant, are.
+    Scaled to [0, 1], increasing linear functions of a parameter are equal to it.
     """
-    for place, other in enumerate(others):
+    for index, other in enumerate(others):
         if (np.abs(column - other) <= ROUNDING).all():
-            return place
+            return index
     return None
 
 
 class CandidateTerms:
-    """Products of base terms, which are the constant and the functions of one parameter each.
+    """Products of base terms: of the constant and the functions of one parameter each.
 
-    Products are columns of numbers until one is chosen: its expression is made only then.
+    A product is a tuple of indices, for which columns of values are computed; its expression is
+    made only when it is chosen.
     """
 
     def __init__(self, parameters: Parameters) -> None:
@@ -142,7 +148,7 @@ class CandidateTerms:
 
     @cached_property
     def _functions(self) -> list[tuple[Expression, ...]]:
-        """The functions of each usable parameter."""
+        """The functions of one parameter, for each usable one."""
         return [self.parameters.functions(number) for number in self.parameters.used]
 
     @cached_property
@@ -151,8 +157,8 @@ class CandidateTerms:
         return (ONE, *(term for some in self._functions for term in some))
 
     @cached_property
-    def _places(self) -> list[tuple[int, ...]]:
-        """Where the functions of each usable parameter are among the base terms."""
+    def _base_indices(self) -> list[tuple[int, ...]]:
+        """The indices among the base terms of the functions of each usable parameter."""
         starts = np.cumsum([1, *map(len, self._functions)]).tolist()
         return [
             tuple(range(start, start + len(some)))
@@ -161,30 +167,32 @@ class CandidateTerms:
 
     @cached_property
     def single(self) -> tuple[Product, ...]:
-        """The constant and all functions of one parameter."""
-        return tuple((place,) for place in range(len(self.base)))
+        """The constant and all functions of one parameter, as products of one factor."""
+        return tuple((index,) for index in range(len(self.base)))
 
     @cached_property
     def linear(self) -> tuple[Product, ...]:
-        """The constant and the parameters themselves."""
-        return ((0,), *((places[0],) for places in self._places))
+        """The constant and the parameters themselves, as products of one factor."""
+        return ((0,), *((indices[0],) for indices in self._base_indices))
 
     @cached_property
     def crossed(self) -> tuple[Product, ...]:
         """Products of functions of two parameters, and of three parameters.
 
-        Where there would be too many, those of two parameters are of the parameters alone.
+        Where there would be too many, only the parameters themselves are multiplied.
         """
-        many = sum(len(one) * len(other) for one, other in combinations(self._places, 2))
-        pairs = self._places if many <= MOST_CROSSES else [one[:1] for one in self._places]
+        many = sum(len(one) * len(other) for one, other in combinations(self._base_indices, 2))
+        pairs = (
+            self._base_indices if many <= MOST_CROSSES else [one[:1] for one in self._base_indices]
+        )
         products: list[Product] = [
             (left, right)
             for one, other in combinations(pairs, 2)
             for left in one
             for right in other
         ]
-        if len(self._places) <= MOST_FOR_TRIPLES:
-            products += [(a[0], b[0], c[0]) for a, b, c in combinations(self._places, 3)]
+        if len(self._base_indices) <= MOST_FOR_TRIPLES:
+            products += [(a[0], b[0], c[0]) for a, b, c in combinations(self._base_indices, 3)]
         return tuple(products)
 
     def products_of(self, some: Iterable[Product], others: Iterable[Product]) -> list[Product]:
@@ -198,21 +206,22 @@ class CandidateTerms:
         return list(found)
 
     def _parameter(self, product: Product) -> int:
-        """Return which parameter a function is of."""
+        """Return the index of the usable parameter that a function is of; −1 for the constant."""
         return next(
-            (number for number, places in enumerate(self._places) if product[0] in places), -1
+            (number for number, indices in enumerate(self._base_indices) if product[0] in indices),
+            -1,
         )
 
     def term(self, product: Product) -> Expression:
-        """Return a candidate as an expression."""
-        return reduce(Expression.times, (self.base[place] for place in product))
+        """Return a product as an expression."""
+        return reduce(Expression.times, (self.base[index] for index in product))
 
 
 def product_columns(base_columns: Floats, products: Iterable[Product]) -> Floats:
-    """Return the values of candidates from those of the base terms, shape (rows, candidates)."""
+    """Return the values of products from those of the base terms, shape (rows, products)."""
     wanted = list(products)
     columns = base_columns[:, [product[0] for product in wanted]]
-    for place, product in enumerate(wanted):
+    for index, product in enumerate(wanted):
         for factor in product[1:]:
-            columns[:, place] *= base_columns[:, factor]
+            columns[:, index] *= base_columns[:, factor]
     return columns

@@ -1,4 +1,4 @@
-"""The values of terms over samples: columns, their lengths, and which of them are independent."""
+"""The columns of a design matrix: values of terms over samples, norms, linear independence."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 
 COLLINEAR = 1e-7
-"""The smallest singular value that columns of length 1 may have together to be independent.
+"""Columns of length 1 are collinear if their smallest singular value is at most this.
 
-It bounds the coefficients: none is larger than the length of the times divided by it. Parameters
-that follow from one another, printed with six decimals, differ by less.
+It bounds the coefficients: none is larger than the norm of the times divided by it. Parameters
+that are functions of one another, printed with six decimals, differ by less.
 """
 
 _SMALL, _LARGE = 1e-140, 1e140
-"""Lengths between these have squares that neither overflow nor vanish."""
+"""Lengths between these have squares that neither overflow nor underflow."""
 
 
 def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
-    """Return the values of the terms, shape (rows, terms), column by column in memory."""
+    """Return the values of the terms, shape (rows, terms), in column-major order."""
     columns = np.empty((len(params), len(terms)), order="F")
-    for place, term in enumerate(terms):
-        columns[:, place] = term.evaluate(params)
+    for index, term in enumerate(terms):
+        columns[:, index] = term.evaluate(params)
     return columns
 
 
 def lengths_of(columns: Floats) -> Floats:
-    """Return the length of each column, also where the squares of its values overflow or vanish."""
+    """Return the Euclidean norm of each column, without overflow or underflow of the squares."""
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     if lengths.min(initial=np.inf) > _SMALL and lengths.max(initial=0.0) < _LARGE:
         return np.asarray(lengths)
@@ -39,7 +39,7 @@ def lengths_of(columns: Floats) -> Floats:
 
 
 def unit_columns(columns: Floats) -> Floats:
-    """Return the columns at length 1; those that have none, or hold no number, become zeros."""
+    """Return the columns scaled to length 1; columns of zeros, or not finite, become zeros."""
     lengths = lengths_of(columns)
     usable = np.isfinite(lengths) & (lengths > 0)
     if usable.all():
@@ -48,14 +48,14 @@ def unit_columns(columns: Floats) -> Floats:
 
 
 def singular_values(columns: Floats) -> Floats:
-    """Return the singular values, falling."""
+    """Return the singular values in descending order."""
     if columns.shape == (1, 1):
         return np.asarray(np.abs(columns[0]))
     return np.asarray(np.linalg.svd(columns, compute_uv=False))
 
 
 def independent_columns(columns: Floats) -> list[int]:
-    """Return the places of columns that are independent of those taken before them."""
+    """Return the indices of the columns that are linearly independent of those taken before."""
     count = columns.shape[1]
     units = unit_columns(columns)
     triangle = np.asarray(np.linalg.qr(units, mode="r")) if len(units) > count else units
@@ -63,8 +63,8 @@ def independent_columns(columns: Floats) -> list[int]:
     if count <= len(columns) and _smallest_singular_value(triangle) > COLLINEAR:
         return taken
     taken = []
-    for place in range(count):
-        more = [*taken, place]
+    for index in range(count):
+        more = [*taken, index]
         if len(more) <= len(columns) and _smallest_singular_value(triangle[:, more]) > COLLINEAR:
             taken = more
     return taken

@@ -1,4 +1,4 @@
-"""The choice among families: each is fitted to parts of the samples and tried on the rest."""
+"""Choosing a family by cross-validation: each is fitted to some samples and tested on the rest."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, solve
 
 LARGEST_ERROR = 2.0
-"""An error counts as this at most, so that one sample does not choose the family."""
+"""Larger errors count as this, so that no single sample decides on the family."""
 
 CLEARLY = 1.0
-"""A less simple family must be better by this many standard errors of the difference."""
+"""A less simple family has to be better by this many standard errors of the difference."""
 
 LEAST_GAIN = 0.02
-"""It must also lower the error by this share: among many samples any gain is clear."""
+"""It also has to lower the error by this share: with many samples any gain is significant."""
 
 ENOUGH_FOR_ONE = 60
-"""Among this many samples one family is selected, among fewer several are mixed."""
+"""With at least this many samples one family is selected; with fewer, several are averaged."""
 
 FEW = 8
-"""Errors of fewer samples say little, and what is known of families beforehand counts."""
+"""The errors of fewer samples mean little, so that the prior weights of families count too."""
 
 NEARLY_AS_GOOD = 2.0
-"""Families with errors up to this multiple of the least have shares in a mixture."""
+"""Families with errors of up to this multiple of the least have shares in a mixture."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class HeldOutPredictions:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What each family predicts of samples that it was not fitted to."""
+    """The held-out predictions of each family."""
 
     samples: Samples
     predictions: Mapping[str, HeldOutPredictions]
-    """By family, in the order of the families; empty where there were too few samples."""
+    """By family, in the order of the families; empty with too few samples."""
 
     def predicted_by(self, shares: Mapping[str, float]) -> Floats | None:
-        """Return the held-out predictions of a mixture; None where there are none."""
+        """Return a mixture's held-out predictions in seconds; None where there are none."""
         if not self.predictions:
             return None
         if len(shares) == 1:
@@ -77,11 +77,15 @@ class CrossValidation:
 NOT_VALIDATED = CrossValidation(
     Samples.weighted(np.zeros((0, 0)), np.zeros(0), weighting="relative"), {}
 )
-"""Where there were too few samples to leave any out."""
+"""The result with too few samples to hold any out."""
 
 
 def folds_of(count: int) -> Ints:
-    """Return the fold of each sample: as many folds as samples up to 10, 10 below 20, then 5."""
+    """Return the fold of each sample.
+
+    There are as many folds as samples up to 10 samples (leave-one-out), 10 folds below 20 samples,
+    and 5 folds for more. The division is pseudo-random, and always the same.
+    """
     parts = min(count, 10) if count < 20 else 5
     folds = np.empty(count, dtype=np.int64)
     folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
@@ -105,7 +109,7 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
 
 
 def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:
-    """Return the function that a family chooses, fitted to the samples that choose it."""
+    """Return the function of a family, with terms and coefficients from the same samples."""
     terms = given.chosen(family.choose_terms)
     key = (terms, family.non_negative, family.bounded)
     return given.once(key, lambda _: fit_terms(family, terms, given.samples, given.loss))
@@ -114,7 +118,7 @@ def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:
 def fit_terms(
     family: Family, terms: tuple[Expression, ...], samples: Samples, loss: Loss
 ) -> FittedFunction:
-    """Return the sum of the terms, solved, bounded and calibrated."""
+    """Return the sum of the terms with its coefficients, bounds and calibration."""
     solution = solve(terms, samples, loss, non_negative=family.non_negative)
     bounds = prediction_bounds(samples, solution.coefficients) if family.bounded else None
     function = FittedFunction(terms, solution.coefficients, bounds=bounds)
@@ -127,10 +131,10 @@ def solve_families(
     given: SelectionSamples,
     samples: Samples | None = None,
 ) -> AnyFunction:
-    """Return the function of the selected family, or the mixture of several, fitted to samples.
+    """Return the function of the selected family, or the mixture of several with their shares.
 
-    Families that choose the same terms are one member with the shares of all of them. Terms are
-    chosen with the samples `given`; coefficients are fitted to these or to more.
+    Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
+    the same. Families that choose the same terms become one member with the sum of their shares.
     """
     every = given.samples if samples is None else samples
     by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
@@ -148,11 +152,11 @@ def solve_families(
 def select_families(
     families: Mapping[str, Family], validation: CrossValidation
 ) -> dict[str, float]:
-    """Return the family that predicts held-out samples best, or several with their shares.
+    """Return the family that predicts held-out samples best, or several, with their shares.
 
-    Among few samples the best one is best by chance as often as not. Families within
-    `NEARLY_AS_GOOD` times the least error then have shares by its inverse fourth power; among
-    very few a family's `credit` counts too.
+    With few samples the best one is best by chance as often as not. Families within
+    `NEARLY_AS_GOOD` times the least error then have shares in proportion to the inverse fourth
+    power of their errors; with fewer than `FEW` samples also to their prior weights.
     """
     if not validation.predictions:
         return {next(iter(families)): 1.0}
@@ -166,14 +170,15 @@ def select_families(
         if error <= NEARLY_AS_GOOD * best
     }
     total = sum(weights.values())
-    rising = sorted(weights, key=lambda name: -weights[name])
-    return {name: weights[name] / total for name in rising}
+    descending = sorted(weights, key=lambda name: -weights[name])
+    return {name: weights[name] / total for name in descending}
 
 
 def select_family(families: Mapping[str, Family], validation: CrossValidation) -> str:
     """Return the family that predicts held-out samples best.
 
-    Families are in order of simplicity: a later one is taken only where it is clearly better.
+    Families are in order of simplicity: a later one is taken only if it is clearly better, much
+    as in the one-standard-error rule (Breiman et al., Classification and Regression Trees, 1984).
     """
     best = next(iter(families))
     for name, tried in validation.predictions.items():

@@ -1,4 +1,4 @@
-"""How far a fit can be trusted: what its samples, and held-out ones, say of it."""
+"""Diagnosis: how reliable a fit is, judged by its samples and by held-out predictions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rewritelog.models.metrics import (
 )
 
 OUTLIER_FACTOR = 2.0
-"""A sample is far off where measured and predicted time differ by more than this factor."""
+"""A sample is an outlier if measured and predicted time differ by more than this factor."""
 
 FEWEST_FOR_TOTAL = 8
-"""The sum of fewer samples says nothing of others."""
+"""The sum of fewer samples is no guide to the sum of other calls."""
 
 MOST_RATIOS = 999
 """At most this many quantiles of the held-out ratios are kept."""
@@ -33,7 +33,7 @@ MOST_RATIOS = 999
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One term as a person reads it, with its coefficient in seconds for each unit of the term."""
+    """One term as reports show it, with its coefficient in seconds per unit of the term."""
 
     term: str
     value: float
@@ -43,7 +43,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A term or parameter that the samples cannot determine, and why."""
+    """A term or parameter whose effect the samples cannot determine, and why."""
 
     term: str
     reason: str
@@ -51,58 +51,60 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Quality:
-    """The numbers of one fit; None where there are not samples enough for one."""
+    """The statistics of one fit; None for one that needs more samples."""
 
     r2: float | None
-    """Share of the variation of the times that is explained."""
+    """R², the share of the variance of the times that the fit explains."""
     held_out_r2: float | None
-    """The same over held-out samples: R² of a fit that only looks good is high."""
+    """The same over held-out samples; an overfitted function has a high R², but not this one."""
     held_out_error: float | None
     """Mean of |predicted − measured| / measured over held-out samples."""
     held_out_rms: float | None
-    """Root of the mean square of the same, samples that are far off left out."""
+    """Root mean square of the same, without samples off by more than 100 %."""
     held_out_sum_error: float | None
-    """Σ predicted / Σ measured − 1 over all of them but the event's first call."""
+    """Σ predicted / Σ measured − 1 over held-out samples but the event's first call."""
     coverage: float | None
-    """Share of them in an interval that was made without them, nominally 90 %."""
+    """Share of held-out samples in a 90 % interval that was made without them."""
     chi2: float
-    """Sum of the squares of relative residuals; of residuals, in s², where weights are uniform."""
+    """Sum of the squared relative residuals; with uniform weights of the residuals, in s²."""
     relative: bool
-    """Whether χ² is of relative residuals."""
+    """Whether `chi2` is the sum for relative residuals."""
     freedom: int
-    """Degrees of freedom: samples less terms."""
+    """Degrees of freedom: number of samples − number of terms, at least 0."""
     rank: int
     condition: float
-    """Condition number of the weighted columns, each of length 1."""
+    """Condition number of the weighted design matrix, its columns scaled to length 1."""
     largest_leverage: float
     even_samples: float
-    """This many samples of one duration fix the sum of times as well: (Σ t)² / Σ t²."""
+    """Effective sample size for the sum of the times t, (Σ t)² / Σ t² (L. Kish, Survey Sampling,
+    1965): this many samples of equal duration determine a sum as precisely."""
     outliers: int
-    """Samples off by more than two times."""
+    """Number of samples off by more than `OUTLIER_FACTOR`."""
     first_call: float | None
-    """Measured over predicted time of the event's first call."""
+    """Measured / predicted time of the event's first call."""
     negative: int
-    """Samples for which the function without its bounds gives a time below zero."""
+    """Number of samples for which the function, without its bounds, is negative."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A fit's quality, and what later predictions are measured by."""
+    """The quality of a fit, and what intervals and leverages of predictions are computed from."""
 
     quality: Quality
     leverage_root: Floats
     ratios: Floats
-    """Measured over predicted seconds of held-out samples, rising."""
+    """Measured / predicted seconds of held-out samples, ascending."""
     total_ratio: float
-    """Σ measured / Σ predicted of held-out samples, where it differs from 1 beyond its error."""
+    """Σ measured / Σ predicted of held-out samples; 1 unless it differs significantly from 1."""
 
 
 def diagnose(
     function: AnyFunction, samples: Samples, validated: Samples, held_out_s: Floats | None
 ) -> Diagnosis:
-    """Return what the samples, and those held out, say of the fit.
+    """Return the quality of a fit over the samples and in cross-validation.
 
-    `held_out_s` are predictions of the samples `validated`, each by a fit without it.
+    `held_out_s` are the seconds predicted for the samples `validated`, each by a fit without it;
+    None without a cross-validation.
     """
     sums = _Sums(len(function.terms), float(np.abs(samples.seconds).max(initial=0.0)) or 1.0)
     for block in samples.blocks():
@@ -125,7 +127,7 @@ def diagnose(
         freedom=max(0, len(samples) - len(function.terms)),
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
-        largest_leverage=_largest(leverages_of(columns, predicted_s, root)),
+        largest_leverage=_largest_without_nan(leverages_of(columns, predicted_s, root)),
         even_samples=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
         outliers=sums.outliers,
         first_call=sums.first_call,
@@ -136,11 +138,11 @@ def diagnose(
 
 
 class _Sums:
-    """What one pass over the samples adds up."""
+    """Sums over the samples, accumulated block by block in one pass."""
 
     def __init__(self, terms: int, unit_s: float) -> None:
         self._unit_s = unit_s
-        """The largest time, in which squares cannot overflow."""
+        """The largest time: in units of it squares cannot overflow."""
         self.triangle = np.zeros((0, terms))
         self.chi2 = self.chi2_u2 = self.total_u = self.squares_u2 = 0.0
         self.outliers = self.negative = 0
@@ -148,13 +150,13 @@ class _Sums:
         self._count, self._mean, self.variation = 0, 0.0, 0.0
 
     def add(self, function: AnyFunction, block: Samples) -> tuple[Floats, Floats]:
-        """Add some samples; return the values of the terms for them, and their predictions."""
+        """Add a block of samples; return the values of its terms, and its predictions."""
         raw = function.raw(block.params)
         predicted = function.bounded(raw, block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
-            self.chi2 += _sum((residual / block.scale_s) ** 2)
-            self.chi2_u2 += _sum((residual / self._unit_s) ** 2)
+            self.chi2 += _sum_without_nan((residual / block.scale_s) ** 2)
+            self.chi2_u2 += _sum_without_nan((residual / self._unit_s) ** 2)
             ratio = block.seconds / predicted
         far = ~((ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR)) & (
             block.seconds != predicted
@@ -179,7 +181,7 @@ class _Sums:
 
     @property
     def chi2_s2(self) -> float:
-        """Return the squared residuals in s², infinite where these overflow."""
+        """Return the sum of the squared residuals in s², infinite if that overflows."""
         return float(np.float64(self.chi2_u2) * self._unit_s * self._unit_s)
 
     def _add_variation(self, units: Floats) -> None:
@@ -192,20 +194,20 @@ class _Sums:
         self._count = both
 
 
-def _sum(values: Floats) -> float:
-    """Return the sum of those that are numbers."""
+def _sum_without_nan(values: Floats) -> float:
+    """Return the sum of the values that are not NaN."""
     total = float(values.sum())
     return float(np.nansum(values)) if math.isnan(total) else total
 
 
-def _largest(values: Floats) -> float:
-    """Return the largest of those that are numbers, at least 0."""
+def _largest_without_nan(values: Floats) -> float:
+    """Return the largest of the values that are not NaN, at least 0."""
     return float(np.fmax.reduce(values, initial=0.0))
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Measured and predicted times of held-out samples."""
+    """The statistics of held-out predictions; see `Quality` and `Diagnosis` for the fields."""
 
     r2: float | None
     error: float | None
@@ -217,7 +219,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, samples: Samples, predicted: Floats) -> HeldOut:
-        """Compare the times of the samples with what was predicted for them."""
+        """Compare the times of the samples with the seconds predicted for them."""
         measured = samples.seconds
         with np.errstate(all="ignore"):
             ratios = measured / predicted
@@ -229,18 +231,18 @@ class HeldOut:
             sum_error=sum_error(predicted[later], measured[later]),
             coverage=coverage(ratios),
             total_ratio=_total_ratio(measured[later], predicted[later]),
-            ratios=_kept(np.sort(ratios[np.isfinite(ratios)])),
+            ratios=_thinned(np.sort(ratios[np.isfinite(ratios)])),
         )
 
 
 UNSEEN = HeldOut(None, None, None, None, None, 1.0, np.zeros(0))
-"""Where there were too few samples to leave any out."""
+"""The result with too few samples to hold any out."""
 
 
 def _total_ratio(measured: Floats, predicted: Floats) -> float:
-    """Return Σ measured / Σ predicted, or 1 where it differs from 1 by less than its error.
+    """Return Σ measured / Σ predicted, or 1 if that differs from 1 by less than its standard error.
 
-    The error is that of a ratio estimator (W. Cochran, Sampling Techniques, 1977, 2.11).
+    The standard error is that of a ratio estimate (W. Cochran, Sampling Techniques, 1977, 2.11).
     """
     count, total = len(measured), float(predicted.sum())
     if count < FEWEST_FOR_TOTAL or not total > 0:
@@ -252,9 +254,9 @@ def _total_ratio(measured: Floats, predicted: Floats) -> float:
     return ratio if abs(ratio - 1) > error and ratio > 0 else 1.0
 
 
-def _kept(rising: Floats) -> Floats:
-    """Return the values, or as many quantiles as are kept."""
-    if len(rising) <= MOST_RATIOS:
-        return rising
+def _thinned(ascending: Floats) -> Floats:
+    """Return the values, or `MOST_RATIOS` quantiles of more of them."""
+    if len(ascending) <= MOST_RATIOS:
+        return ascending
     levels = (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS
-    return np.quantile(rising, levels)
+    return np.quantile(ascending, levels)

@@ -1,4 +1,4 @@
-"""Why a given term is left out of a fit: what the samples cannot determine about it."""
+"""Why a given term is left out of a fit: the samples cannot determine its coefficient."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from rewritelog.models.fitting.diagnosis import Dropped
 from rewritelog.models.fitting.families import SelectionSamples
 
 INVOLVED = 1e-6
-"""A term with less than this share in a linear combination is not named."""
+"""A term with a coefficient below this share of the largest is not named in a combination."""
 
 MOST_NAMED = 4
+"""A linear combination of more terms is not spelled out."""
 
 
 def dropped_terms(
     terms: Mapping[str, Expression], taken: Collection[str], given: SelectionSamples
 ) -> tuple[Dropped, ...]:
-    """Return the terms that were not taken, each with the reason."""
+    """Return the terms, by name, that are not among those taken, each with the reason."""
     names = [name for name in terms if name in taken]
     columns = unit_columns(columns_of([terms[name] for name in names], given.samples.params))
     return tuple(
@@ -40,11 +41,11 @@ def _reason(term: Expression, names: list[str], columns: Floats, given: Selectio
     if len(names) >= len(given.samples):
         return f"{len(given.samples)} samples allow no more terms"
     column = unit_columns(columns_of([term], given.samples.params))[:, 0]
-    return _relation(column, names, columns)
+    return _combination_text(column, names, columns)
 
 
-def _relation(column: Floats, names: list[str], columns: Floats) -> str:
-    """Say which of the terms taken the column is a linear combination of."""
+def _combination_text(column: Floats, names: list[str], columns: Floats) -> str:
+    """Return as text which of the terms taken the column is a linear combination of."""
     shares = np.abs(np.linalg.lstsq(columns, column, rcond=None)[0])
     involved = [
         name

@@ -1,4 +1,4 @@
-"""The fit of one event: its function, or one for each class of it, with their diagnostics."""
+"""The fit of one event: its function, or one for each class of its calls, with diagnostics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from rewritelog.models.fitting.intervals import ENDS, quantiles
 from rewritelog.models.fitting.leverage import leverages
 
 UNKNOWN_RATE = 1.0
-"""How fast intervals widen beyond the range where no trial has measured it: as the distance."""
+"""How fast intervals widen beyond the range, per unit of `distance` in logarithms, where too few
+samples allowed a trial extrapolation to measure it."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +27,23 @@ class ClassFit:
     """The function of one class of an event's calls, or of all of them."""
 
     value: float | None
-    """The value of the category expression; None for the function of all samples."""
+    """The value of the category expression in this class; None for the function of all samples."""
     samples: int
     family: str
     function: AnyFunction
     growth: Growth | None
-    """How it is continued beyond the range of the samples; None where it goes on by itself."""
+    """How the function is extrapolated; None if simply by its formula."""
     total_ratio: float
-    """What predictions are multiplied by for their sum to be the measured one's, rare long calls
-    included; 1 where nothing says otherwise."""
+    """Σ measured / Σ predicted of held-out samples, by which sums of predictions are corrected for
+    rare long calls; 1 unless it differs significantly from 1."""
     coefficients: tuple[Coefficient, ...]
     """Empty for a mixture."""
     dropped: tuple[Dropped, ...]
     quality: Quality
     leverage_root: Floats
-    """Leverage of a row with terms t is |L·t|², shape (terms, terms)."""
+    """The matrix L, shape (terms, terms): the leverage of a row with term values t is |L·t|²."""
     ratios: Floats
-    """Measured over predicted seconds of held-out samples, rising."""
+    """Measured / predicted seconds of held-out samples, ascending."""
 
 
 @dataclass(frozen=True)
@@ -52,46 +53,46 @@ class EventFit:
     event: str
     samples: int
     unusable: int
-    """Samples left aside because a number in them is not finite."""
+    """Number of samples left out because a number in them is not finite."""
     lowest: Floats
     highest: Floats
     """The range of each parameter over the samples, shape (parameters,)."""
     classes: tuple[ClassFit, ...]
-    """The function of all samples first, and then one for each class that has samples enough."""
+    """The function of all samples first, then one for each class with enough samples."""
     category: Expression | None
-    """What tells the classes; None where there is one function for all."""
+    """The expression that divides the calls into classes; None if there is one function for all."""
     family_errors: Mapping[str, float]
     """Mean error of each family on held-out samples, by name."""
     exact_matches: ExactMatches | None
-    """Measured times that count beside the fit's."""
+    """Mean measured times of parameters that were timed, and their weight beside the function's."""
     names: tuple[str, ...] = ()
-    """What reports call the parameters, `_` for one without a name; empty for p1, p2, …"""
+    """The names of the parameters in reports, `_` for one without a name; empty for p1, p2, …"""
 
     @property
     def parameters(self) -> int:
-        """Return the number of parameters."""
+        """The number of parameters."""
         return len(self.lowest)
 
     @property
     def whole(self) -> ClassFit:
-        """Return the function of all samples."""
+        """The function of all samples."""
         return self.classes[0]
 
     def predict(self, params: Floats) -> Floats:
-        """Return the fit's seconds for each row, maybe below zero; NaN where not finite."""
+        """Return the seconds of each row, possibly negative; NaN where not finite."""
         seconds = np.empty(len(params))
         outside = self.outside(params)
-        for which, rows in self._by_class(params):
-            seconds[rows] = which.function.predict(params[rows])
+        for class_fit, rows in self._by_class(params):
+            seconds[rows] = class_fit.function.predict(params[rows])
             beyond = rows & outside
-            if which.growth is not None and beyond.any():
-                seconds[beyond] = which.growth.predict(
-                    which.function, params[beyond], self.lowest, self.highest
+            if class_fit.growth is not None and beyond.any():
+                seconds[beyond] = class_fit.growth.predict(
+                    class_fit.function, params[beyond], self.lowest, self.highest
                 )
         return seconds
 
     def predict_detailed(self, params: Floats) -> Prediction:
-        """Return each row's seconds with what determined them."""
+        """Return each row's seconds, exact matches included, with flags for how they came about."""
         seconds = self.predict(params)
         negative = self._negative(params, seconds)
         exact = np.zeros(len(params), dtype=np.bool_)
@@ -101,24 +102,24 @@ class EventFit:
         return Prediction(seconds, exact, outside, remote, negative & ~exact)
 
     def outside(self, params: Floats) -> Flags:
-        """Return which rows have a parameter outside its range over the samples."""
+        """Return which rows have a parameter outside its range over the samples, or NaN."""
         inside = (params >= self.lowest) & (params <= self.highest)
         return np.asarray(~inside.all(axis=1))
 
     def remote(self, params: Floats) -> Flags:
-        """Return which rows the terms reach further for than for any sample (by leverage)."""
+        """Return which rows have more leverage than any sample."""
         flags = np.zeros(len(params), dtype=np.bool_)
-        for which, rows in self._by_class(params):
-            size = leverages(which.function, which.leverage_root, params[rows])
-            flags[rows] = ~(size <= which.quality.largest_leverage * (1 + 1e-9))
+        for class_fit, rows in self._by_class(params):
+            size = leverages(class_fit.function, class_fit.leverage_root, params[rows])
+            flags[rows] = ~(size <= class_fit.quality.largest_leverage * (1 + 1e-9))
         return flags
 
     def interval(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds in seconds of the 90 % interval of measured times.
+        """Return the lower and upper bounds in seconds of each row's 90 % prediction interval.
 
-        From the quantiles of measured over predicted times of held-out samples,
-        at the places that make the coverage hold for any distribution (split conformal prediction,
-        Lei et al., JASA 2018). NaN where there were too few samples.
+        They are the prediction times quantiles of the ratios measured / predicted of held-out
+        samples, with the ranks that guarantee the coverage for any distribution of the errors
+        (as in split conformal prediction, Lei et al., JASA 113, 2018). NaN with too few samples.
         """
         seconds = self.predict(params)
         factors = self.factors(params, ENDS)
@@ -126,60 +127,60 @@ class EventFit:
         return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
 
     def _widening(self, params: Floats) -> Floats:
-        """Return the factor by which each row's interval is wider than within the range."""
+        """Return the factor by which each row's interval is wider for lying beyond the range."""
         wider = np.ones(len(params))
         far = distance(params, self.lowest, self.highest)
-        for which, rows in self._by_class(params):
-            if which.growth is not None:
-                rate = UNKNOWN_RATE if which.growth.error is None else which.growth.error
+        for class_fit, rows in self._by_class(params):
+            if class_fit.growth is not None:
+                rate = UNKNOWN_RATE if class_fit.growth.error is None else class_fit.growth.error
                 wider[rows] = np.exp(np.minimum(rate * far[rows], 50.0))
         return wider
 
     def factors(self, params: Floats, levels: Floats) -> Floats:
-        """Return quantiles of measured over predicted time for each row, shape (rows, levels)."""
+        """Return quantiles of measured / predicted time for each row, shape (rows, levels)."""
         factors = np.full((len(params), len(levels)), np.nan)
-        for which, rows in self._by_class(params):
-            if len(which.ratios):
-                factors[rows] = quantiles(which.ratios, levels)
+        for class_fit, rows in self._by_class(params):
+            if len(class_fit.ratios):
+                factors[rows] = quantiles(class_fit.ratios, levels)
         return factors
 
     def total_factors(self, params: Floats) -> Floats:
-        """Return what each row's prediction is multiplied by so that sums come out as measured."""
+        """Return each row's factor that corrects sums of predictions (`ClassFit.total_ratio`)."""
         factors = np.ones(len(params))
-        for which, rows in self._by_class(params):
-            factors[rows] = which.total_ratio
+        for class_fit, rows in self._by_class(params):
+            factors[rows] = class_fit.total_ratio
         return factors
 
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
-        """Return a factor for each row: the held-out ratio at its number in [0, 1)."""
+        """Return a held-out ratio for each row, drawn by its random number in [0, 1)."""
         factors = np.ones(len(params))
-        for which, rows in self._by_class(params):
-            if len(which.ratios):
-                place = (numbers[rows] * len(which.ratios)).astype(np.int64)
-                factors[rows] = which.ratios[np.minimum(place, len(which.ratios) - 1)]
+        for class_fit, rows in self._by_class(params):
+            if len(class_fit.ratios):
+                index = (numbers[rows] * len(class_fit.ratios)).astype(np.int64)
+                factors[rows] = class_fit.ratios[np.minimum(index, len(class_fit.ratios) - 1)]
         return factors
 
     def _negative(self, params: Floats, seconds: Floats) -> Flags:
-        """Return which rows their function gives less than zero, but for its bounds."""
+        """Return for which rows the function, without its bounds, is negative."""
         flags = np.zeros(len(params), dtype=np.bool_)
-        for which, rows in self._by_class(params):
+        for class_fit, rows in self._by_class(params):
             doubtful = rows & (
-                (seconds <= 0) | (getattr(which.function, "bounds", None) is not None)
+                (seconds <= 0) | (getattr(class_fit.function, "bounds", None) is not None)
             )
-            flags[doubtful] = which.function.raw(params[doubtful]) < 0
+            flags[doubtful] = class_fit.function.raw(params[doubtful]) < 0
         return flags
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
-        """Return each function with the rows that it is for."""
+        """Return each class with its rows; the function of all samples has the remaining ones."""
         rest = np.ones(len(params), dtype=np.bool_)
         if self.category is None or len(self.classes) == 1:
             return [(self.whole, rest)]
         values = self.category.evaluate(params)
         found = []
-        for which in self.classes[1:]:
-            rows = np.asarray(values == which.value)
+        for class_fit in self.classes[1:]:
+            rows = np.asarray(values == class_fit.value)
             rest = np.asarray(rest & ~rows)
-            found.append((which, rows))
+            found.append((class_fit, rows))
         return [(self.whole, rest), *found]
 
 

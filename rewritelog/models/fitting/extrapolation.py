@@ -1,10 +1,11 @@
-"""Beyond the samples' range: the growth that the upper part of the samples supports.
+"""Extrapolation: predictions beyond the range of the samples.
 
-A function that is best among the samples may explode beyond them: a high power of a parameter that
-hardly matters explains noise, and nothing there contradicts it. Families are therefore also fitted
-to the samples with small values of a parameter and tried on those with large ones, and predictions
-beyond the range continue from its edge as the families grow that did well in both: in the trial
-and among the samples. Of two that did as well the one that grows less counts more.
+A function that is best within the range may explode beyond it: a high power of a parameter that
+hardly matters there explains some noise, and no sample contradicts its growth. Each family is
+therefore also tested in a trial: fitted to the samples with small values of a parameter, and tested
+on those with large ones. Beyond the range, predictions start from the value at its edge and grow as
+the families do that were good both in the trial and in cross-validation. Of two equally good
+families the one that grows less has more weight.
 """
 
 from __future__ import annotations
@@ -26,61 +27,65 @@ from rewritelog.models.fitting.families import Family, SelectionSamples, slopes_
 from rewritelog.models.fitting.function import AnyFunction, growth_between
 
 FEWEST = 12
-"""With fewer samples nothing can be tried on large ones."""
+"""With fewer samples there is no trial."""
 
 LARGE = 0.75
-"""Families are fitted to samples below this quantile of a parameter, and tried on those above."""
+"""In a trial families are fitted to the samples below this quantile of a parameter, and tested on
+those above it."""
 
 MOST_PARAMETERS = 2
-"""Samples are divided by this many parameters at most, those that determine the time most."""
+"""Trials are made for at most this many parameters, those most correlated with the time."""
 
 LEAST_CORRELATION = 0.3
-"""A parameter whose ranks correlate less with those of the times divides nothing."""
+"""There is no trial for a parameter whose rank correlation with the time is smaller."""
 
 LEAST_S = 1e-300
-"""What no time at all counts as in logarithms."""
+"""The least time, and range of a parameter, of which logarithms and quotients are taken."""
 
 POWER_OF_ERRORS = 6.0
-"""Shares in the growth fall with this power of a family's errors in the trial and held out."""
+"""A family's share falls with this power of the product of its errors in trial and
+cross-validation."""
 
 CREDIT_OF_OWN = 3.0
-"""How much more than others a family counts for being what was selected among the samples."""
+"""Prior weight of the family that was selected within the range."""
 
 LEAST_PART = 0.05
-"""Families of less weight than this part of the largest have no share."""
+"""Families with less weight than this share of the largest have no share."""
 
 LEAST_ERROR = 1e-6
-"""No error counts as less than this."""
+"""Smaller errors count as this."""
 
 LARGEST_ERROR = 5.0
-"""In logarithms; a larger error counts as this."""
+"""Larger errors, as differences of logarithms, count as this."""
 
 EXACT = 0.01
-"""Held-out samples that are met within this mean error need no caution."""
+"""A fit with a held-out mean relative error below this is extrapolated as it is."""
 
 UNTRIED_SHARE = 0.25
-"""Of growth that nothing was tried on, this share is that of the family with most credit."""
+"""Share in the growth, where no trial was possible, of the family with the most prior weight."""
 
 WITHIN = 0.8
-"""A power at the edge of the range is taken from this share of the largest value to there."""
+"""The power at the edge of the range is measured between this share of the largest value and it."""
 
 LEAST_SHARE = 0.01
-"""No time beyond the range is below this share of the shortest measured one."""
+"""No prediction beyond the range is below this share of the shortest measured time."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How a function is continued beyond the samples' range."""
+    """How a fit is extrapolated beyond the range of the samples."""
 
     function: AnyFunction | None
-    """What it grows with; None where the function goes on by itself."""
+    """The function whose growth from the edge of the range is used; None for the fit's own."""
     error: float | None
-    """Nine in ten errors, as logarithms for each unit of `distance`, were smaller in the trial."""
+    """The 0.9 quantile of |log predicted / measured| per unit of `distance` in the trial; None
+    without one."""
     least_s: float
-    """No prediction beyond the range is shorter."""
+    """Least prediction beyond the range."""
     most_s: float | None = None
-    """The longest sample: no prediction is longer than it, or than that at the range's edge, times
-    each parameter's excess to the power that it has there, in proportion at least."""
+    """The longest measured time; None for no upper bound. The upper bound of a prediction is the
+    larger of this time and the value at the edge, times p/highest for each parameter beyond its
+    range, to the local power of the function at the edge, at least 1."""
 
     def predict(
         self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
@@ -102,32 +107,35 @@ class Growth:
         known = np.where(usable, seconds, at_edge)
         if self.most_s is not None:
             function = inner if self.function is None else self.function
-            limit = np.fmax(at_edge, self.most_s) * _supported(function, params, edge, highest)
+            limit = np.fmax(at_edge, self.most_s) * _largest_growth(function, params, edge, highest)
             known = np.fmin(known, limit)
         return np.where(np.isnan(params).any(axis=1), np.nan, np.maximum(known, self.least_s))
 
 
-def _supported(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
-    """Return by which factor each row may be longer than what is known, for its large parameters.
+def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
+    """Return the largest factor by which each row may exceed the times within the range.
 
-    What has the power s of a parameter at the edge of the range may keep it beyond; a steeper term
-    that hardly shows there may not take over.
+    A function that grows with the power s of a parameter at the edge of the range may go on doing
+    so; a steeper term that hardly contributes there must not take over.
     """
     factor = np.ones(len(params))
-    for place in range(params.shape[1]):
-        rows = np.flatnonzero((params[:, place] > highest[place]) & (highest[place] > 0))
+    for column in range(params.shape[1]):
+        rows = np.flatnonzero((params[:, column] > highest[column]) & (highest[column] > 0))
         if not len(rows):
             continue
         inside = edge[rows].copy()
-        inside[:, place] *= WITHIN
+        inside[:, column] *= WITHIN
         growth = growth_between(function, inside, edge[rows])
         power = np.fmax(np.log(growth) / -math.log(WITHIN), 1.0)
-        factor[rows] *= (params[rows, place] / highest[place]) ** power
+        factor[rows] *= (params[rows, column] / highest[column]) ** power
     return factor
 
 
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
-    """Return how far rows lie beyond the range: Σ log(p/bound), at twice the bound log 2."""
+    """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/|bound|).
+
+    It is 0 within the range, and log 2 for one parameter at twice its largest value.
+    """
     edge = np.clip(params, lowest, highest)
     unit = np.where(edge != 0, np.abs(edge), np.maximum(highest - lowest, LEAST_S))
     return np.asarray(np.log1p(np.abs(params - edge) / unit).sum(axis=1))
@@ -139,9 +147,9 @@ def growth_of(
     given: SelectionSamples,
     validation: CrossValidation,
 ) -> Growth:
-    """Return the growth that the samples support.
+    """Return how to extrapolate, from trials on the samples with large parameters.
 
-    `own` are the shares of the families selected among the samples.
+    `own` are the shares of the families that were selected for predictions within the range.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -149,7 +157,7 @@ def growth_of(
     most_s = float(positive.max()) if len(positive) else None
     logs: dict[str, list[Floats]] = {name: [] for name in families}
     distances: list[Floats] = []
-    for below, above in _divisions(given):
+    for below, above in _trial_splits(given):
         training = given.part(below)
         rows = samples.params[above]
         low, high = training.samples.params.min(axis=0), training.samples.params.max(axis=0)
@@ -159,14 +167,14 @@ def growth_of(
             grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
             logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
     if not distances:
-        careful = _cautious(own, families, given, validation)
-        function = None if careful == own else solve_families(careful, families, given)
+        shares = _shares_without_trial(own, families, given, validation)
+        function = None if shares == own else solve_families(shares, families, given)
         return Growth(function, None, least_s, most_s)
     trial = {
         name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
         for name, parts in logs.items()
     }
-    shares = _shares(own, trial, validation, families, given)
+    shares = _shares_by_trial(own, trial, validation, families, given)
     residual = sum(share * np.concatenate(logs[name]) for name, share in shares.items())
     far = np.concatenate(distances) > 1e-9
     rate = np.abs(np.asarray(residual)[far]) / np.maximum(np.concatenate(distances)[far], 0.1)
@@ -175,16 +183,16 @@ def growth_of(
     return Growth(function, error, least_s, most_s)
 
 
-def _cautious(
+def _shares_without_trial(
     own: Mapping[str, float],
     families: Mapping[str, Family],
     given: SelectionSamples,
     validation: CrossValidation,
 ) -> Mapping[str, float]:
-    """Return the shares of an untried growth: one is of the family that knows most beforehand.
+    """Return the shares where no trial was possible: the best prior knowledge gets some of it.
 
-    Samples enough for a trial determine the growth by themselves, and so do those that are met
-    exactly.
+    That is the family with the largest prior weight. With enough samples for a trial, or an exact
+    fit, the shares remain as they are.
     """
     credited = max(families, key=lambda name: families[name].credit)
     if families[credited].credit <= 1 or len(given.samples) >= FEWEST:
@@ -198,16 +206,18 @@ def _cautious(
     return shares | {credited: shares.get(credited, 0.0) + UNTRIED_SHARE}
 
 
-def _shares(
+def _shares_by_trial(
     own: Mapping[str, float],
     trial: Mapping[str, float],
     validation: CrossValidation,
     families: Mapping[str, Family],
     given: SelectionSamples,
 ) -> Mapping[str, float]:
-    """Return the shares of the families in the growth.
+    """Return the shares of the families in the growth beyond the range.
 
-    Families that choose the same terms are one, with the mean of their weights.
+    A family's logarithmic weight is that of its errors and prior weight, less the sum of the
+    squares of its slopes beyond the range. Families that choose the same terms are one, with the
+    mean of their weights.
     """
     before = {}
     for name, error in trial.items():
@@ -233,15 +243,15 @@ def _shares(
     return {name: weights[name] / total for name in falling if weights[name] >= enough}
 
 
-def _divisions(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
-    """Yield samples with small and with large values of each parameter that divides them."""
+def _trial_splits(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the rows of samples with small and with large values of each parameter for a trial."""
     samples = given.samples
     count = len(samples)
     if count < FEWEST:
         return
-    times = _ranks(samples.seconds)
+    times = _midranks(samples.seconds)
     correlations = {
-        number: abs(float(np.corrcoef(_ranks(samples.params[:, number - 1]), times)[0, 1]))
+        number: abs(float(np.corrcoef(_midranks(samples.params[:, number - 1]), times)[0, 1]))
         for number in given.parameters.used
     }
     strongest = sorted(correlations, key=lambda number: -correlations[number])
@@ -251,8 +261,8 @@ def _divisions(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
             yield np.sort(order[: int(LARGE * count)]), np.sort(order[int(LARGE * count) :])
 
 
-def _ranks(values: Floats) -> Floats:
-    """Return the ranks, those of equal values averaged."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+def _midranks(values: Floats) -> Floats:
+    """Return the ranks, averaged over equal values (midranks)."""
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    return np.asarray((ends - (counts + 1) / 2)[place])
+    return np.asarray((ends - (counts + 1) / 2)[index])

@@ -1,7 +1,7 @@
-"""The families of functions that a fit is chosen from: each chooses the terms of a sum.
+"""Families of functions among which a fit is chosen: each chooses the terms of a sum.
 
-All but one have no negative coefficients: they predict no time below zero, and grow outside of
-the samples' range no faster than their terms do.
+All but one have no negative coefficients: they predict no negative time, and beyond the range of
+the samples they grow no faster than their terms do.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from rewritelog.models.fitting.selection import Slopes, select, select_terms
 from rewritelog.models.fitting.solving import Loss
 
 MOST_FACTORS = 6
-"""All partial products are candidates of at most this many factors; of more, some of them."""
+"""All partial products of at most this many factors are candidates; of more factors, only single
+ones, pairs and the whole product."""
 
 EXPONENTS = (-3.0, 4.0)
-"""A power law's exponents are kept within these."""
+"""The least and the largest exponent of a power law."""
 
 STEEPEST = 4.0
-"""A term counts as growing with this power of a parameter at most."""
+"""Steeper slopes, d log T / d log p, count as this."""
 
 
 Made = TypeVar("Made")
 
 
 class TermTable:
-    """The values of candidate terms over all samples, computed once for all folds."""
+    """A cache of candidate terms, and of their values over all samples, that all folds share."""
 
     def __init__(self, params: Floats) -> None:
         self.params = params
@@ -53,7 +54,7 @@ class TermTable:
         self._made: dict[Any, Any] = {}
 
     def terms(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Sequence[Any]:
-        """Return the candidates of that name, made from all samples' parameters when first used."""
+        """Return the candidates of that name; `make` is called when they are first used."""
         if name not in self._terms:
             self._terms[name] = make(self.params)
         return self._terms[name]
@@ -68,7 +69,7 @@ class TermTable:
     def slopes(
         self, name: str, make: Callable[[Floats], Sequence[Any]], parameters: Parameters
     ) -> Floats:
-        """Return how fast they grow beyond the samples, shape (candidates, parameters)."""
+        """Return their slopes (see `slopes_of`), shape (candidates, parameters)."""
         if name not in self._slopes:
             terms = [getattr(term, "column", term) for term in self.terms(name, make)]
             evaluations = [term.evaluate for term in terms]
@@ -76,7 +77,7 @@ class TermTable:
         return self._slopes[name]
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what a function makes for a key; it is made once for all folds."""
+        """Return what `make` returns for a key, calling it only once for all folds."""
         if key not in self._made:
             self._made[key] = make()
         made: Made = self._made[key]
@@ -84,79 +85,79 @@ class TermTable:
 
 
 def slopes_of(functions: Sequence[Callable[[Floats], Floats]], parameters: Parameters) -> Floats:
-    """Return d log T / d log p beyond the largest samples, shape (functions, parameters).
+    """Return d log T / d log p beyond the range of the samples, shape (functions, parameters).
 
-    From the largest value of each parameter to twice that, the others being at theirs; nothing
-    counts as falling.
+    The slope is that between the largest value of a parameter and twice that value, all others at
+    their largest; it is limited to [0, `STEEPEST`].
     """
     highest = parameters.highest
     corners = np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
     slopes = np.zeros((len(functions), len(highest)))
-    for place, function in enumerate(functions):
+    for index, function in enumerate(functions):
         values = np.abs(function(corners))
         powers = np.log2(values[1:] / values[0])
-        slopes[place] = np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
+        slopes[index] = np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
     return slopes
 
 
 def excess_growth(slopes: Floats) -> Floats:
-    """Return by how much terms grow faster than in proportion: Σ (s² − 1) over slopes s above 1."""
+    """Return how much faster than linearly terms grow: Σ (s² − 1) over slopes s above 1."""
     return np.asarray(np.maximum(slopes**2 - 1, 0.0).sum(axis=1))
 
 
 @dataclass(frozen=True)
 class SelectionSamples:
-    """Samples to select terms with, and the values of the base terms for them."""
+    """The samples with which terms are selected, and the candidates among which they are."""
 
     samples: Samples
     candidates: CandidateTerms
     table: TermTable
     rows: Ints
-    """Which rows of the table the samples are."""
+    """The rows of the table that these samples are."""
     loss: Loss
     _made: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
-        """Prepare the candidates that the samples' parameters suggest."""
+        """Prepare the candidates for the samples' parameters."""
         candidates = CandidateTerms(Parameters.of_samples(samples.params))
         return cls(samples, candidates, TermTable(samples.params), np.arange(len(samples)), loss)
 
     def part(self, rows: Ints) -> SelectionSamples:
-        """Return some of the samples, with the same candidates."""
+        """Return some of the samples, by row, with the same candidates."""
         return SelectionSamples(
             self.samples.part(rows), self.candidates, self.table, self.rows[rows], self.loss
         )
 
     def drawn(self, most: int) -> SelectionSamples:
-        """Return at most this many of the samples, always the same ones."""
+        """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self.samples) <= most else self.part(self.samples.drawn_rows(most))
 
     @property
     def base_columns(self) -> Floats:
-        """Return the values of the base terms, shape (samples, base terms)."""
+        """The values of the base terms, shape (samples, base terms)."""
         return self.table.columns("base", lambda _: self.candidates.base)[self.rows]
 
     @property
     def parameters(self) -> Parameters:
-        """Return the parameters that terms can be made of."""
+        """The parameters that terms can use."""
         return self.candidates.parameters
 
     def once(self, key: Hashable, make: Callable[[SelectionSamples], Made]) -> Made:
-        """Return what a function makes of the samples; it is made once, whoever asks for it."""
+        """Return what `make` returns for these samples, calling it only once for a key."""
         if key not in self._made:
             self._made[key] = make(self)
         made: Made = self._made[key]
         return made
 
     def chosen(self, choose: Callable[[SelectionSamples], Made]) -> Made:
-        """Return what a function chooses from the samples, once."""
+        """Return what `choose` returns for these samples, calling it only once."""
         return self.once(choose, choose)
 
     def select_products(
         self, products: Sequence[Product], *, non_negative: bool = True
     ) -> list[Product]:
-        """Return the candidates that are worth taking."""
+        """Return the products that stepwise selection takes, at least the constant."""
         columns = product_columns(self.base_columns, products)
         constant = products.index((0,)) if (0,) in products else None
         taken = select_terms(
@@ -165,22 +166,22 @@ class SelectionSamples:
             self.loss,
             non_negative=non_negative,
             constant=constant,
-            slopes=Slopes(self._growth_of(tuple(products)), len(products)),
+            slopes=Slopes(self._excess_growth_of(tuple(products)), len(products)),
         )
-        return [products[place] for place in taken] or [(0,)]
+        return [products[index] for index in taken] or [(0,)]
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
-        """Return the terms that are worth taking of these, the first of which is the constant."""
+        """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
         columns = columns_of(terms, self.samples.params)
         every = slopes_of([term.evaluate for term in terms], self.parameters)
         slopes = Slopes(excess_growth(every), len(terms))
         taken = select_terms(
             columns, self.samples, self.loss, non_negative=True, constant=0, slopes=slopes
         )
-        return tuple(terms[place] for place in taken) or (ONE,)
+        return tuple(terms[index] for index in taken) or (ONE,)
 
-    def _growth_of(self, products: tuple[Product, ...]) -> Floats:
-        """Return how much faster than in proportion products of base terms grow."""
+    def _excess_growth_of(self, products: tuple[Product, ...]) -> Floats:
+        """Return how much faster than linearly products grow; slopes of factors add up."""
         base = self.table.slopes("base", lambda _: self.candidates.base, self.parameters)
         return self.table.once(
             products,
@@ -188,21 +189,21 @@ class SelectionSamples:
         )
 
     def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
-        """Return candidates as expressions."""
+        """Return products as expressions."""
         return tuple(self.candidates.term(product) for product in products)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of function: a sum of terms that it chooses from samples."""
+    """A kind of function: a sum of terms, and how these are chosen with the samples."""
 
     choose_terms: Callable[[SelectionSamples], tuple[Expression, ...]]
     non_negative: bool = True
     """Whether its coefficients are constrained to be non-negative."""
     bounded: bool = True
-    """Whether its predictions are kept within bounds that the samples suggest."""
+    """Whether its predictions are kept within bounds derived from the samples."""
     credit: float = 1.0
-    """How much more than others it counts among very few samples."""
+    """Prior weight of the family with very few samples, where 1 is that of most families."""
 
 
 def _single_products(given: SelectionSamples) -> list[Product]:
@@ -215,12 +216,12 @@ def _single_terms(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def _signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose functions of one parameter each, for coefficients of any sign."""
+    """Choose functions of one parameter each, with coefficients of any sign."""
     return given.terms_of(given.select_products(given.candidates.single, non_negative=False))
 
 
 def proportional(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one parameter, or the constant: all that two or three samples can determine."""
+    """Choose one parameter or the constant, all that two or three samples can determine."""
     if not given.parameters.used:
         return (ONE,)
     terms = (ONE, *(parse(f"p{number}") for number in given.parameters.used))
@@ -228,13 +229,13 @@ def proportional(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def _crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose functions of one parameter, and products of those of two and three."""
+    """Choose functions of one parameter, and products of those of two or three parameters."""
     candidates = given.candidates
     return given.terms_of(given.select_products((*candidates.single, *candidates.crossed)))
 
 
 def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose functions of one parameter, and products of those that explain most."""
+    """Choose functions of one parameter, and products of those that single selection takes."""
     candidates = given.candidates
     taken = given.chosen(_single_products)
     products = candidates.products_of(taken, (*taken, *candidates.linear))
@@ -242,13 +243,13 @@ def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def _product(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose partial products of the shape that explains most of the times."""
+    """Choose partial products of the factors of the best product of all parameters."""
     factors = product_factors(given.samples, given.parameters)
     return given.select_from((ONE, *_partial_products(factors)))
 
 
 def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one power of each parameter above 0, fitted in logarithms."""
+    """Choose the product of one power of each positive parameter, fitted to logarithms."""
     samples, usable = given.samples, given.parameters.positive()
     logs = np.log(samples.params[:, [number - 1 for number in usable]])
     columns = np.column_stack((np.ones(len(samples)), logs))
@@ -259,9 +260,9 @@ def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     texts = [
         power(number, float(np.clip(exponent, *EXPONENTS)), float(lowest[number - 1]))
         for number, exponent in (
-            (usable[place - 1], exponent)
-            for place, exponent in zip(taken, exponents, strict=True)
-            if place > 0
+            (usable[index - 1], exponent)
+            for index, exponent in zip(taken, exponents, strict=True)
+            if index > 0
         )
     ]
     return (parse("*".join(texts) or "1"),)
@@ -275,11 +276,11 @@ FAMILIES: dict[str, Family] = {
     "interacting terms": Family(_interacting_terms),
     "signed terms": Family(_signed_terms, non_negative=False),
 }
-"""Simple ones first: a later one is taken only where it predicts clearly better."""
+"""By name, simple ones first: a later one is taken only if it predicts clearly better."""
 
 
 def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:
-    """Return the family of given terms, all of which are taken that the samples determine."""
+    """Return the family that takes all of the given terms that are linearly independent."""
 
     def choose(given: SelectionSamples) -> tuple[Expression, ...]:
         return independent_terms(terms, given.samples)
@@ -288,9 +289,9 @@ def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> F
 
 
 def independent_terms(terms: Sequence[Expression], samples: Samples) -> tuple[Expression, ...]:
-    """Return the terms that are not combinations of those before them, or else the constant."""
+    """Return the terms that are no linear combination of earlier ones; at least the constant."""
     columns = columns_of(terms, samples.params) * samples.weights[:, None]
-    return tuple(terms[place] for place in independent_columns(columns)) or (ONE,)
+    return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
 
 
 def _partial_products(factors: Sequence[Expression]) -> list[Expression]:

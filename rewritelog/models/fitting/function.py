@@ -1,4 +1,4 @@
-"""Functions: seconds as a sum of terms over an event's parameters, and mixtures of such sums."""
+"""Fitted functions: seconds as a sum of terms of an event's parameters; mixtures of such sums."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from rewritelog.models.fitting.samples import Samples
 
 @dataclass(frozen=True)
 class PredictionBounds:
-    """Bounds for a function, which needs them beyond its samples where coefficients are negative.
+    """Bounds on the predictions of a function, whose terms may cancel beyond the samples.
 
-    Without negative coefficients it cannot fall below 0 but for parameters below 0, and 0 is all
-    the bound that it has. With them, within the samples' range a time lies between half the least
-    and three times the largest that was measured. Outside of it the bounds widen: the upper one
-    with the cube of how many times a parameter exceeds its largest value, the lower one as a
-    parameter falls short of its least.
+    Without negative coefficients the only bound is 0, which negative parameters need. With them, a
+    time within the range of the samples lies between half the least and three times the largest
+    measured time. Beyond it the bounds widen: the upper one with the cube of p/highest for each
+    parameter p above its largest value, the lower one with p/lowest for one below its least.
     """
 
     lowest: Floats
@@ -32,7 +31,7 @@ class PredictionBounds:
     """None for no upper bound."""
 
     def limits(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return the least and the most seconds that each row may have."""
+        """Return the lower and the upper bound in seconds of each row."""
         if self.most_s is None and not self.least_s:
             return np.zeros(len(params)), np.full(len(params), np.inf)
         with np.errstate(all="ignore"):
@@ -53,17 +52,17 @@ class PredictionBounds:
 
 @dataclass(frozen=True)
 class FittedFunction:
-    """seconds = calibration · Σ coefficient · term, within its bounds."""
+    """seconds = calibration · Σ coefficient · term, limited to the bounds."""
 
     terms: tuple[Expression, ...]
     coefficients: Floats
-    """Seconds for each unit of its term."""
+    """Seconds per unit of the term, shape (terms,)."""
     calibration: float = 1.0
-    """What the sum of the predictions is multiplied by to be that of the samples' times."""
+    """The factor that makes predicted and measured sums over the samples equal."""
     bounds: PredictionBounds | None = None
 
     def raw(self, params: Floats) -> Floats:
-        """Return each row's seconds without bounds; row by row the same in any company."""
+        """Return each row's seconds without bounds, bit for bit independent of the other rows."""
         seconds = np.zeros(len(params))
         with np.errstate(all="ignore"):
             for term, coefficient in zip(self.terms, self.coefficients, strict=True):
@@ -78,7 +77,7 @@ class FittedFunction:
         return self.bounded(self.raw(params), params)
 
     def bounded(self, raw: Floats, params: Floats) -> Floats:
-        """Return what `raw` gave for these rows within the bounds."""
+        """Limit the seconds that `raw` returned for these rows to the bounds."""
         if self.bounds is None:
             return raw
         if self.bounds.most_s is None and not self.bounds.least_s:
@@ -88,7 +87,7 @@ class FittedFunction:
         return bounded
 
     def to_json(self) -> dict[str, Any]:
-        """Return the function in types that JSON has."""
+        """Return the function as a JSON object."""
         terms = [
             {"term": str(term), "coefficient": float(coefficient)}
             for term, coefficient in zip(self.terms, self.coefficients, strict=True)
@@ -106,24 +105,24 @@ class FittedFunction:
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """The geometric mean of functions: seconds = Π function^share.
+    """The weighted geometric mean of functions: seconds = Π function^share.
 
-    A member that predicts no time above zero for a row, as a power of a parameter that is 0 there,
-    has no share in it.
+    A member that predicts no positive time for a row, such as a power of a parameter that is 0
+    there, is left out of the mean.
     """
 
     members: tuple[FittedFunction, ...]
-    """The one with the largest share first."""
+    """Largest share first."""
     shares: tuple[float, ...]
-    """Adding up to 1."""
+    """The weights of the members, whose sum is 1."""
 
     @property
     def terms(self) -> tuple[Expression, ...]:
-        """Return the terms of the member with the largest share."""
+        """The terms of the member with the largest share."""
         return self.members[0].terms
 
     def raw(self, params: Floats) -> Floats:
-        """Return each row's seconds, which are never below zero; 0 where all members say so."""
+        """Return each row's seconds, at least 0; NaN only where all members are NaN."""
         seconds = [member.predict(params) for member in self.members]
         means: Floats = np.nan_to_num(geometric_mean(seconds, self.shares), nan=0.0)
         means[np.isnan(seconds).all(axis=0)] = np.nan
@@ -133,13 +132,13 @@ class FittedMixture:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
         return self.raw(params)
 
-    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - as a function's
-        """Return what `raw` gave, which lies within the members' bounds."""
+    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - signature of FittedFunction
+        """Return `raw` as it is: it lies within the bounds of the members."""
         return raw
 
 
 def geometric_mean(seconds: Sequence[Floats], shares: Sequence[float]) -> Floats:
-    """Return the mean over those that are above zero and finite in a row, NaN without any."""
+    """Return each row's mean over the functions that are positive and finite; NaN without any."""
     logs, total = np.zeros((2, len(seconds[0])))
     with np.errstate(all="ignore"):
         for one, share in zip(seconds, shares, strict=True):
@@ -150,7 +149,7 @@ def geometric_mean(seconds: Sequence[Floats], shares: Sequence[float]) -> Floats
 
 
 def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Floats:
-    """Return by which factor a function grows from each row to another, NaN where it is unknown."""
+    """Return f(params) / f(edge) for each pair of rows; NaN where it is undefined."""
     if isinstance(function, FittedFunction):
         with np.errstate(all="ignore"):
             return np.asarray(function.predict(params) / function.predict(edge))
@@ -162,12 +161,12 @@ AnyFunction: TypeAlias = FittedFunction | FittedMixture
 
 
 def mixture_of(functions: Sequence[FittedFunction], shares: Sequence[float]) -> AnyFunction:
-    """Return the geometric mean of functions, or the only one."""
+    """Return the geometric mean of functions, or the function itself if there is only one."""
     return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(shares))
 
 
 def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
-    """Return the bounds that the samples suggest: 0 alone where no coefficient is negative."""
+    """Return the bounds for the samples: only 0 if no coefficient is negative."""
     lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
     if (coefficients >= 0).all():
         return PredictionBounds(lowest, highest, 0.0, None)

@@ -7,30 +7,32 @@ import numpy as np
 from rewritelog.arrays import Floats
 
 LEVEL = 0.9
-"""The share of measurements that a prediction interval is to hold."""
+"""The nominal coverage of a prediction interval."""
 
 ENDS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-"""The levels of an interval's two ends."""
+"""The quantile levels of the two ends of an interval."""
 
 ENOUGH_RATIOS = 20
-"""Among as many ratios there is one beyond each end of an interval for nine in ten."""
+"""Among this many ratios one lies beyond each end of a 90 % interval."""
 
 WIDER_WITH_FEW = 0.25
-"""How much wider, in logarithms, intervals of half as many ratios are."""
+"""How much wider intervals are, as a share of their logarithmic width, with half as many ratios."""
 
 
-def quantiles(rising: Floats, levels: Floats) -> Floats:
-    """Return values of a sample such that a further one lies below with at least that chance.
+def quantiles(ascending: Floats, levels: Floats) -> Floats:
+    """Return conservative quantiles of a sample, given in ascending order, for a further value.
 
-    Levels below a half are taken from below, so that intervals are never too narrow. Few values
-    have no places far enough out, and those above 0 lie the further from their median for it.
+    Levels from 0.5 use the order statistic of rank ⌈(n + 1)·level⌉, those below it the one of rank
+    ⌊(n + 1)·level⌋: a further value of the same distribution then lies between two of them with at
+    least the nominal probability. Fewer than `ENOUGH_RATIOS` values have no order statistics that
+    far out: positive quantiles are then moved away from the median.
     """
-    count = len(rising)
+    count = len(ascending)
     upper = np.ceil((count + 1) * levels) - 1
     lower = np.floor((count + 1) * levels) - 1
-    place = np.where(levels < 0.5, lower, upper)
-    found = rising[np.clip(place, 0, count - 1).astype(np.int64)]
-    middle = float(np.median(rising))
+    rank = np.where(levels < 0.5, lower, upper)
+    found = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
+    middle = float(np.median(ascending))
     if count >= ENOUGH_RATIOS or not middle > 0:
         return found
     wider = 1 + WIDER_WITH_FEW * (ENOUGH_RATIOS / count - 1)
@@ -38,7 +40,7 @@ def quantiles(rising: Floats, levels: Floats) -> Floats:
 
 
 def coverage(ratios: Floats) -> float | None:
-    """Return the share of ratios within the interval that the other half of them gives."""
+    """Return the share of ratios within the 90 % interval of the other half; None for few."""
     finite = ratios[np.isfinite(ratios)]
     if len(finite) < ENOUGH_RATIOS:
         return None

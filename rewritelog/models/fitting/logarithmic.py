@@ -1,7 +1,8 @@
-"""Families that are linear in logarithms: products of powers, with breaks and with shrinkage.
+"""Families fitted to logarithms: products of powers, with breaks, or with shrinkage.
 
-Near log t every kernel that is a power of its parameters is a straight line, errors in per cent
-count alike at all sizes, and a flag, a threshold or a change of slope is a factor.
+On logarithmic scales every kernel whose time is a power of its parameters is a straight line,
+errors in per cent count the same at all sizes, and a flag, a threshold or a change of slope is one
+more factor.
 """
 
 from __future__ import annotations
@@ -23,82 +24,84 @@ from rewritelog.models.fitting.selection import select
 from rewritelog.models.fitting.solving import huber_weights
 
 MOST_VALUES = 8
-"""A parameter with at most this many values has a factor for each."""
+"""A parameter with at most this many distinct values may have a factor for each."""
 
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
-"""Quantiles of a parameter at which a power may change, or a factor begin."""
+"""Quantiles of a parameter at which an exponent may change or a factor may set in."""
 
 DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
 MOST_DENSELY_BROKEN = 4
 FEWEST_DENSE = 60
-"""The same for at most this many parameters, and at least as many samples."""
+"""`DENSE_KNOTS` are used for at most `MOST_DENSELY_BROKEN` parameters and at least `FEWEST_DENSE`
+samples."""
 
 NEAR = 0.15
-"""The break of a chosen term is moved by at most this share of the samples …"""
+"""The break of a chosen term is moved past at most this share of the samples …"""
 
 MOST_BREAKS = 48
-"""… to one of at most this many sizes."""
+"""… to one of at most this many positions."""
 
 FEWEST_BEYOND = 5
 LEAST_BEYOND = 0.05
-"""At least as many samples, and this share of them, lie on either side of a break."""
+"""At least this many samples, and this share of them, lie on either side of a break."""
 
 NEW_SHARE = 1e-8
-"""Of a column that is tried beside others at least this share of its square must be new."""
+"""A column is tried beside others only if at least this share of its squared length is orthogonal
+to them."""
 
 EXPONENTS = (-3.0, 4.0)
-"""Exponents are kept within these."""
+"""The least and the largest exponent."""
 
 PRIOR_EXPONENTS = ((0.0, 0.35), (1.0, 0.35), (0.5, 0.12), (2.0, 0.1), (1.5, 0.05), (3.0, 0.03))
-"""The exponents that kernels have, the usual ones first, with the chance of each that is assumed
-before anything is measured."""
+"""Exponents that kernels usually have, each with its prior probability, most probable first."""
 
 COMMON_EXPONENTS = (0.0, 0.5, 1.0)
-"""What all exponents together may be about instead."""
+"""Alternative prior means, each one for all exponents together."""
 
 MOST_CHOICES = 300
-"""At most this many combinations of exponents are compared."""
+"""At most this many combinations of prior means are compared."""
 
 PRIOR_DEVIATIONS = (0.1, 0.3)
-"""Standard deviations of exponents about these."""
+"""Prior standard deviations of exponents about their means."""
 
 FLAG_DEVIATION = 1.0
-"""The standard deviation that the logarithm of a flag's factor is assumed to have."""
+"""Prior standard deviation of the logarithm of a flag's factor."""
 
 CURVATURES = (1e-4, 0.03, 0.1)
-"""The same of changes of an exponent with the logarithm of a parameter."""
+"""Prior standard deviations of curvatures, the changes of an exponent per unit of log p."""
 
 FEWEST_CURVED_SAMPLES = 8
-"""With fewer samples a curvature is guessed, and explodes beyond them."""
+"""With fewer samples a curvature is a guess, which explodes beyond them."""
 
 MOST_CURVED_SAMPLES = 60
-"""With as many samples a change of slope can be detected, and no prior is needed."""
+"""From this many samples on a change of slope is found without a prior."""
 
 MOST_CURVED_PARAMETERS = 5
-"""Of more parameters, exponents are assumed to be the same everywhere."""
+"""With more parameters exponents are assumed to be constant."""
 
 NOISES = (0.05, 0.15, 0.5, 1.0)
 """Standard deviations of log t about the power law."""
 
 LEVEL_VARIANCE = 100.0
+"""Prior variance of the constant in log t: practically uninformative."""
 
 
 @dataclass(frozen=True)
 class LogTerm:
-    """A column in logarithms, and how its factor is spelled with an exponent."""
+    """A regressor for log t, and the text of the factor of t that it stands for."""
 
     column: Expression
-    """What the logarithm of the time is linear in."""
+    """The regressor: log t is linear in it."""
     spelled: str
-    """The factor, with `{}` for the exponent."""
+    """The factor, with `{}` for the exponent, which is the coefficient of the regressor."""
     negative: str = ""
-    """The same for a negative exponent, where that is spelled differently."""
+    """The same for a negative exponent, if that is spelled differently."""
     kind: Literal["power", "flag", "curvature"] = "power"
     broken: str = ""
-    """What has a break there, as a text; empty for a term without one."""
+    """The text of the expression that has a break at `knot`; empty for a term without one."""
     knot: float = 0.0
     bends: bool = False
-    """Whether a power changes at the break, and not the level."""
+    """Whether the exponent changes at the break; otherwise the level does."""
 
     def factor(self, exponent: float) -> str:
         """Return the factor's text."""
@@ -109,7 +112,7 @@ class LogTerm:
 
 
 def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose powers that may change at a size, and factors for values and beyond thresholds.
+    """Choose powers with breaks, and factors for single values and beyond thresholds.
 
     Regression splines of degree 1 in logarithms, selected forward: J. Friedman, "Multivariate
     adaptive regression splines", Annals of Statistics 19 (1991).
@@ -129,24 +132,24 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
         rows, target = columns * weights[:, None], times * weights
         taken = [
             0,
-            *(place for place in select(rows, target, non_negative=False, constant=0) if place),
+            *(index for index in select(rows, target, non_negative=False, constant=0) if index),
         ]
         size = np.linalg.lstsq(rows[:, taken], target, rcond=1e-9)[0]
         weights = huber_weights(columns[:, taken] @ size - times)
-    found = _moved([terms[place - 1] for place in taken if place], samples.params, weights, times)
+    found = _moved([terms[index - 1] for index in taken if index], samples.params, weights, times)
     columns = np.column_stack(
         (np.ones(len(samples)), columns_of([term.column for term in found], samples.params))
     )
     columns, target = columns * weights[:, None], times * weights
     taken = [
         0,
-        *(place for place in select(columns, target, non_negative=False, constant=0) if place),
+        *(index for index in select(columns, target, non_negative=False, constant=0) if index),
     ]
     size = np.linalg.lstsq(columns[:, taken], target, rcond=1e-9)[0]
     factors = [
-        found[place - 1].factor(float(np.clip(exponent, *EXPONENTS)))
-        for place, exponent in zip(taken, size, strict=True)
-        if place
+        found[index - 1].factor(float(np.clip(exponent, *EXPONENTS)))
+        for index, exponent in zip(taken, size, strict=True)
+        if index
     ]
     return (parse("*".join(factors) or "1"),)
 
@@ -154,46 +157,50 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
 def _moved(
     terms: Sequence[LogTerm], params: Floats, weights: Floats, times: Floats
 ) -> list[LogTerm]:
-    """Return the terms, each break where it explains most beside the others."""
+    """Return the terms with each break moved to where it explains most beside the other terms."""
     found = list(terms)
     ones = np.ones((len(params), 1))
     columns = np.hstack((ones, columns_of([term.column for term in terms], params)))
     columns *= weights[:, None]
-    for place, term in enumerate(terms):
+    for index, term in enumerate(terms):
         if not term.broken:
             continue
         values = parse(term.broken).evaluate(params)
-        knots = _between(values, term.knot)
+        knots = _break_positions(values, term.knot)
         knots = knots[knots > 0] if term.bends else knots
         if term.bends:
             rows = np.log(np.maximum(values[:, None] / knots, 1.0))
         else:
             rows = (values[:, None] > knots).astype(np.float64)
-        tried = np.column_stack((columns[:, place + 1], rows * weights[:, None]))
-        best = _best_beside(np.delete(columns, place + 1, axis=1), tried, times * weights)
+        tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
+        best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times * weights)
         if best:
-            found[place] = _break(term.broken, float(knots[best - 1]), bends=term.bends)
-            columns[:, place + 1] = tried[:, best]
+            found[index] = _break(term.broken, float(knots[best - 1]), bends=term.bends)
+            columns[:, index + 1] = tried[:, best]
     return found
 
 
-def _between(sizes: Floats, knot: float) -> Floats:
-    """Return where a break may lie: between the sizes of the samples near it, at quantiles of many.
+def _break_positions(sizes: Floats, knot: float) -> Floats:
+    """Return possible positions of a break: midpoints between sample values near `knot`.
 
-    Enough samples lie below and above it to tell what changes there.
+    Of too many, evenly spread ones are returned. Enough samples lie on either side of each.
     """
     rising = np.sort(sizes)
-    count, place = len(rising), int(np.searchsorted(rising, knot))
+    count, index = len(rising), int(np.searchsorted(rising, knot))
     fewest, near = max(FEWEST_BEYOND, int(LEAST_BEYOND * count)), int(NEAR * count)
-    first, last = max(fewest - 1, place - near), min(count - fewest, place + near)
+    first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
     inner = np.unique(rising[first : last + 1])
     between = (inner[1:] + inner[:-1]) / 2
-    places = np.linspace(0, len(between) - 1, min(len(between), MOST_BREAKS))
-    return np.asarray(between[np.round(places).astype(np.int64)])
+    indices = np.linspace(0, len(between) - 1, min(len(between), MOST_BREAKS))
+    return np.asarray(between[np.round(indices).astype(np.int64)])
 
 
 def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
-    """Return which of several columns explains most of the target beside others; all weighted."""
+    """Return which column of `tried` explains most of the target beside `columns`; all weighted.
+
+    The gain is the reduction of the residual sum of squares, (r·target)² / |r|², r being the part
+    of the column that is orthogonal to `columns`.
+    """
     basis = np.linalg.qr(columns)[0]
     new = tried - basis @ (basis.T @ tried)
     shares = np.einsum("ij,ij->j", new, new)
@@ -203,9 +210,9 @@ def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
 
 
 def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one power of each parameter, as far from a common exponent as the samples say.
+    """Choose one power of each parameter, its exponent shrunk towards common ones.
 
-    Exponents of few samples may change with the sizes of the parameters.
+    With few samples the exponents may also change with the logarithms of the parameters.
     """
     samples = given.samples
 
@@ -226,12 +233,13 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Floats:
-    """Return the exponents of a Bayesian linear regression, averaged over its priors.
+    """Return the posterior means of the exponents in a Bayesian linear regression of log t.
 
-    Exponents are normal about those that kernels have, other terms' about 0. Each choice of means,
-    deviations and noise counts by its marginal likelihood (D. MacKay, "Bayesian interpolation",
-    1992) and by how usual it is: with few samples that is ridge regression whose strength, and
-    what it shrinks towards, the samples choose.
+    The prior of the exponents is normal about exponents that kernels usually have, that of other
+    coefficients normal about 0. The result is averaged over all choices of prior means, prior
+    deviations and noise, each weighted with its prior probability and its marginal likelihood
+    (D. MacKay, "Bayesian interpolation", Neural Computation 4, 1992). It amounts to a ridge
+    regression for which the samples determine the strength of the shrinkage, and its target.
     """
     power, flag = (np.array([kind == one for kind in kinds]) for one in ("power", "flag"))
     count, width = len(times), columns.shape[1]
@@ -239,17 +247,21 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
     powers, usual = _prior_means(int(power.sum()))
     means = np.zeros((width, len(usual)))
     means[power] = powers
+    # what each choice of prior means leaves unexplained, and its products with the regressors
     rest = times[:, None] - columns @ means
     rest -= rest.mean(axis=0)
     along, square = design.T @ rest, np.einsum("ij,ij->j", rest, rest)
+    # every combination k of prior deviations and noise, with the prior variance of each coefficient
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
     choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
     deviations, noises, curved = (one.reshape(-1, 1) for one in choices)
     variances = np.where(power, deviations, np.where(flag, FLAG_DEVIATION, curved)) ** 2
     variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
+    # posterior precision, and posterior mean of the deviations from the prior means
     precision = (design.T @ design) / noises[:, :, None] ** 2
     precision += np.eye(width + 1) / variances[:, None, :]
     sizes = np.linalg.solve(precision, along / noises[:, :, None] ** 2)
+    # log evidence, up to a constant: −½ (misfit + log det of noise, prior and posterior)
     _, determinants = np.linalg.slogdet(precision)
     misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises**2
     spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
@@ -261,26 +273,26 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
 
 @cache
 def _prior_means(parameters: int) -> tuple[Floats, Floats]:
-    """Return choices of all parameters' exponents, shape (parameters, choices), and their chances.
+    """Return choices of prior means, shape (parameters, choices), and their log probabilities.
 
-    The chances are logarithms. Half of them is that of exponents about a common one. Of many
-    parameters the less usual exponents are left out, and then all but a common one.
+    Half of the prior probability is that of one mean for all exponents. With many parameters the
+    less usual exponents are left out, and with still more all choices but those of one mean.
     """
     common = np.tile(COMMON_EXPONENTS, (parameters, 1))
-    chance = np.full(len(COMMON_EXPONENTS), -np.log(2 * len(COMMON_EXPONENTS)))
+    log_probability = np.full(len(COMMON_EXPONENTS), -np.log(2 * len(COMMON_EXPONENTS)))
     kinds = len(PRIOR_EXPONENTS)
     while kinds > 2 and kinds**parameters > MOST_CHOICES:
         kinds -= 1
-    exponents, chances = np.array(PRIOR_EXPONENTS[:kinds]).T
+    exponents, probabilities = np.array(PRIOR_EXPONENTS[:kinds]).T
     if not parameters or kinds**parameters > MOST_CHOICES:
-        return common, chance
-    places = np.indices((kinds,) * parameters).reshape(parameters, -1)
-    logs = np.log(chances / chances.sum())[places].sum(axis=0) - np.log(2)
-    return np.hstack((exponents[places], common)), np.concatenate((logs, chance))
+        return common, log_probability
+    indices = np.indices((kinds,) * parameters).reshape(parameters, -1)
+    logs = np.log(probabilities / probabilities.sum())[indices].sum(axis=0) - np.log(2)
+    return np.hstack((exponents[indices], common)), np.concatenate((logs, log_probability))
 
 
 def _powers(parameters: Parameters) -> list[LogTerm]:
-    """Return a power of each parameter, of 1 + p where it has zeros."""
+    """Return a power of each parameter p, or of 1 + |p| for one that is not always positive."""
     return [_power(number, parameters) for number in parameters.used]
 
 
@@ -290,7 +302,7 @@ def _power(number: int, parameters: Parameters) -> LogTerm:
 
 
 def _powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield a power of each parameter, or a factor where it has two values."""
+    """Yield a power of each parameter, or a factor for one with two values."""
     for number in parameters.used:
         values = np.unique(params[:, number - 1])
         if len(values) == 2:
@@ -301,7 +313,7 @@ def _powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTer
 
 
 def _curved(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield products of logarithms, from their means over the samples."""
+    """Yield squares and products of the parameters' logarithms, centred on their means."""
     numbers = parameters.used
     few = FEWEST_CURVED_SAMPLES <= len(params) < MOST_CURVED_SAMPLES
     if not few or len(numbers) > MOST_CURVED_PARAMETERS:
@@ -318,9 +330,9 @@ def _curved(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
 
 
 def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
-    """Return what powers of a parameter are taken of, and what negative ones.
+    """Return the texts of the bases of positive and of negative powers of a parameter.
 
-    A negative power must not explode below the samples.
+    A negative power must not explode below the range of the samples.
     """
     low = float(parameters.lowest[number - 1])
     if low > 0:
@@ -330,7 +342,7 @@ def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
 
 
 def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield changes of a power, thresholds and factors of single values."""
+    """Yield changes of an exponent, thresholds, and factors for single values."""
     dense = len(params) >= FEWEST_DENSE and len(parameters.used) <= MOST_DENSELY_BROKEN
     for number in parameters.used:
         column = params[:, number - 1]
@@ -347,7 +359,7 @@ def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
 
 
 def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield a factor of calls with one value, and powers of other parameters for them."""
+    """Yield a factor for calls with one value, and powers of other parameters for these calls."""
     flag = f"(p{number} == {value!r})"
     yield LogTerm(parse(flag), f"exp({{}}*{flag})")
     for other in parameters.used:
@@ -363,7 +375,7 @@ def _break_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
 
 
 def _break(name: str, knot: float, *, bends: bool) -> LogTerm:
-    """Return a change of a power at a size, or a factor beyond it."""
+    """Return a term for a change of the exponent at a size, or for a factor beyond it."""
     spelled = f"{knot:.6g}" if knot >= 0 else f"(-{-knot:.6g})"
     if bends:
         base = f"max({name}/{spelled}, 1)"

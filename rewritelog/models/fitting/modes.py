@@ -1,4 +1,4 @@
-"""Two modes among the ratios of measured to predicted times, which no parameter explains."""
+"""Bimodal ratios of measured to predicted times: two kinds of calls that no parameter explains."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from rewritelog.arrays import Floats
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 
 FEWEST = 20
-"""Among fewer ratios two modes cannot be distinguished from one."""
+"""With fewer ratios two modes cannot be distinguished from one."""
 
 LEAST_SHARE = 0.05
-"""A smaller share of the calls is called interrupted, not a mode."""
+"""A smaller share of the calls is no mode, but counts as interrupted."""
 
 LEAST_EXPLAINED = 0.8
-"""Two modes explain this share of the variance of the logarithms, a normal distribution 0.64."""
+"""Least share of the variance of the logarithms that the division explains; the best division of a
+normal distribution explains 2/π = 0.64."""
 
 LEAST_FACTOR = 1.2
+"""Least quotient of the centres of the two modes."""
 
 
 @dataclass(frozen=True)
 class Modes:
-    """Two kinds of calls, by the ratio of measured to predicted time."""
+    """Two kinds of calls, the faster one first."""
 
     shares: tuple[float, float]
+    """Shares of the calls, whose sum is 1."""
     centres: tuple[float, float]
+    """Geometric means of measured / predicted time."""
 
 
 def modes_of(ratios: Floats) -> Modes | None:
-    """Return the two modes of ratios, None where there is one.
+    """Return the two modes of ratios measured / predicted, given in ascending order; None for one.
 
-    The division is that with the largest variance between both parts: N. Otsu, "A threshold
-    selection method from gray-level histograms" (1979), on logarithms.
+    The logarithms are divided where the variance between the two parts is largest (N. Otsu, "A
+    threshold selection method from gray-level histograms", 1979).
     """
     logs = np.log(ratios[ratios > 0])
     count = len(logs)
@@ -55,5 +59,5 @@ def modes_of(ratios: Floats) -> Modes | None:
 
 
 def interrupted_share(ratios: Floats) -> float:
-    """Return the share of calls that took more than twice their prediction."""
+    """Return the share of calls that took more than `OUTLIER_FACTOR` times their prediction."""
     return float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0

@@ -1,7 +1,7 @@
-"""The fit of a single sample, which has one possible function: its time, whatever the parameters.
+"""The fit of a single sample, for which only one function is possible: its time, a constant.
 
-A run may time each of many thousand events once. Nothing is to be chosen, solved or held out then,
-and what the steps of other fits would find is known beforehand, to the bit.
+A run may time each of many thousand events once. There is nothing to choose, solve or hold out
+then; the result is bit for bit the one that the pipeline would find, in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from rewritelog.models.fitting.samples import LEAST_SCALE_S, Weighting
 
 
 def is_one_sample(usable: EventTimings) -> bool:
-    """Return whether there is one sample, whose time has an inverse and a square."""
+    """Return whether there is one sample, whose time has an inverse that does not overflow."""
     return len(usable.seconds) == 1 and LEAST_SCALE_S <= usable.seconds[0] <= 1 / LEAST_SCALE_S
 
 
 def fit_one_sample(
     usable: EventTimings, family: str, weights: Weighting, value: float | None
 ) -> ClassFit:
-    """Return the fit of a sample for which `is_one_sample` holds, by the name of its family.
+    """Return the fit of a sample for which `is_one_sample` holds.
 
-    The function is solved in units of the time, 1/t · c = 1, so that its value may differ from the
-    time in the last bit; the residual, χ² and the ratios are of that bit.
+    `family` is the name that the fit reports, `value` that of the category expression. The pipeline
+    solves 1/t · c = 1, so that c may differ from t in its last bit and χ² from 0.
     """
     time_s = float(usable.seconds[0])
     constant_s = 1.0 / (1.0 / time_s)

@@ -1,4 +1,4 @@
-"""From an event's timings to its fit, top down: the steps of every fit, in their order."""
+"""From an event's timings to its fit, top down: the steps of every fit in their order."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ from rewritelog.models.fitting.short_outliers import without_short_scales
 from rewritelog.models.fitting.solving import Loss
 
 FEWEST_TO_VALIDATE = 4
-"""With fewer samples there is nothing to hold out, and the simplest family is taken."""
+"""With fewer samples there is no cross-validation, and the simplest family is taken."""
 
 FEWEST_IN_A_CLASS = 8
 """A class with fewer samples is predicted by the function of all samples."""
 
 MOST_SELECTED_WITH = 2048
-"""Families and terms are selected with at most this many samples; all fit the coefficients."""
+"""Families and terms are selected with at most this many samples; coefficients use all of them."""
 
 AsGiven: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
-"""From terms to their names in reports and the matrix that gives the coefficients of these."""
+"""A function of terms that returns their names in reports, and the matrix that turns their
+coefficients into those of the named terms."""
 
 
 @dataclass(frozen=True)
@@ -59,23 +60,23 @@ class FitConfig:
     families: Mapping[str, Family] | None = None
     """The families to choose from; None for the automatic choice."""
     category: Expression | None = None
-    """What splits the event into classes with a fit each."""
+    """The expression that divides the event's calls into classes, each with its own fit."""
     terms: Callable[[Parameters], Mapping[str, Expression]] | None = None
-    """The terms of the one family by their names in reports, where they are given."""
+    """The given terms of the only family, by their names in reports."""
     as_given: AsGiven | None = None
-    """How reports spell the terms, where these are not spelled as they are fitted."""
+    """How reports spell the terms, if not as they are fitted."""
 
     def with_terms(
         self, name: str, terms: tuple[Expression, ...], *, non_negative: bool = False
     ) -> FitConfig:
-        """Return the configuration of the one family of these terms."""
+        """Return the configuration with these terms as the only family, called `name`."""
         families = {name: fixed_terms(terms, non_negative=non_negative)}
         return replace(self, families=families, terms=lambda _: {str(one): one for one in terms})
 
 
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
-    """Fit one event's times; at least one sample must be finite in all its numbers."""
-    with np.errstate(all="ignore"):  # numbers near the ends of their range may overflow
+    """Fit one event's times; in at least one sample all numbers have to be finite."""
+    with np.errstate(all="ignore"):  # extreme numbers may overflow
         usable = usable_part(timings)
         whole, validation, held_out_s = _fit_class(usable, config, None)
         fits, held_out = [whole], [(validation, held_out_s)]
@@ -104,7 +105,10 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
 def _fit_class(
     usable: EventTimings, config: FitConfig, value: float | None
 ) -> tuple[ClassFit, CrossValidation, Floats | None]:
-    """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose."""
+    """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose.
+
+    Return the fit, its cross-validation, and the seconds that this predicts for held-out samples.
+    """
     if config.families is None and is_one_sample(usable):
         one = fit_one_sample(usable, PROPORTIONAL, config.weights, value)
         return one, NOT_VALIDATED, None
@@ -138,7 +142,7 @@ def _fit_class(
 
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
-    """Return the samples with their weights, short outliers measured by what was expected."""
+    """Return the samples with their weights, those of short outliers reduced in a robust fit."""
     samples = Samples.weighted(
         usable.params, usable.seconds, config.weights, slow_first=has_slow_first_call(usable.event)
     )
@@ -146,7 +150,7 @@ def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
 
 
 def _families(given: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
-    """Return the families to choose from, the simplest alone where nothing can be held out."""
+    """Return the families to choose from; only the simplest one if no sample can be held out."""
     if config.families is not None:
         return config.families
     if len(given.samples) < FEWEST_TO_VALIDATE:
@@ -155,7 +159,7 @@ def _families(given: SelectionSamples, config: FitConfig) -> Mapping[str, Family
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
-    """Yield each value of the category that has samples enough, with its rows."""
+    """Yield each value of the category that has enough samples, with its rows."""
     if category is None:
         return
     values = category.evaluate(usable.params)
@@ -186,10 +190,10 @@ def _coefficients(
     config: FitConfig,
     diagnosis: Diagnosis,
 ) -> tuple[tuple[str, ...], tuple[Coefficient, ...]]:
-    """Return the terms' names, and their calibrated coefficients with standard errors.
+    """Return the names of the terms, and their calibrated coefficients with standard errors.
 
-    Standard errors are the roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² by degree of freedom;
-    they do not include the uncertainty of the selection of the terms.
+    Standard errors are the square roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² per degree of
+    freedom; they do not include the uncertainty of the selection of the terms.
     """
     if isinstance(function, FittedMixture):
         return (), ()
@@ -209,7 +213,7 @@ def _coefficients(
 def _dropped(
     taken: Sequence[str], given: SelectionSamples, config: FitConfig
 ) -> tuple[Dropped, ...]:
-    """Return the parameters that no term could be made of, or the given terms left out."""
+    """Return the parameters that no candidate term uses, or the given terms that were left out."""
     if config.terms is None:
         return tuple(
             Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}")

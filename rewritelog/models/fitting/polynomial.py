@@ -1,7 +1,7 @@
-"""Powers of the parameters as terms: what the least-squares model is made of.
+"""Powers of the parameters as terms: the family of the least-squares model.
 
-Terms are of scaled parameters u = (p − centre) / scale, which lie in [−1, 1] on the samples: 1, u
-and u² span what 1, p and p² span, and stay well conditioned for p = 10⁶ ± 10.
+They are powers of scaled parameters u = (p − centre) / scale, which lie in [−1, 1] for the samples:
+1, u and u² span the same space as 1, p and p², and are well conditioned even for p = 10⁶ ± 10.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewritelog.models.fitting.families import Family, SelectionSamples, indepen
 
 @dataclass(frozen=True, order=True)
 class ScaledPower:
-    """A power of one parameter, in scaled form; the constant is the power 0 of parameter 0."""
+    """A power of one scaled parameter; the constant is power 0 of parameter 0."""
 
     parameter: int
     power: int
@@ -29,20 +29,20 @@ class ScaledPower:
 
     @classmethod
     def of(cls, parameters: Parameters, parameter: int, power: int) -> ScaledPower:
-        """Return the power of a parameter that is mapped onto [−1, 1]."""
+        """Return a power of a parameter scaled to [−1, 1] over its range."""
         low, high = parameters.lowest[parameter - 1], parameters.highest[parameter - 1]
         return cls(parameter, power, float(low / 2 + high / 2), float(high / 2 - low / 2))
 
     @property
     def name(self) -> str:
-        """Return the term in the parameter as given."""
+        """The same power of the original parameter, as reports show it."""
         if not self.power:
             return "1"
         return f"p{self.parameter}" if self.power == 1 else f"p{self.parameter}^{self.power}"
 
     @property
     def expression(self) -> Expression:
-        """Return the scaled term."""
+        """The power of the scaled parameter, as it is fitted."""
         if not self.power:
             return ONE
         sign = "+" if self.centre < 0 else "-"
@@ -50,7 +50,7 @@ class ScaledPower:
         return parse(scaled if self.power == 1 else f"({scaled})^{self.power}")
 
     def uncentred(self) -> ScaledPower:
-        """Return the same with the centre 0."""
+        """Return the same power with the centre 0."""
         return ScaledPower(self.parameter, self.power, 0.0, self.scale)
 
 
@@ -59,17 +59,17 @@ CONSTANT = ScaledPower(0, 0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Polynomial:
-    """1 and the powers of each parameter up to the highest, without products."""
+    """The constant and the powers of each parameter up to the highest, without products."""
 
     highest_power: int
 
     @property
     def family(self) -> Family:
-        """Return the family of functions of all these terms that the samples determine."""
+        """The family that takes all of these terms that are linearly independent."""
         return Family(self._choose, non_negative=False, bounded=False)
 
     def candidates(self, parameters: Parameters) -> list[ScaledPower]:
-        """Return the terms in the order in which they are preferred: lower powers first."""
+        """Return the terms in order of preference: lower powers first."""
         powers = range(1, self.highest_power + 1)
         return [
             CONSTANT,
@@ -77,7 +77,7 @@ class Polynomial:
         ]
 
     def terms(self, parameters: Parameters) -> dict[str, Expression]:
-        """Return all terms by name, those of constant parameters among them."""
+        """Return all terms by name, including those of ignored parameters."""
         powers = range(1, self.highest_power + 1)
         plain = {
             name: parse(name)
@@ -92,29 +92,30 @@ class Polynomial:
     def as_given(
         self, terms: Sequence[Expression], parameters: Parameters
     ) -> tuple[tuple[str, ...], Floats]:
-        """Return the terms' names in the parameters as given, and the matrix to their coefficients.
+        """Return the terms' names, and the matrix that maps coefficients to those of the names.
 
-        u = p/s − c/s and u² = p²/s² − 2c·p/s² + c²/s², c and s being centre and scale.
+        The names are powers of the original parameters: u = p/s − c/s and
+        u² = p²/s² − 2c·p/s² + c²/s², c and s being centre and scale.
         """
         known = self.candidates(parameters)
         by_term = {one.expression: one for one in [*known, *(one.uncentred() for one in known)]}
         powers = [by_term[term] for term in terms]
-        place = {(one.parameter, one.power): index for index, one in enumerate(powers)}
+        index_of = {(one.parameter, one.power): index for index, one in enumerate(powers)}
         matrix = np.zeros((len(powers), len(powers)))
         matrix[0, 0] = 1
-        for (parameter, power), column in place.items():
+        for (parameter, power), column in index_of.items():
             centre, scale = np.float64(powers[column].centre), np.float64(powers[column].scale)
             if power:
                 matrix[column, column] = (1 / scale) ** power
                 matrix[0, column] = (-centre / scale) ** power
             if power == 2 and centre:
-                matrix[place[parameter, 1], column] = -2 * (centre / scale) / scale
+                matrix[index_of[parameter, 1], column] = -2 * (centre / scale) / scale
         return tuple(one.name for one in powers), matrix
 
     def _choose(self, given: SelectionSamples) -> tuple[Expression, ...]:
-        """Choose the terms that are not combinations of those of lower powers.
+        """Choose the terms that are no linear combination of terms of lower power.
 
-        Without p itself a square is uncentred: u² would bring p back.
+        A square without p itself is not centred: u² would include p.
         """
         chosen: list[ScaledPower] = []
         for power in range(self.highest_power + 1):

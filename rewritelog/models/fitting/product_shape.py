@@ -1,10 +1,11 @@
-"""The shape of a product: which power of which parameter, with or without its logarithm.
+"""The shape of a product: the power of each parameter, with or without its logarithm.
 
-Work is often one product of every parameter (three loop bounds; a repeat count times n·log n). Its
-powers are searched one parameter at a time among those that loops give rise to, from the power law
-that the logarithms suggest. The set of powers is that of Extra-P's performance model normal form
-(Calotoiu et al., "Using automated performance modeling to find scalability bugs in complex codes",
-SC 2013), with negative ones for parameters that divide the work.
+The work is often one product of all parameters (three loop bounds; a repeat count times n·log n).
+Its exponents are found by coordinate descent, one parameter at a time, among those that loops lead
+to; the search starts from a power law fitted to the logarithms. The set of factors follows the
+performance model normal form of Extra-P (Calotoiu et al., "Using automated performance modeling to
+find scalability bugs in complex codes", SC 2013), with negative exponents for parameters that
+divide the work.
 """
 
 from __future__ import annotations
@@ -23,27 +24,29 @@ from rewritelog.models.fitting.samples import Samples
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
 
 SIMPLER = 0.003
-"""A factor more, a broken power or a logarithm must lower the error by this share."""
+"""A further factor, a fractional exponent or a logarithm has to lower the error by this share."""
 
 _SPELLED_WITHIN = 5e-4
-"""Exponents are printed with four digits."""
+"""Largest relative rounding error of exponents, which are printed with four digits."""
 
 _SWEEPS = 6
+"""At most this many rounds of coordinate descent."""
 
 _Errors: TypeAlias = Callable[[Floats, Floats], Floats]
-"""From what is fixed and the logarithms of factors to the error of each factor."""
+"""A function that returns the error of each factor, given the logarithm of the rest of the product,
+shape (samples,), and those of the factors, shape (samples, factors)."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A power of a parameter, times its logarithm or not."""
+    """A power of a parameter, with or without its logarithm as a further factor."""
 
     exponent: float
     log: bool
 
     @property
     def complexity(self) -> int:
-        """Return how many things there are to say about it."""
+        """How many of these hold: it has a power, a fractional exponent, a logarithm."""
         return int(self.exponent != 0) + int(self.exponent % 1 != 0) + int(self.log)
 
 
@@ -56,13 +59,13 @@ FACTORS = tuple(
 _PENALTY = np.array([1 + SIMPLER * factor.complexity for factor in FACTORS])
 _EXPONENTS = np.array([factor.exponent for factor in FACTORS])
 _HAS_LOG = np.array([factor.log for factor in FACTORS])
-_NOTHING = FACTORS.index(Factor(0, False))
+_NO_FACTOR = FACTORS.index(Factor(0, False))
 
 
 def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expression, ...]:
-    """Return the factors of the product that explains most of the times, one for each parameter.
+    """Return the factors of the product that explains the times best, at most one per parameter.
 
-    Only parameters above 0 can be factors; there are none where nothing is gained by any.
+    Only positive parameters can be factors; the result is empty if none lowers the error.
     """
     usable = parameters.positive()
     if not usable:
@@ -70,26 +73,26 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
     logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
     most, errors_of = most_factors(len(samples)), _errors_of(samples)
     if len(usable) <= most:
-        chosen = _started(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
+        chosen = _power_law_factors(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
     else:
-        chosen = _strongest(errors_of, logs, most)
-    _improve(chosen, errors_of, logs, most)
+        chosen = _forward_factors(errors_of, logs, most)
+    _coordinate_descent(chosen, errors_of, logs, most)
     return tuple(
         _expression(number, FACTORS[which], float(parameters.lowest[number - 1]))
         for number, which in zip(usable, chosen, strict=True)
-        if which != _NOTHING
+        if which != _NO_FACTOR
     )
 
 
-def may_be_met(samples: Samples, parameters: Parameters, error: float) -> bool:
-    """Return whether a multiple of one factor may meet all times within a relative error.
+def single_factor_may_fit(samples: Samples, parameters: Parameters, error: float) -> bool:
+    """Return whether a multiple c·f of one factor f may fit all times within a relative error.
 
-    Where not, no product of so few samples that it has one factor does: c·f is then within `error`
-    of all times, so that f/t varies by (1 + error)/(1 − error) at most, and by what the exponents
-    are rounded by as they are spelled.
+    It is a necessary condition, which costs much less than a fit: if c·f is within `error` of all
+    times t, then f/t varies by at most (1 + error)/(1 − error), and by the rounding of exponents
+    to the digits in which they are printed. With very few samples a product has only one factor.
     """
     if not (samples.seconds == samples.scale_s).all():
-        return True  # errors are relative to something else
+        return True  # some errors are not relative to the time itself
     times = np.log(samples.seconds)[:, None]
     most = np.log((1 + error) / (1 - error))
     if np.ptp(times) <= most:
@@ -104,41 +107,43 @@ def may_be_met(samples: Samples, parameters: Parameters, error: float) -> bool:
 
 
 def most_factors(samples: int) -> int:
-    """Return how many factors the samples can tell: two samples for each, and for the level."""
+    """Return how many factors the samples support: two samples for each factor and the constant."""
     return max(1, samples // 2 - 1)
 
 
-def _strongest(errors_of: _Errors, logs: list[Floats], most: int) -> list[int]:
-    """Return at most `most` factors, each the one that explains most beside those before it."""
-    chosen = [_NOTHING] * len(logs)
+def _forward_factors(errors_of: _Errors, logs: list[Floats], most: int) -> list[int]:
+    """Return at most `most` factors by greedy forward selection."""
+    chosen = [_NO_FACTOR] * len(logs)
     shape = np.zeros(len(logs[0]))
     for _ in range(most):
-        free = [place for place, which in enumerate(chosen) if which == _NOTHING]
-        errors = [errors_of(shape, logs[place]) for place in free]
+        free = [index for index, which in enumerate(chosen) if which == _NO_FACTOR]
+        errors = [errors_of(shape, logs[index]) for index in free]
         best = int(np.argmin([tried.min() for tried in errors]))
-        place, which = free[best], int(np.argmin(errors[best]))
-        if which == _NOTHING:
+        index, which = free[best], int(np.argmin(errors[best]))
+        if which == _NO_FACTOR:
             break
-        chosen[place] = which
-        shape += logs[place][:, which]
+        chosen[index] = which
+        shape += logs[index][:, which]
     return chosen
 
 
-def _improve(chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int) -> None:
-    """Exchange each factor for a better one, in turn, as long as that lowers the error."""
+def _coordinate_descent(
+    chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int
+) -> None:
+    """Exchange each factor in turn for the best one, as long as that lowers the error, in place."""
     for _ in range(_SWEEPS):
         before = list(chosen)
-        for place, log in enumerate(logs):
+        for index, log in enumerate(logs):
             others = np.zeros(len(log))
             for other, which in enumerate(chosen):
-                others += 0.0 if other == place else logs[other][:, which]
-            taken = sum(which != _NOTHING for which in chosen)
-            if chosen[place] == _NOTHING and taken >= most:
+                others += 0.0 if other == index else logs[other][:, which]
+            taken = sum(which != _NO_FACTOR for which in chosen)
+            if chosen[index] == _NO_FACTOR and taken >= most:
                 continue
             errors = errors_of(others, log)
             best = int(np.argmin(errors))
-            if errors[best] < errors[chosen[place]] * (1 - 1e-3) - 1e-12:
-                chosen[place] = best
+            if errors[best] < errors[chosen[index]] * (1 - 1e-3) - 1e-12:
+                chosen[index] = best
         if chosen == before:
             break
 
@@ -151,21 +156,21 @@ def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
     return _EXPONENTS * np.log(column)[:, None] + np.where(_HAS_LOG, of_log[:, None], 0.0)
 
 
-def _started(samples: Samples, logs: Floats) -> list[int]:
-    """Return the factors nearest to the exponents of a power law over all parameters."""
+def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
+    """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
     exponents = np.linalg.lstsq(columns, np.log(samples.scale_s), rcond=1e-3)[0][1:]
-    plain = [place for place, factor in enumerate(FACTORS) if not factor.log]
+    plain = [index for index, factor in enumerate(FACTORS) if not factor.log]
     return [
-        min(plain, key=lambda place: abs(FACTORS[place].exponent - exponent))
+        min(plain, key=lambda index: abs(FACTORS[index].exponent - exponent))
         for exponent in exponents
     ]
 
 
 def _errors_of(samples: Samples) -> _Errors:
-    """Return a function that gives, for each factor, the mean error of c0 + c1 · shape.
+    """Return the function that computes, for each factor, the mean error of c0 + c1 · shape.
 
-    The shape is exp(fixed + logs). Factors of more complexity must explain more.
+    The shape is exp(fixed + logs). The errors of more complex factors are increased a little.
     """
     from rewritelog.models.kernels.shape_errors import shape_errors  # noqa: PLC0415 - numba
 

@@ -1,12 +1,12 @@
-"""The family of terms that programs have: branches, caches, loops over a difference, recursion.
+"""The family of terms with the shapes of programs: branches, caches, loops, recursion.
 
-- a branch or a class: `(p == v)·T` for a parameter with few values
+- a branch or a kind of call: `(p == v)·T` for a parameter with few values
 - a threshold (a cache, a protocol): `(p > k)·T` and `(p <= k)·T`, and the same of products
-- a part of the work up to or beyond a size: `min(p, k)`, `max(p - k, 0)`
-- two sizes: the larger, the smaller, their difference and their sum, alone or times a third
-- a tree: `2^p`, bounded beyond the samples
+- a loop that begins or ends at a size: `min(p, k)`, `max(p - k, 0)`
+- two sizes: the larger, the smaller, their difference and their sum, alone or times a third size
+- a binary tree of depth p: `2^p`, bounded beyond the samples
 
-T are the terms that the other families choose.
+T stands for the terms that other families choose.
 """
 
 from __future__ import annotations
@@ -29,37 +29,39 @@ from rewritelog.models.fitting.families import (
 from rewritelog.models.fitting.selection import Slopes, select_terms
 
 MOST_VALUES = 8
-"""A parameter with at most this many values has a branch for each."""
+"""A parameter with at most this many distinct values has a branch for each."""
 
 THRESHOLDS = (0.15, 0.3, 0.5, 0.7, 0.85)
+"""Quantiles of a parameter at which there may be a threshold."""
+
 HINGES = (0.25, 0.5, 0.75)
-"""Quantiles of a parameter at which there may be a threshold, or a part of the work begins."""
+"""Quantiles of a parameter at which a loop may begin or end."""
 
 MOST_PARAMETERS = 5
-"""Only this many parameters, those that correlate most with the times, make such terms."""
+"""Such terms use at most this many parameters, those most correlated with the times."""
 
 MOST_TERMS = 6
-"""At most this many of the terms of other families are multiplied."""
+"""At most this many of the terms of other families are multiplied by branches and thresholds."""
 
 MOST_SAMPLES = 1024
-"""So many candidates are selected with at most this many samples."""
+"""Terms are selected with at most this many samples, since there are many candidates."""
 
 DEEPEST = 64
 """A larger parameter is not the depth of a tree."""
 
 
 def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose among the terms of other families and those that programs add to them."""
+    """Choose among the terms of other families and the program terms made with them."""
     plain = _terms_of_others(given)
     given = given.drawn(MOST_SAMPLES)
     samples, parameters = given.samples, given.parameters
-    numbers = _strongest(given)
+    numbers = _most_correlated(given)
 
     def make_switches(params: Floats) -> list[Expression]:
         return list(dict.fromkeys(_switches(params, parameters, numbers)))
 
     def make_parts(params: Floats) -> list[Expression]:
-        return list(dict.fromkeys(_parts(params, parameters, numbers)))
+        return list(dict.fromkeys(_loops_and_trees(params, parameters, numbers)))
 
     switches = given.table.terms("switches", make_switches)
     parts = given.table.terms("parts", make_parts)
@@ -85,27 +87,27 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
         constant=plain.index(ONE),
         slopes=Slopes(growth, len(plain)),
     )
-    return tuple(_term(place, plain, parts, switches) for place in taken) or (ONE,)
+    return tuple(_term(index, plain, parts, switches) for index in taken) or (ONE,)
 
 
 def _term(
-    place: int,
+    index: int,
     plain: Sequence[Expression],
     parts: Sequence[Expression],
     switches: Sequence[Expression],
 ) -> Expression:
-    """Return the candidate of a column."""
-    if place < len(plain):
-        return plain[place]
-    place -= len(plain)
-    if place < len(parts):
-        return parts[place]
-    term, switch = divmod(place - len(parts), len(switches))
+    """Return the candidate of a column of the design matrix, by its index there."""
+    if index < len(plain):
+        return plain[index]
+    index -= len(plain)
+    if index < len(parts):
+        return parts[index]
+    term, switch = divmod(index - len(parts), len(switches))
     return switches[switch] if plain[term] == ONE else plain[term].times(switches[switch])
 
 
 def _terms_of_others(given: SelectionSamples) -> list[Expression]:
-    """Return the terms that other families choose, the constant and the parameters."""
+    """Return the terms that other families choose, with the constant and the parameters."""
     chosen = [
         term
         for name in ("product", "crossed terms", "single terms")
@@ -115,27 +117,30 @@ def _terms_of_others(given: SelectionSamples) -> list[Expression]:
     return list(dict.fromkeys([*chosen[:MOST_TERMS], ONE, *chosen, *linear]))
 
 
-def _strongest(given: SelectionSamples) -> list[int]:
-    """Return the parameters whose ranks correlate most with the times', at most a few."""
+def _most_correlated(given: SelectionSamples) -> list[int]:
+    """Return the parameters with the largest rank correlation with the times, at most a few."""
     used = given.parameters.used
     if len(used) <= MOST_PARAMETERS:
         return list(used)
-    times = _ranks(given.samples.seconds)
+    times = _ordinal_ranks(given.samples.seconds)
     correlation = {
-        number: abs(float(np.corrcoef(_ranks(given.samples.params[:, number - 1]), times)[0, 1]))
+        number: abs(
+            float(np.corrcoef(_ordinal_ranks(given.samples.params[:, number - 1]), times)[0, 1])
+        )
         for number in used
     }
     return sorted(sorted(used, key=lambda number: -correlation[number])[:MOST_PARAMETERS])
 
 
-def _ranks(values: Floats) -> Floats:
+def _ordinal_ranks(values: Floats) -> Floats:
+    """Return the ranks from 0, equal values in the order in which they come."""
     return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
 
 
 def _switches(
     params: Floats, parameters: Parameters, numbers: Sequence[int]
 ) -> Iterator[Expression]:
-    """Yield terms that are 0 or 1."""
+    """Yield terms with the values 0 and 1: branches and thresholds."""
     for number in numbers:
         column = params[:, number - 1]
         values = np.unique(column).tolist()
@@ -156,13 +161,15 @@ def _thresholds(term: Expression, column: Floats) -> Iterator[Expression]:
 
 
 def _knots(column: Floats, quantiles: Sequence[float]) -> list[Expression]:
-    """Return quantiles of a column, rounded as they are printed."""
+    """Return quantiles of a column, rounded to the digits that are printed."""
     knots = np.unique(np.quantile(column, quantiles)).tolist()
     return [constant(float(f"{knot:.6g}")) for knot in knots]
 
 
-def _parts(params: Floats, parameters: Parameters, numbers: Sequence[int]) -> Iterator[Expression]:
-    """Yield parts of one parameter, and functions of two, alone and times a third."""
+def _loops_and_trees(
+    params: Floats, parameters: Parameters, numbers: Sequence[int]
+) -> Iterator[Expression]:
+    """Yield trees and partial loops of one parameter, and functions of two, some times a third."""
     for number in numbers:
         column, own = params[:, number - 1], parse(f"p{number}")
         others = [other for other in numbers if other != number]
@@ -172,14 +179,14 @@ def _parts(params: Floats, parameters: Parameters, numbers: Sequence[int]) -> It
         if low >= 0 and len(np.unique(column)) > MOST_VALUES:
             for knot in _knots(column, HINGES):
                 yield from _times_each(own.applied("min", knot), others)
-                yield from _times_each(_beyond(own, knot), others)
+                yield from _times_each(_excess_over(own, knot), others)
     for one, other in combinations(numbers, 2):
         thirds = [third for third in numbers if third not in (one, other)]
-        for text in _of_two(f"p{one}", f"p{other}", parameters, one, other):
+        for text in _pair_texts(f"p{one}", f"p{other}", parameters, one, other):
             yield from _times_each(parse(text), thirds)
     for one, other in _positive_pairs(parameters, numbers):
         for knot in _knots(params[:, one - 1] * params[:, other - 1], HINGES):
-            yield _beyond(parse(f"p{one}*p{other}"), knot)
+            yield _excess_over(parse(f"p{one}*p{other}"), knot)
 
 
 def _times_each(term: Expression, others: Sequence[int]) -> Iterator[Expression]:
@@ -188,11 +195,12 @@ def _times_each(term: Expression, others: Sequence[int]) -> Iterator[Expression]
     yield from (term.times(parse(f"p{other}")) for other in others)
 
 
-def _beyond(term: Expression, knot: Expression) -> Expression:
+def _excess_over(term: Expression, knot: Expression) -> Expression:
+    """Return max(term − knot, 0)."""
     return term.applied("-", knot).applied("max", constant(0.0))
 
 
-def _of_two(a: str, b: str, parameters: Parameters, one: int, other: int) -> Iterator[str]:
+def _pair_texts(a: str, b: str, parameters: Parameters, one: int, other: int) -> Iterator[str]:
     yield f"abs({a} - {b})"
     yield f"max({a}, {b})"
     if parameters.lowest[one - 1] >= 0 and parameters.lowest[other - 1] >= 0:

@@ -1,4 +1,4 @@
-"""The usable samples of an event, with the weight that each has in a fit."""
+"""The usable samples of an event, and the scale that each one's residual is divided by."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rewritelog.hashing import sequence
 Weighting: TypeAlias = Literal["relative", "uniform"]
 
 BLOCK_ROWS = 1 << 16
-"""Rows worked on at a time where all of many samples are gone through."""
+"""Rows that are processed at a time, so that memory does not grow with the samples."""
 
 LEAST_SHARE = 1e-3
-"""A time below this share of the median counts as that in weights.
+"""A time below this share of the median has this share as its scale.
 
-A time of 0, which rounding makes, counts as the median: no error is measured in units of nothing.
+The scale of a time of 0, which is the result of rounding, is the median itself.
 """
 
 LEAST_SCALE_S = 1e-280
-"""No error is measured in smaller units, whose inverse nothing could hold."""
+"""The least scale: the inverse of a smaller one could overflow."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,12 @@ class Samples:
     seconds: Floats
     """Shape (samples,)."""
     scale_s: Floats
-    """What an error of each sample is measured by: the time itself, or the mean of all times."""
+    """What the residual of each sample is divided by, in seconds, shape (samples,): the time itself
+    with relative weights, the mean of all times with uniform ones."""
     first: Flags
     """True for the event's first call, which pays for cold caches."""
     relative: bool
-    """Whether errors are measured by the times themselves."""
+    """Whether weights are relative."""
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -48,10 +49,11 @@ class Samples:
     def weighted(
         cls, params: Floats, seconds: Floats, weighting: Weighting, *, slow_first: bool = True
     ) -> Samples:
-        """Return the samples with relative or uniform weights.
+        """Return the samples with scales for relative or uniform weights.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
-        Programs" (1995), 3.5.3: each residual is divided by its observation.
+        Programs" (1995), 3.5.3: each residual is divided by its observation. `slow_first` says
+        whether the first sample is the event's first call.
         """
         first = np.zeros(len(seconds), dtype=np.bool_)
         first[:1] = slow_first
@@ -66,12 +68,12 @@ class Samples:
 
     @property
     def weights(self) -> Floats:
-        """Return what each sample's residual is multiplied by: 1 at the most, so none overflows."""
+        """The factor of each sample's residual, scaled to at most 1 so that none overflows."""
         weights: Floats = self.scale_s.min(initial=np.inf) / self.scale_s
         return weights
 
     def part(self, rows: Flags | Ints | slice) -> Samples:
-        """Return the samples that a mask, places or a slice select, in their order."""
+        """Return the samples that a mask, indices or a slice select, in their order."""
         return replace(
             self,
             params=self.params[rows],
@@ -81,14 +83,14 @@ class Samples:
         )
 
     def blocks(self) -> Iterator[Samples]:
-        """Yield all samples in runs of bounded size."""
+        """Yield all samples in blocks of at most `BLOCK_ROWS`."""
         for start in range(0, len(self), BLOCK_ROWS):
             yield self.part(slice(start, start + BLOCK_ROWS))
 
     def drawn(self, most: int) -> Samples:
-        """Return at most this many of them, always the same ones."""
+        """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self) <= most else self.part(self.drawn_rows(most))
 
     def drawn_rows(self, many: int) -> Ints:
-        """Return which samples are drawn when fewer than all are."""
+        """Return the rows of a pseudo-random part of `many` samples, fewer than all."""
         return np.sort(np.argpartition(sequence(len(self)), many)[:many])

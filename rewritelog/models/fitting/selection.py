@@ -1,7 +1,8 @@
-"""Which of many candidate terms are taken: one after the other, as long as BIC falls.
+"""Stepwise selection of terms among many candidates, as long as BIC falls.
 
-BIC is Schwarz's criterion ("Estimating the dimension of a model", 1978), n log(χ²/n) + k log n, its
-second part stretched by n/(n − k − 1) as in the small-sample criterion of Hurvich and Tsai (1989).
+BIC is Schwarz's criterion ("Estimating the dimension of a model", 1978), n log(χ²/n) + k log n for
+k terms and n samples. Its penalty k log n is multiplied by n/(n − k − 1), which is the correction
+for small samples that Hurvich and Tsai (1989) give for the AIC.
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ MOST_TERMS = 16
 """A formula of more terms is not readable."""
 
 PRICE_OF_GROWTH = 2.0
-"""What a unit of growth costs beside n log(χ²/n): twice the logarithm of how much less likely a
-term is for it before anything is measured."""
+"""Penalty per unit of growth, added to n log(χ²/n): −2 log of a prior probability that falls by the
+factor e with each unit."""
 
 _SEARCHES = 60
-"""How often the fit of an event searches its largest set of candidates, about."""
+"""Roughly how often the fit of an event searches its largest set of candidates."""
 
 
 def most_terms(samples: int) -> int:
-    """Return how many terms a number of samples supports.
+    """Return how many terms this number of samples supports.
 
-    A quarter of their number beside the constant, with at least three samples for each term.
+    Apart from the constant there is one term for every four samples, and never more than one in
+    all for every three.
     """
     return max(1, min(MOST_TERMS, 1 + samples // 4, samples // 3))
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """How fast candidate terms grow beyond the samples, and which may stand for another."""
+    """How fast candidate terms grow beyond the samples, and which ones may replace others."""
 
     growth: Floats
-    """By how much they grow faster than in proportion to parameters; shape (terms,)."""
+    """How much faster than linearly they grow (`families.excess_growth`), shape (terms,)."""
     plain: int
-    """How many candidates, the first ones, may be taken in place of one that grows faster."""
+    """The first so many candidates may replace one that grows faster."""
 
 
 def select_terms(
@@ -54,12 +56,12 @@ def select_terms(
     constant: int | None,
     slopes: Slopes,
 ) -> list[int]:
-    """Return the places of the columns that are taken for a fit to the samples' times.
+    """Return the indices of the columns that are selected for a fit to the samples' times.
 
-    `constant` is the place of the column that stands for what each call costs at least. With
-    Huber's loss terms are selected twice, the second time with less weight for the samples that
-    the first selection misses by far. Of terms that the samples hardly tell apart the slower one
-    is taken, since nothing contradicts the other's growth beyond the samples.
+    `constant` is the index of the constant column, the cost of a call that does nothing. With
+    Huber's loss terms are selected twice, the second time with the Huber weights of a fit of the
+    first selection. Of terms that fit the samples about equally well the one that grows less is
+    taken, since no sample contradicts the growth of the other one.
     """
     rows = columns / samples.scale_s[:, None]
     target = samples.seconds / samples.scale_s
@@ -88,10 +90,10 @@ def select(
     constant: int | None,
     slopes: Slopes | None = None,
 ) -> list[int]:
-    """Return the places of the columns that are taken for a least-squares fit to the target.
+    """Return the indices of the columns that are selected for a least-squares fit to the target.
 
-    Columns and target are weighted already. One search begins with the constant and one with
-    nothing; the one that ends with the lower BIC counts.
+    Columns and target are already weighted. One search starts from the constant and one from
+    nothing; the result is that with the lower BIC.
     """
     from rewritelog.models.kernels.forward_selection import (  # noqa: PLC0415 - fits only
         PLAIN_NS_PER_BYTE,

@@ -1,9 +1,10 @@
-"""Times far shorter than others of their size: no error is measured in units of such a time.
+"""Short outliers: implausibly short times, whose relative weight would dominate the fit.
 
-Relative weights divide by the time itself, so that one line that is a hundred times too short
-(torn, or rounded) weighs as much as ten thousand others, and draws a fit to itself that no robust
-loss can then draw back. A rough function in logarithms, in which a line too short is no worse than
-one too long, tells them.
+Relative weights divide by the time itself, so that one timing line that is a hundred times too
+short (torn, or rounded) weighs as much as ten thousand others, and pulls the fit towards itself
+beyond what a robust loss can undo. Such samples are found with a rough fit of the logarithms, in
+which too short a time is no worse than too long a one; their residuals are then divided by the
+expected time.
 """
 
 from __future__ import annotations
@@ -19,29 +20,34 @@ FEWEST = 8
 """With fewer samples an outlier cannot be distinguished from the function."""
 
 MOST_ROUGH = 4096
-"""The rough function is fitted to at most this many samples."""
+"""The rough fit uses at most this many samples."""
 
 SHORT = 3.0
-"""An outlier is shorter than expected by at least this factor …"""
+"""A short outlier is shorter than expected by at least this factor …"""
 
 SPREADS = 6.0
 """… and by this many robust standard deviations of the logarithms."""
 
 _ROUNDS = 10
+"""Iterations of the reweighted least squares."""
+
 _RIDGE = 1.0
+"""Ridge penalty on all coefficients but the constant."""
+
 _LEAST_SPREAD = 1e-3
+"""Added to the robust standard deviation, which is 0 if most residuals are."""
 
 
 def without_short_scales(samples: Samples) -> Samples:
-    """Return the samples; the errors of those far too short are measured by what was expected."""
+    """Return the samples with the expected time as the scale of each short outlier."""
     if not samples.relative or len(samples) < FEWEST:
         return samples
     drawn = samples.drawn(MOST_ROUGH)
     middles = np.median(np.abs(drawn.params), axis=0)
     positive = samples.params.min(axis=0) > 0
     columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.scale_s)
-    coefficients = _rough_function(columns, logs)
-    spread = _spread(logs - columns @ coefficients)
+    coefficients = _robust_ridge(columns, logs)
+    spread = _robust_spread(logs - columns @ coefficients)
     least = max(np.log(SHORT), SPREADS * spread)
     scales = []
     for block in samples.blocks():
@@ -52,18 +58,21 @@ def without_short_scales(samples: Samples) -> Samples:
 
 
 def _columns(params: Floats, middles: Floats, positive: Flags) -> Floats:
-    """Return 1, and of each parameter its logarithm with its square.
+    """Return the regressors of the rough fit: 1, and each parameter's logarithm and its square.
 
-    Where parameters are 0 or below, it is arsinh(p/m), near log(2p/m) above the middle value m and
-    near p/m below.
+    For a parameter that is not always positive the logarithm is replaced by arsinh(p/m), which is
+    close to log(2p/m) above the median m of |p|, and to p/m below it.
     """
     units = params / np.where(middles > 0, middles, 1.0)
     logs = np.where(positive, np.log(np.maximum(units, 1e-300)), np.arcsinh(units))
     return np.column_stack((np.ones(len(params)), logs, logs**2))
 
 
-def _rough_function(columns: Floats, logs: Floats) -> Floats:
-    """Return the coefficients of a robust ridge regression; the constant is free."""
+def _robust_ridge(columns: Floats, logs: Floats) -> Floats:
+    """Return the coefficients of a ridge regression with Huber-like weights.
+
+    Weights are those of Huber's loss with its corner at one robust standard deviation.
+    """
     ridge = _RIDGE * np.eye(columns.shape[1])
     ridge[0, 0] = 0.0
     weights = np.ones(len(logs))
@@ -73,10 +82,10 @@ def _rough_function(columns: Floats, logs: Floats) -> Floats:
         inner = weighted.T @ columns + ridge
         coefficients = np.asarray(np.linalg.solve(inner, weighted.T @ logs), dtype=np.float64)
         rest = logs - columns @ coefficients
-        weights = np.minimum(1.0, _spread(rest) / np.maximum(np.abs(rest), 1e-300))
+        weights = np.minimum(1.0, _robust_spread(rest) / np.maximum(np.abs(rest), 1e-300))
     return coefficients
 
 
-def _spread(rest: Floats) -> float:
-    """Return the standard deviation that the median of the sizes suggests."""
+def _robust_spread(rest: Floats) -> float:
+    """Return the standard deviation of normal residuals with this median absolute value."""
     return 1.4826 * median(np.abs(rest)) + _LEAST_SPREAD

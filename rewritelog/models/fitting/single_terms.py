@@ -1,4 +1,4 @@
-"""The functions of one term, tried for each parameter alone: what is looked at beside a fit."""
+"""Functions of one term in one parameter, which a person can compare with the fit of all."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from rewritelog.models.fitting.solving import HUBER, Loss, robust_spread
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
 MOST_SAMPLES = 4096
-"""Functions are fitted to at most this many samples of an event, always the same ones."""
+"""Functions are fitted to a pseudo-random part of at most this many samples."""
 
 FEWEST_SAMPLES = 4
 """With fewer samples there is nothing to hold out."""
 
 ROUNDS = 3
+"""Iterations of the reweighted least squares with Huber's loss."""
 
 
 @dataclass(frozen=True)
 class SingleTermFunction:
-    """seconds = constant + slope · term, the term being a function of one parameter."""
+    """seconds = constant + slope · term, where the term is a function of one parameter."""
 
     parameter: int
     """Counted from 1."""
     term: Expression
     constant_s: float
     slope_s: float
-    """Seconds for each unit of the term."""
+    """Seconds per unit of the term."""
     held_out_r2: float | None
-    """R² over samples that the function was not fitted to."""
+    """R² over held-out samples."""
     held_out_error: float | None
-    """Mean relative error over the same."""
+    """Mean of |predicted − measured| / measured over held-out samples."""
 
     def predict(self, params: Floats) -> Floats:
         """Return the seconds of each row, shape (rows, parameters)."""
@@ -52,7 +53,7 @@ class SingleTermFunctions:
 
     functions: tuple[SingleTermFunction, ...]
     ignored: tuple[Ignored, ...]
-    """Parameters that no term is made of, and why."""
+    """Parameters that no term uses, and why."""
 
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
@@ -67,9 +68,9 @@ def _by_r2(function: SingleTermFunction) -> float:
 def single_term_functions(
     timings: EventTimings, weights: Weighting = "relative", loss: Loss = "huber"
 ) -> SingleTermFunctions:
-    """Fit each function of each parameter alone, with a constant beside it, and cross-validate it.
+    """Fit each function of a single parameter, with a constant, and cross-validate it.
 
-    The folds are those that a fit's families are chosen by.
+    The folds are those of the choice of a family.
     """
     usable = usable_part(timings)
     samples = Samples.weighted(
@@ -82,23 +83,23 @@ def single_term_functions(
         samples = without_short_scales(samples) if robust else samples
         parameters = Parameters.of_samples(samples.params)
         tried = [
-            _function(number, term, samples, robust=robust)
+            _fit_term(number, term, samples, robust=robust)
             for number in parameters.used
             for term in parameters.functions(number)
         ]
     return SingleTermFunctions(tuple(one for one in tried if one is not None), parameters.ignored)
 
 
-def _function(
+def _fit_term(
     parameter: int, term: Expression, samples: Samples, *, robust: bool
 ) -> SingleTermFunction | None:
-    """Return the function of a term; None where the term is constant or not finite."""
+    """Return the function of a term; None if the term is constant or not finite."""
     values = term.evaluate(samples.params)
     middle, width = float(values.mean()), float(values.std())
     if not (np.isfinite(width) and width > 0):
         return None
     folds = folds_of(len(samples)) if len(samples) >= FEWEST_SAMPLES else None
-    level, slope = _lines((values - middle) / width, samples, folds, robust=robust)
+    level, slope = _fit_lines((values - middle) / width, samples, folds, robust=robust)
     r2 = error = None
     if folds is not None:
         predicted = level[folds] + slope[folds] * (values - middle) / width
@@ -111,17 +112,17 @@ def _function(
     return SingleTermFunction(parameter, term, constant_s, slope_s, r2, error)
 
 
-def _lines(
+def _fit_lines(
     values: Floats, samples: Samples, folds: Ints | None, *, robust: bool
 ) -> tuple[Floats, Floats]:
-    """Return the weighted least-squares line without each fold, and last that of all samples."""
+    """Return level and slope of the line fitted without each fold, and last to all samples."""
     used: Flags = np.ones((1, len(samples)), dtype=np.bool_)
     if folds is not None:
         used = np.vstack((np.arange(folds.max() + 1)[:, None] != folds, used))
     weights = np.where(used, samples.weights**2, 0.0)
     factors = np.ones(used.shape)
     for _ in range(ROUNDS if robust else 1):
-        level, slope = _solved(values, samples.seconds, weights * factors)
+        level, slope = _weighted_lines(values, samples.seconds, weights * factors)
         errors = np.abs(level[:, None] + slope[:, None] * values - samples.seconds)
         errors /= samples.scale_s
         corner = HUBER * np.array([robust_spread(e[u]) for e, u in zip(errors, used, strict=True)])
@@ -129,8 +130,11 @@ def _lines(
     return level, slope
 
 
-def _solved(values: Floats, seconds: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return level and slope of a line for each row of weights, shape (lines, samples)."""
+def _weighted_lines(values: Floats, seconds: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return level and slope of the weighted least-squares line for each row of weights.
+
+    `weights` has the shape (lines, samples), the results the shape (lines,).
+    """
     total = weights.sum(axis=1)
     middle, mean_s = weights @ values / total, weights @ seconds / total
     distance = values - middle[:, None]

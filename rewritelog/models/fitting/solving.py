@@ -1,6 +1,6 @@
-"""The coefficients of chosen terms: weighted, robust where wanted, for any number of samples.
+"""Solving for the coefficients of given terms: weighted, optionally robust, any number of samples.
 
-All models that fit go through `solve`: it is the one least-squares engine.
+`solve` is the only least-squares engine: all models that fit sums of terms use it.
 """
 
 from __future__ import annotations
@@ -20,44 +20,48 @@ from rewritelog.models.fitting.samples import Samples
 Loss: TypeAlias = Literal["huber", "squares"]
 
 HUBER = 1.345
-"""Residuals beyond this many standard deviations count by their size, not by its square.
+"""The corner of Huber's loss: residuals beyond this many standard deviations count linearly.
 
 Huber, "Robust estimation of a location parameter" (1964); at 1.345 the estimate has 95 % of the
 efficiency of least squares on normal residuals.
 """
 
 ROUNDS = 6
-"""How often a robust fit's weights are computed at most."""
+"""At most this many least-squares solutions in a robust fit."""
 
 ROUNDS_OF_MANY = 3
-"""The same for more samples than `LARGE`."""
+"""The same with more samples than `LARGE`."""
 
 SETTLED = 1e-4
-"""Coefficients that change by less than this share have converged."""
+"""A fit has converged if coefficients change by at most this share."""
 
 LARGE = 1 << 16
+"""With more samples, columns are computed anew in each pass in place of being kept in memory."""
 
 FEW = 1 << 10
-"""At most this many rows are solved as they are."""
+"""At most this many samples are solved directly, without a reduction block by block."""
 
 _LEAST_SPREAD = 1e-12
+"""Added to the robust standard deviation, which is 0 if most residuals are."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients, and how far the samples lie from what they give."""
+    """Coefficients, and how far the samples lie from the function with them."""
 
     coefficients: Floats
     spread: float
-    """Robust standard deviation of the residuals in units of each sample's scale."""
+    """Robust standard deviation of the residuals, each in units of its sample's scale."""
 
 
 def solve(
     terms: Sequence[Expression], samples: Samples, loss: Loss, *, non_negative: bool
 ) -> Solution:
-    """Fit the sum of the terms to the times, each residual divided by its sample's scale.
+    """Fit the sum of the terms to the times, with each residual divided by its sample's scale.
 
-    With Huber's loss by iteratively reweighted least squares (Holland and Welsch 1977). Memory
+    Huber's loss is minimized by iteratively reweighted least squares (Holland and Welsch 1977),
+    a sign constraint imposed by NNLS (Lawson and Hanson 1974). Coefficients have the shape (terms,)
+    and are in seconds per unit of the term. Rows that are not finite have no weight. Memory
     does not grow with the samples: each pass reduces them block by block to the triangle of a QR
     decomposition (Golub and Van Loan, Matrix Computations, 5.3).
     """
@@ -74,7 +78,7 @@ def solve(
 def _solve_few(
     terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
 ) -> tuple[Floats, float]:
-    """Return coefficients and spread of samples that are solved as they are."""
+    """Return coefficients and spread of few samples, solved directly."""
     rows = columns_of(terms, samples.params) / samples.scale_s[:, None]
     target = (samples.seconds - level_s) / samples.scale_s
     usable = np.isfinite(rows)
@@ -95,7 +99,7 @@ def _solve_few(
 def _solve_many(
     terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
 ) -> tuple[Floats, float]:
-    """Return coefficients and spread of samples that are gone through block by block."""
+    """Return coefficients and spread of many samples, reduced block by block."""
     blocks = _Blocks(terms, samples, level_s)
     coefficients, spread = np.zeros(len(terms)), np.inf
     for _ in range(rounds):
@@ -109,28 +113,34 @@ def _solve_many(
 
 
 def huber_weights(errors: Floats) -> Floats:
-    """Return the factor of each sample's weight: 1, or less where its relative error is large."""
-    return _robust_weights(errors, HUBER * robust_spread(errors))
+    """Return the factor of each residual in Huber's loss, given the residuals: at most 1.
+
+    It is the square root of the usual weight min(1, corner/|r|), to multiply rows and target with.
+    """
+    return _root_huber_weights(errors, HUBER * robust_spread(errors))
 
 
-def _robust_weights(errors: Floats, corner: float) -> Floats:
+def _root_huber_weights(errors: Floats, corner: float) -> Floats:
     return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300))))
 
 
 def robust_spread(errors: Floats) -> float:
-    """Return the standard deviation that the median of the errors' sizes suggests."""
+    """Return the standard deviation of normal errors with this median absolute value."""
     return 1.4826 * median(np.abs(errors)) + _LEAST_SPREAD
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
-    """Return what is taken off the times while they are fitted, so that equal times stay equal."""
+    """Return what is subtracted from the times during a fit with a constant of any sign.
+
+    It is the middle of their range, so that equal times are fitted without a rounding error.
+    """
     if non_negative or ONE not in terms:
         return 0.0
     return float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
 
 
 class _Blocks:
-    """The samples block by block with the columns of their terms, kept where they are few."""
+    """The samples block by block with the columns of their terms, kept in memory up to `LARGE`."""
 
     def __init__(self, terms: Sequence[Expression], samples: Samples, level_s: float) -> None:
         self.level_s = level_s
@@ -140,7 +150,7 @@ class _Blocks:
         self._kept = list(self._made()) if len(samples) <= LARGE else None
 
     def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Yield columns, times less the level, and scales."""
+        """Yield columns, times less the level, and scales of each block."""
         return iter(self._made() if self._kept is None else self._kept)
 
     def _made(self) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -152,7 +162,7 @@ class _Blocks:
             )
 
     def spread(self, coefficients: Floats) -> float:
-        """Return the residuals' robust standard deviation, over at most `LARGE` samples."""
+        """Return the robust standard deviation of the residuals of at most `LARGE` samples."""
         if self._kept is None:
             few = self._samples.drawn(LARGE)
             columns, times = columns_of(self._terms, few.params), few.seconds - self.level_s
@@ -164,13 +174,14 @@ class _Blocks:
 def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     """Return R of the QR decomposition of [weighted columns | weighted times].
 
-    Samples whose residual from `coefficients` exceeds `corner` scales have less weight.
+    Samples whose residual with `coefficients` exceeds `corner`, in units of their scale, have
+    Huber's weight.
     """
     triangle = np.zeros((0, blocks.width))
     for columns, times, scale_s in blocks:
         weights = 1 / scale_s
         if np.isfinite(corner):
-            weights *= _robust_weights((columns @ coefficients - times) / scale_s, corner)
+            weights *= _root_huber_weights((columns @ coefficients - times) / scale_s, corner)
         rows = np.column_stack((columns, times)) * weights[:, None]
         finite = np.isfinite(rows)
         if not finite.all():
@@ -180,6 +191,7 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
 
 
 def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
+    """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
     lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
     if non_negative:

@@ -1,1 +1,1 @@
-"""The compiled loop of the models: which of many candidate terms a fit takes."""
+"""The compiled loops of the fits: stepwise selection of terms, errors of product shapes."""

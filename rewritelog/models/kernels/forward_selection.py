@@ -1,7 +1,13 @@
-"""The search for the terms of a sum, compiled: forward steps, each followed by backward ones.
+"""Stepwise selection of the terms of a sum, compiled: forward steps, then backward ones.
 
-It works on inner products alone: G of weighted columns of length 1, and c of each with the target.
-Solutions, what a column would add, and BIC all follow from them, whatever the number of samples.
+It works on inner products alone, so that its time does not depend on the number of samples. The
+names are:
+
+- `products`: the Gram matrix G = XᵀX of weighted columns of length 1, shape (columns, columns)
+- `along`: Xᵀy, the inner product of each column with the weighted times y, shape (columns,)
+- `square`: yᵀy
+- `places`: the indices of the columns taken, of which the first `count` are valid
+- `root`: the Cholesky factor L of the part of G of these columns
 """
 
 from __future__ import annotations
@@ -14,27 +20,27 @@ from rewritelog.arrays import Floats, Ints
 from tracebigsim.compiled import inner, kernel
 
 NEW_SHARE = 1e-5
-"""A column of which less than this share (by length) is new adds nothing to those taken."""
+"""A column is collinear if its part orthogonal to those taken has less than this length."""
 
 LEAST_CHI2 = 1e-14
-"""Below this mean squared error a fit is exact, and what is left is rounding."""
+"""A fit with a smaller mean squared error is exact, and the rest is rounding."""
 
 PLAIN_NS_PER_BYTE = 150
-"""What a search takes uncompiled for each byte of its inner products."""
+"""The time of an uncompiled search per byte of the Gram matrix."""
 
 LEAST_SHARE = 1e-8
-"""The same by the square of the length, where columns are compared that are nearly alike."""
+"""The least squared length of the orthogonal part of a column that replaces a similar one."""
 
 LEAST_GROWTH = 0.05
-"""Terms whose growth differs by less grow alike."""
+"""Terms whose growth differs by at most this are not exchanged."""
 
 _LEAST_GAIN = 1e-9
-"""BIC must fall by more than this, or rounding would decide."""
+"""BIC has to fall by more than this, or rounding would decide."""
 
 
 @inner
 def _cholesky(products: Floats, places: Ints, count: int, root: Floats) -> None:
-    """Fill `root` with L of G = L·Lᵀ, G being the products of the columns at `places`."""
+    """Fill `root` with the Cholesky factor L of the Gram matrix of the columns at `places`."""
     for i in range(count):
         for j in range(i + 1):
             total = products[places[i], places[j]]
@@ -48,7 +54,7 @@ def _cholesky(products: Floats, places: Ints, count: int, root: Floats) -> None:
 
 @inner
 def _substitute(root: Floats, count: int, solution: Floats) -> None:
-    """Turn the right-hand side in `solution` into x of L·Lᵀ·x = b."""
+    """Solve L·Lᵀ·x = b by forward and back substitution; `solution` holds b, and then x."""
     for i in range(count):
         total = solution[i]
         for m in range(i):
@@ -65,7 +71,7 @@ def _substitute(root: Floats, count: int, solution: Floats) -> None:
 def _solve(
     products: Floats, along: Floats, places: Ints, count: int, root: Floats, solution: Floats
 ) -> bool:
-    """Solve the normal equations of the columns at `places`; return whether none is negative."""
+    """Solve the normal equations of the columns at `places`; return whether no x is negative."""
     _cholesky(products, places, count, root)
     for i in range(count):
         solution[i] = along[places[i]]
@@ -80,7 +86,7 @@ def _solve(
 def _steepest_outside(
     products: Floats, along: Floats, places: Ints, count: int, found: Floats
 ) -> int:
-    """Return the column outside along which χ² falls fastest, −1 where it falls along none."""
+    """Return which inactive column lowers χ² fastest, by index in `places`; −1 if none does."""
     steepest, place = 1e-12, -1
     for i in range(count):
         if found[i] < 0:
@@ -94,7 +100,7 @@ def _steepest_outside(
 
 @inner
 def _gather(places: Ints, count: int, found: Floats, passive: Ints) -> int:
-    """Fill `passive` with the places of the columns inside; return how many there are."""
+    """Fill `passive` with the active columns, Lawson and Hanson's set P; return their number."""
     size = 0
     for i in range(count):
         if found[i] >= 0:
@@ -105,7 +111,7 @@ def _gather(places: Ints, count: int, found: Floats, passive: Ints) -> int:
 
 @inner
 def _step_back(count: int, found: Floats, solution: Floats) -> None:
-    """Go towards the solution until a coefficient is 0, and take that column out."""
+    """Go from `found` towards the solution until a coefficient is 0; make that column inactive."""
     step, k = 1.0, 0
     for i in range(count):
         if found[i] >= 0:
@@ -134,8 +140,8 @@ def _non_negative(
 ) -> None:
     """Fill `found` with the non-negative solution: NNLS of Lawson and Hanson (1974, chapter 23).
 
-    Columns come in one at a time, the one that lowers χ² fastest first; those that the solution
-    would make negative leave again where it crosses 0. A column is inside where `found` ≥ 0.
+    Columns become active one at a time, that which lowers χ² fastest first; those whose coefficient
+    would be negative become inactive again. A column is active if its `found` is not negative.
     """
     for i in range(count):
         found[i] = -1.0
@@ -169,9 +175,9 @@ def _fit(
     size: Floats,
     work: Floats,
 ) -> float:
-    """Fill `size` with the columns' coefficients; return BIC with its penalty stretched.
+    """Fill `size` with the coefficients of the columns; return BIC with a small-sample correction.
 
-    n log(χ²/n) + k log n · n/(n − k − 1).
+    It is n log(χ²/n) + k log n · n/(n − k − 1), where χ² = yᵀy − 2 xᵀXᵀy + xᵀGx.
     """
     root = work[2:]
     solved = _solve(products, along, places, count, root, size)
@@ -192,9 +198,9 @@ def _fit(
 
 @kernel
 def _weakest(products: Floats, places: Ints, count: int, size: Floats, work: Floats) -> int:
-    """Return which of the columns but the last can be done without at least cost.
+    """Return which column, but for the last one, raises χ² least when it is removed.
 
-    Without column i, χ² grows by its coefficient squared over (G⁻¹)ᵢᵢ.
+    Without column i, χ² grows by xᵢ² / (G⁻¹)ᵢᵢ.
     """
     root, unit = work[2:], work[1]
     _cholesky(products, places, count, root)
@@ -221,7 +227,7 @@ def _prune(
     size: Floats,
     work: Floats,
 ) -> tuple[int, float]:
-    """Take out of the first row of `tried` what the newest column has made superfluous.
+    """Remove from the first row of `tried` the columns that the newest one has made superfluous.
 
     Return how many are left and their BIC.
     """
@@ -254,10 +260,10 @@ def _prune(
 
 @inner
 def _take(products: Floats, rows: Floats, count: int, place: int) -> None:
-    """Take a column: what is along it is no longer new.
+    """Add a column to the orthogonal basis, and update the other columns' orthogonal parts.
 
-    `rows` is a Cholesky decomposition that grows by a row at a time; its last row is the square of
-    the length of each column's new part.
+    `rows` is a Cholesky decomposition that grows by one row at a time; its last row holds the
+    squared length of the part of each column that is orthogonal to those taken.
     """
     share = rows[len(rows) - 1]
     length = math.sqrt(max(share[place], NEW_SHARE**2))
@@ -281,7 +287,11 @@ def _steepest(
     share: Floats,
     signed: bool,
 ) -> int:
-    """Return the column that lowers χ² most, −1 where none does: orthogonal least squares."""
+    """Return the column that lowers χ² most beside those taken, −1 if none does.
+
+    That is orthogonal least squares (Chen, Billings and Luo, 1989): the residual along the part
+    of a column that is orthogonal to those taken.
+    """
     best, place = math.sqrt(LEAST_CHI2), -1
     for j in range(len(along)):
         if share[j] > NEW_SHARE**2:
@@ -306,12 +316,12 @@ def forward_select(
     work: Floats,
     rows: Floats,
 ) -> tuple[int, float]:
-    """Fill the last row of `tried` with the columns taken; return their number and their BIC.
+    """Fill the last row of `tried` with the columns selected; return their number and their BIC.
 
-    From the column `start` (−1: from nothing) the column that lowers χ² most is taken, then those
-    that it makes superfluous are left out again, as long as BIC falls (Efroymson's stepwise
-    regression, 1960). At most m are taken, given by the room for work: `tried` of shape
-    (3, 2m + 2), `work` (m + 4, m + 1), `rows` (m + 2, columns).
+    The search starts from the column `start`, or from nothing if that is −1. As long as BIC falls,
+    the column that lowers χ² most is taken, and those that it makes superfluous are removed
+    (Efroymson's stepwise regression, 1960). The work arrays determine m, the largest number of
+    columns: `tried` has the shape (3, 2m + 2), `work` (m + 4, m + 1), `rows` (m + 2, columns).
     """
     columns, most = len(along), len(rows) - 2
     places, size = tried[2], work[most + 3]
@@ -352,7 +362,7 @@ def forward_select(
 
 @inner
 def _fastest(growth: Floats, places: Ints, count: int, done: Ints) -> int:
-    """Return which of the columns that are not done yet grows fastest."""
+    """Return which column grows fastest among those not done, by index in `places`."""
     found = -1
     for i in range(count):
         if not done[i] and (found < 0 or growth[places[i]] > growth[places[found]]):
@@ -364,7 +374,7 @@ def _fastest(growth: Floats, places: Ints, count: int, done: Ints) -> int:
 def _project(
     products: Floats, places: Ints, count: int, root: Floats, of: int, row: Floats
 ) -> None:
-    """Fill `row` with x of L·x = g, g being the products of a column with those at `places`."""
+    """Fill `row` with x of L·x = g, g being the products of column `of` with those at `places`."""
     for m in range(count):
         total = products[places[m], of]
         for n in range(m):
@@ -387,7 +397,7 @@ def _slower(
     non_negative: bool,
     work: Floats,
 ) -> int:
-    """Return the column that is to stand beside the others in place of `own`, maybe itself."""
+    """Return the column with the least cost beside the others: `own`, or one that grows less."""
     rest, row, root = work[0], work[1], work[3:]
     _cholesky(products, others, count, root)
     for m in range(count):
@@ -429,11 +439,11 @@ def exchange_for_slower(
     non_negative: bool,
     work: Floats,
 ) -> None:
-    """Exchange the columns at `places` for slower ones that explain as much, the fastest first.
+    """Exchange columns for ones that grow less and explain about as much, the fastest first.
 
-    A column is exchanged for that of the first `candidates` of less growth for which
-    n log(χ²/n) + price · growth is least. `work` has the shape (m + 3, m), m being the number of
-    columns.
+    Each column at `places` is exchanged for the one with the least n log(χ²/n) + price · growth
+    among the first `candidates` columns of less growth. `work` has the shape (m + 3, m) for m
+    columns at `places`.
     """
     count = len(places)
     others, done = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How well shapes explain times, compiled: c0 + c1 · shape for each of many shapes."""
+"""The errors of c0 + c1 · shape for each of many shapes of a product, compiled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracebigsim.compiled import inner, kernel
 def _line(
     ones: float, level: float, cross: float, square: float, along: float
 ) -> tuple[float, float]:
-    """Return c0 and c1, neither negative, from weighted sums."""
+    """Return the non-negative least-squares c0 and c1 from weighted sums of products."""
     determinant = ones * square - cross * cross
     if determinant > 0:
         constant = (square * level - cross * along) / determinant
@@ -28,10 +28,11 @@ def _line(
 
 @kernel
 def shape_errors(logs: Floats, fixed: Floats, weights: Floats, target: Floats) -> Floats:
-    """Return the mean error of c0 + c1 · exp(fixed + column) for each column of `logs`.
+    """Return the mean weighted error of c0 + c1 · exp(fixed + column) for each column of `logs`.
 
-    c0 and c1 are the weighted least-squares ones that are not negative. An error counts as 1 where
-    it is larger or no number, so that outliers do not choose the shape.
+    `logs` has the shape (samples, shapes); `fixed`, `weights` and `target`, the weighted times,
+    have the shape (samples,). c0 and c1 are the non-negative weighted least-squares solution.
+    Errors above 1, and NaN, count as 1, so that outliers do not determine the shape.
     """
     count = len(target)
     errors = np.empty(logs.shape[1])
