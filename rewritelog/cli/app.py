@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -27,12 +26,12 @@ _ParsingError: Any = typer.BadParameter.__mro__[2]
 """The root of what typer raises for arguments that it cannot parse."""
 
 _PLAIN_WORDS = {
-    r"Value error, ": "",
-    r"Input should be a valid number.*": "it is not a number",
-    r"Input should be a valid integer.*": "it is not a whole number",
-    r"Input should be greater than or equal to (\S+)": r"it is less than \1",
-    r"\. Choose from:": "; choose from",
+    "float_parsing": "{input!r} is not a number",
+    "int_parsing": "{input!r} is not a whole number",
+    "greater_than_equal": "{input} is less than {ge}",
+    "value_error": "{error}",
 }
+"""What is said of a value, by the type of pydantic's error, by which typer checks values."""
 
 _command = ""
 
@@ -207,21 +206,22 @@ def _code_without_answer() -> int:
 
 def _show_parsing_error(error: Any) -> None:
     """Print what is wrong with the arguments, and where to look it up."""
+    _say_plainly(error)
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
         return
-    console.fail(_in_plain_words(message[:1].lower() + message[1:].rstrip(".")))
+    message = " ".join(message.split())
+    console.fail(message[:1].lower() + message[1:].rstrip("."))
     if error.ctx is not None:
         typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
 
 
-def _in_plain_words(message: str) -> str:
-    """Return what typer says of an argument on one line and in words for people."""
-    message = " ".join(message.split())
-    for said, meant in _PLAIN_WORDS.items():
-        message = re.sub(said, meant, message)
-    return message
+def _say_plainly(error: Any) -> None:
+    """Put what is wrong with an argument's value in words for people, where pydantic found it."""
+    for found in getattr(error.__cause__, "errors", list)():
+        if said := _PLAIN_WORDS.get(found["type"]):
+            error.message = said.format(**{**found, **found.get("ctx", {})})
 
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:

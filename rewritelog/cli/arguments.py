@@ -95,39 +95,6 @@ ClockHz = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
-Fitted = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=MODEL,
-        help="A model file of `rewritelog fit -o`, instead of a model and timings.",
-    ),
-]
-Dilation = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FACTOR",
-        rich_help_panel=DILATION,
-        help="Factor on durations that no model covers [default: 1].",
-    ),
-]
-Speedup = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FACTOR",
-        rich_help_panel=DILATION,
-        help="The inverse of --dilation: 2 is --dilation 0.5.",
-    ),
-]
-DilationFor = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=FACTOR",
-        rich_help_panel=DILATION,
-        help="The dilation of SEBs of that name (* matches anything); repeatable, the last match "
-        "wins.",
-    ),
-]
 CopyParams = Annotated[
     bool,
     typer.Option(

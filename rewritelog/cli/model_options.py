@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from rewritelog.cli.console import Outcome
+from rewritelog.cli.standard import with_parameters
 from rewritelog.errors import UsageError
 from rewritelog.models.options import (
     AutoOptions,
@@ -88,9 +89,9 @@ def with_model_options(
 
     The dict has what was given, without flags that the command has itself.
     """
-    signature = inspect.signature(command, eval_str=True)
-    flags = _flags(signature.parameters)
-    own = [p for name, p in signature.parameters.items() if name != "model_options"]
+    parameters = inspect.signature(command, eval_str=True).parameters
+    flags = _flags(parameters)
+    own = [p for name, p in parameters.items() if name != "model_options"]
 
     @wraps(command)
     def extended(**given: Any) -> Outcome | None:
@@ -98,12 +99,7 @@ def with_model_options(
         chosen = {name: value for name, value in options.items() if value is not None}
         return command(**given, model_options=chosen)
 
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    extended.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*parameters, *flags.values()]
-    )
-    extended.__annotations__ = {p.name: p.annotation for p in [*own, *flags.values()]}
-    return extended
+    return with_parameters(extended, [*own, *flags.values()])
 
 
 def split_pairs(pairs: list[str], flag: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,82 +11,24 @@ import typer
 from rewritelog.cli.arguments import (
     ADVANCED,
     OUTPUT,
-    ClockHz,
-    Coefficients,
     CopyParams,
-    Dilation,
-    DilationFor,
-    Fitted,
     Force,
-    Formulas,
     Jobs,
     Logs,
-    ModelName,
-    ModelOption,
-    Params,
-    Speedup,
-    Strict,
-    TimingsOption,
     is_stdout,
     output_option,
     to_path,
 )
 from rewritelog.cli.completers import complete_event
 from rewritelog.cli.console import Outcome
-from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
-from rewritelog.cli.rewrite import dilation_of, dilations_for
+from rewritelog.cli.model_options import split_pairs, with_model_options
+from rewritelog.cli.option_groups import DurationGroup, NetworkGroup, refuse, with_groups
 from rewritelog.cli.standard import reporting
-from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import RewriteOptions
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
 
-NETWORK = "Network"
-
-NetworkModel = Annotated[
-    str | None,
-    typer.Option(
-        "--network",
-        metavar="log",
-        rich_help_panel=NETWORK,
-        help="log: each message keeps its recorded transit time [default without --latency, "
-        "--bandwidth and --machine].",
-    ),
-]
-Machine = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=NETWORK,
-        help="A machine file (TOML) with the quantities below; options given beside it win.",
-    ),
-]
-Latency = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", rich_help_panel=NETWORK, help="Latency between nodes, as in 1us."),
-]
-Bandwidth = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RATE", rich_help_panel=NETWORK, help="Bandwidth between nodes, as in 10GB/s."
-    ),
-]
-CostPerPacket = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", rich_help_panel=NETWORK, help="Time for each packet."),
-]
-PacketSize = Annotated[
-    str | None, typer.Option(metavar="SIZE", rich_help_panel=NETWORK, help="Size of a packet.")
-]
-NodeLatency = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        rich_help_panel=NETWORK,
-        help="Latency from one worker thread of a node to another [default: 0].",
-    ),
-]
 LostAs = Annotated[
     list[str] | None,
     typer.Option(
@@ -99,15 +42,10 @@ LostAs = Annotated[
 
 @reporting(warns=True, pages=True)
 @with_model_options
+@with_groups(without="param_names")
 def replay_command(
     logs: Logs,
-    network: NetworkModel = None,
-    machine: Machine = None,
-    latency: Latency = None,
-    bandwidth: Bandwidth = None,
-    cost_per_packet: CostPerPacket = None,
-    packet_size: PacketSize = None,
-    node_latency: NodeLatency = None,
+    network: NetworkGroup,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -142,16 +80,6 @@ def replay_command(
     ] = None,
     copy_params: CopyParams = False,
     force: Force = False,
-    timings: TimingsOption = None,
-    model: ModelName = None,
-    fitted: Fitted = None,
-    formulas: Formulas = None,
-    coefficients: Coefficients = None,
-    params: Params = None,
-    clock_hz: ClockHz = None,
-    dilation: Dilation = None,
-    speedup: Speedup = None,
-    dilation_for: DilationFor = None,
     jobs: Jobs = 0,
     gains: Annotated[
         int | None,
@@ -163,9 +91,8 @@ def replay_command(
             "[default: 10; fewer for more than 500,000 SEBs].",
         ),
     ] = None,
-    strict: Strict = False,
-    model_option: ModelOption = None,
     *,
+    durations: DurationGroup,
     model_options: dict[str, Any],
 ) -> Outcome:
     """Predict how long the whole program takes, and what bounds it.
@@ -173,31 +100,15 @@ def replay_command(
     SEBs run on their PEs as messages and dependencies let them, with their durations as they are
     or as a dilation or a model makes them. The network is simple: see docs/replay.md.
     """
-    add_pairs(model_options, model_option)
-    options = RewriteOptions(
-        model=model,
-        model_options=model_options,
-        timings=tuple(timings or ()),
-        fitted=fitted,
-        formulas=formulas,
-        coefficients=coefficients,
-        params=params,
-        clock_hz=clock_hz,
-        strict=strict,
-        dilation=dilation_of(dilation, speedup),
-        dilation_for=dilations_for(dilation_for or []),
-        copy_params=copy_params,
-        force=force,
-        jobs=jobs,
+    options = replace(
+        durations.options(model_options), copy_params=copy_params, force=force, jobs=jobs
     )
-    chosen = _network(
-        network, machine, latency, bandwidth, cost_per_packet, packet_size, node_latency
-    )
+    chosen = network.read()
     if sweep:
         excluded = {"--against": against, "--write": write, "--lost-as": lost_as}
-        _refuse("--sweep", excluded)
+        refuse("--sweep", excluded)
         return _sweep(logs, sweep, chosen, options, to_path(output), plot, taken=is_stdout(output))
-    _refuse("a replay without --sweep", {"--output": output, "--plot": plot})
+    refuse("a replay without --sweep", {"--output": output, "--plot": plot})
     from rewritelog.replaying.options import ReplayOptions  # noqa: PLC0415
 
     whole = ReplayOptions(options, _lost_as(lost_as), gains, write)
@@ -206,15 +117,10 @@ def replay_command(
 
 @reporting(warns=True)
 @with_model_options
+@with_groups(without="param_names")
 def lost_cycles_command(
     logs: Logs,
-    network: NetworkModel = None,
-    machine: Machine = None,
-    latency: Latency = None,
-    bandwidth: Bandwidth = None,
-    cost_per_packet: CostPerPacket = None,
-    packet_size: PacketSize = None,
-    node_latency: NodeLatency = None,
+    network: NetworkGroup,
     lost_as: LostAs = None,
     var: Annotated[
         list[str] | None,
@@ -231,20 +137,9 @@ def lost_cycles_command(
             help="Append a timing line for each category to this file.",
         ),
     ] = None,
-    timings: TimingsOption = None,
-    model: ModelName = None,
-    fitted: Fitted = None,
-    formulas: Formulas = None,
-    coefficients: Coefficients = None,
-    params: Params = None,
-    clock_hz: ClockHz = None,
-    dilation: Dilation = None,
-    speedup: Speedup = None,
-    dilation_for: DilationFor = None,
     jobs: Jobs = 0,
-    strict: Strict = False,
-    model_option: ModelOption = None,
     *,
+    durations: DurationGroup,
     model_options: dict[str, Any],
 ) -> Outcome:
     """Split all PE time of a replay into useful work and categories of lost cycles.
@@ -252,65 +147,12 @@ def lost_cycles_command(
     Several runs make a study: their timing lines, in one file, are fitted and verified as any
     others, and `predict --at` adds the categories up at sizes that were never run.
     """
-    add_pairs(model_options, model_option)
-    options = RewriteOptions(
-        model=model,
-        model_options=model_options,
-        timings=tuple(timings or ()),
-        fitted=fitted,
-        formulas=formulas,
-        coefficients=coefficients,
-        params=params,
-        clock_hz=clock_hz,
-        strict=strict,
-        dilation=dilation_of(dilation, speedup),
-        dilation_for=dilations_for(dilation_for or []),
-        jobs=jobs,
-    )
-    chosen = _network(
-        network, machine, latency, bandwidth, cost_per_packet, packet_size, node_latency
-    )
+    options = replace(durations.options(model_options), jobs=jobs)
+    chosen = network.read()
     from rewritelog.replaying.study import Study, variables_of  # noqa: PLC0415
 
     study = Study(variables_of(split_pairs(var or [], "--var")), timings_out)
     return Outcome(study.add(logs, chosen, options, _lost_as(lost_as)))
-
-
-def _network(
-    network: str | None,
-    machine: Path | None,
-    latency: str | None,
-    bandwidth: str | None,
-    cost_per_packet: str | None,
-    packet_size: str | None,
-    node_latency: str | None,
-) -> Network:
-    from rewritelog.replaying.network import Network, read_machine  # noqa: PLC0415
-
-    texts = {
-        "latency": latency,
-        "bandwidth": bandwidth,
-        "cost-per-packet": cost_per_packet,
-        "packet-size": packet_size,
-        "node-latency": node_latency,
-    }
-    given = {name: text for name, text in texts.items() if text is not None}
-    if network not in (None, "log"):
-        raise UsageError(
-            f"--network must be log, not {network!r}; --latency describes other networks"
-        )
-    if network == "log":
-        _refuse(
-            "--network log", {"--machine": machine, "--latency": latency, "--bandwidth": bandwidth}
-        )
-    base = Network() if machine is None else read_machine(machine)
-    return base.with_quantities(given)
-
-
-def _refuse(what: str, others: dict[str, Any]) -> None:
-    given = [name for name, value in others.items() if value]
-    if given:
-        raise UsageError(f"{what} takes no {given[0]}")
 
 
 def _lost_as(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
@@ -352,8 +194,6 @@ def _sweep(
 
 
 def _replay(logs: Path, against: Path | None, network: Network, options: Any) -> Outcome:
-    from dataclasses import replace  # noqa: PLC0415
-
     from rewritelog.replaying.report import ReplayComparison  # noqa: PLC0415
     from rewritelog.replaying.run import replay, replay_whole  # noqa: PLC0415 - numba is slow
 

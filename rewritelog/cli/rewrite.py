@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,27 +12,15 @@ from rewritelog.cli.arguments import (
     ADVANCED,
     OUTPUT,
     RUNNING,
-    ClockHz,
-    Coefficients,
     CopyParams,
-    Dilation,
-    DilationFor,
-    Fitted,
     Force,
-    Formulas,
     Jobs,
     Logs,
-    ModelName,
-    ModelOption,
-    ParamNames,
-    Params,
-    Speedup,
-    Strict,
-    TimingsOption,
 )
 from rewritelog.cli.console import Outcome, note
 from rewritelog.cli.job import this_job
-from rewritelog.cli.model_options import add_pairs, split_pairs, with_model_options
+from rewritelog.cli.model_options import with_model_options
+from rewritelog.cli.option_groups import DurationGroup, with_groups
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import (
@@ -45,6 +34,7 @@ from rewritelog.rewriting.options import (
 
 @reporting(warns=True, pages=True)
 @with_model_options
+@with_groups()
 def rewrite_command(
     logs: Logs,
     out: Annotated[
@@ -55,17 +45,6 @@ def rewrite_command(
             show_default=False,
         ),
     ] = None,
-    timings: TimingsOption = None,
-    model: ModelName = None,
-    fitted: Fitted = None,
-    formulas: Formulas = None,
-    param_names: ParamNames = None,
-    coefficients: Coefficients = None,
-    params: Params = None,
-    clock_hz: ClockHz = None,
-    dilation: Dilation = None,
-    speedup: Speedup = None,
-    dilation_for: DilationFor = None,
     force: Force = False,
     copy_params: CopyParams = False,
     dry_run: Annotated[
@@ -89,7 +68,6 @@ def rewrite_command(
             help="Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
         ),
     ] = False,
-    strict: Strict = False,
     recv: Annotated[
         RecvPolicy,
         typer.Option(
@@ -122,8 +100,8 @@ def rewrite_command(
             help="Seed of --spread residual, and of the draw of --model sampled [default: 1].",
         ),
     ] = None,
-    model_option: ModelOption = None,
     *,
+    durations: DurationGroup,
     model_options: dict[str, Any],
 ) -> Outcome | None:
     """Rewrite a log set with new SEB durations.
@@ -137,22 +115,10 @@ def rewrite_command(
             if out is None
             else "--dry-run takes no OUT"
         )
-    add_pairs(model_options, model_option)
-    if seed is not None and model == "sampled":
+    if seed is not None and durations.model == "sampled":
         model_options.setdefault("seed", seed)
-    options = RewriteOptions(
-        model=model,
-        model_options=model_options,
-        timings=tuple(timings or ()),
-        fitted=fitted,
-        formulas=formulas,
-        coefficients=coefficients,
-        param_names=param_names,
-        params=params,
-        clock_hz=clock_hz,
-        strict=strict,
-        dilation=dilation_of(dilation, speedup),
-        dilation_for=dilations_for(dilation_for or []),
+    options = replace(
+        durations.options(model_options),
         total=total,
         spread=spread,
         spread_seed=1 if seed is None else seed,
@@ -190,26 +156,3 @@ def _warn_of_ranks(options: RewriteOptions) -> None:
             f"each of {job.ranks} ranks does this rewrite on its own; --engine mpi makes them "
             "share it"
         )
-
-
-def dilation_of(dilation: float | None, speedup: float | None) -> float | None:
-    """Return the factor that --dilation or --speedup ask for; None without either."""
-    if dilation is not None and speedup is not None:
-        raise UsageError("give --dilation or --speedup, not both")
-    if speedup is not None:
-        from rewritelog.rewriting.options import check_factor  # noqa: PLC0415
-
-        check_factor("the speedup", speedup)
-        return 1 / speedup
-    return dilation
-
-
-def dilations_for(pairs: list[str]) -> tuple[tuple[str, float], ...]:
-    """Return the patterns and factors of --dilation-for."""
-    factors = []
-    for name, text in split_pairs(pairs, "--dilation-for"):
-        try:
-            factors.append((name, float(text)))
-        except ValueError as error:
-            raise UsageError(f"--dilation-for {name}={text}: {text!r} is not a number") from error
-    return tuple(factors)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +17,8 @@ from rewritelog.cli import console
 from rewritelog.cli.arguments import OTHER, OUTPUT, STANDARD_STREAM, is_stdout, to_path
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.progress import shown_progress
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def _show_version(wanted: bool) -> None:
@@ -205,12 +207,7 @@ def _extended(
         del given["debug"], given["version"]
         run(given)
 
-    signature = inspect.signature(command, eval_str=True)
-    own = [
-        p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, p in signature.parameters.items()
-        if name not in added
-    ]
+    own = inspect.signature(command, eval_str=True).parameters
     more = [
         inspect.Parameter(
             name,
@@ -220,6 +217,12 @@ def _extended(
         )
         for name, kind in added.items()
     ]
-    extended.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
-    extended.__annotations__ = {p.name: p.annotation for p in [*own, *more]}
-    return extended
+    return with_parameters(extended, [*own.values(), *more])
+
+
+def with_parameters(function: Function, parameters: Iterable[inspect.Parameter]) -> Function:
+    """Return a function that takes anything by name, with the parameters that typer is to see."""
+    shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    function.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    function.__annotations__ = {one.name: one.annotation for one in shown}
+    return function
