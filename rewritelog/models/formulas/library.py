@@ -77,7 +77,7 @@ KINDS = {
     "lost-work": KernelKind(
         ("P", "D"),
         ("P", "D"),
-        "PE-seconds of work: a part that every PE repeats, and data that the PEs share",
+        "PE-seconds of work: a part that every PE repeats, and data that is divided among the PEs",
     ),
     "lost-communication": KernelKind(
         ("P", "D"),
