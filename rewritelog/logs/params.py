@@ -42,7 +42,7 @@ _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 @dataclass(frozen=True)
 class ParamRecords:
-    """Records of a block; all of them are in rising order of piece and SEB, as in the files."""
+    """Records of a block or a run, in rising order of piece and SEB, as in the files."""
 
     events: tuple[str, ...]
     event: Ints
@@ -54,6 +54,9 @@ class ParamRecords:
     param_count: Ints
     params: Floats
     """Record i has `param_count[i]` of these from `param_start[i]`: parameters, or counters."""
+
+    def __len__(self) -> int:
+        return len(self.event)
 
     @property
     def size_bytes(self) -> int:
@@ -143,7 +146,7 @@ def read_records(
                 f"{scanned.paths[-1]}: the records of some SEBs take more than "
                 f"{bytes_text(MOST_RECORD_BYTES)}: the params are damaged, or not of these logs"
             )
-    return _joined(parts), notes
+    return join_records(parts), notes
 
 
 @dataclass(frozen=True)
@@ -321,7 +324,7 @@ def _order(piece: Ints, seb: Ints) -> Ints | slice:
     return np.lexsort((seb, piece)).astype(np.int64)
 
 
-def _joined(parts: list[ParamRecords]) -> ParamRecords:
+def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
     """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
     names: dict[str, int] = {}
     events, starts, counts, params = [], [], [], []

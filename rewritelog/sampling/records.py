@@ -8,12 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Ints
 from rewritelog.cores import cores
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import Columns, ParamFolder, ParamNotes, ParamRecords, read_records
+from rewritelog.logs.params import (
+    Columns,
+    ParamFolder,
+    ParamNotes,
+    ParamRecords,
+    join_records,
+    read_records,
+)
 from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
@@ -23,29 +30,16 @@ PES_AT_A_TIME = 64
 
 
 @dataclass(frozen=True)
-class RunRecords:
-    """All records of a run, in rising order of PE and SEB; one array entry each."""
+class RunRecords(ParamRecords):
+    """All records of a run; a PE's number is its piece."""
 
-    events: tuple[str, ...]
-    event: Ints
-    """Index into `events`."""
-    pe: Ints
-    seb: Ints
-    """Index of the SEB in its timeline."""
-    param_start: Ints
-    param_count: Ints
-    params: Floats
-    """Record i has `param_count[i]` of these from `param_start[i]`."""
     warnings: tuple[str, ...]
     """What is odd about the files, a sentence each."""
 
-    def __len__(self) -> int:
-        return len(self.event)
-
-    def table(self, rows: Ints, count: int) -> Floats:
-        """Return the parameters of rows that have `count` of them, shape (rows, count)."""
-        chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
-        return chosen
+    @property
+    def pe(self) -> Ints:
+        """The PE of each record."""
+        return self.piece
 
 
 def read_folder(
@@ -69,8 +63,12 @@ def read_folder(
             report_progress(
                 "reading params, PE", min(len(found) * PES_AT_A_TIME, len(named)), len(named)
             )
+    parts = [
+        replace(records, piece=np.array(group)[records.piece])
+        for group, (records, _) in zip(groups, found, strict=True)
+    ]
     warnings = tuple(_note_warnings([notes for _, notes in found]))
-    return _joined(groups, [records for records, _ in found], warnings)
+    return RunRecords(**vars(join_records(parts)), warnings=warnings)
 
 
 def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunRecords:
@@ -85,36 +83,10 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
     return replace(
         every,
         event=every.event[known],
-        pe=every.pe[known],
+        piece=every.pe[known],
         seb=every.seb[known],
         param_start=every.param_start[known],
         param_count=every.param_count[known],
-        warnings=warnings,
-    )
-
-
-def _joined(
-    groups: Sequence[Sequence[int]], parts: Sequence[ParamRecords], warnings: tuple[str, ...]
-) -> RunRecords:
-    """Return the parts one after the other, with PEs in the place of pieces."""
-    names: dict[str, int] = {}
-    none = np.zeros(0, dtype=np.int64)
-    events, pes, starts = [none], [none], [none]
-    base = 0
-    for group, part in zip(groups, parts, strict=True):
-        numbers = [names.setdefault(name, len(names)) for name in part.events]
-        events.append(np.array([*numbers, -1])[part.event])
-        pes.append(np.array(group, dtype=np.int64)[part.piece])
-        starts.append(part.param_start + base)
-        base += len(part.params)
-    return RunRecords(
-        events=tuple(names),
-        event=np.concatenate(events),
-        pe=np.concatenate(pes),
-        seb=np.concatenate([none, *(part.seb for part in parts)]),
-        param_start=np.concatenate(starts),
-        param_count=np.concatenate([none, *(part.param_count for part in parts)]),
-        params=np.concatenate([np.zeros(0), *(part.params for part in parts)]),
         warnings=warnings,
     )
 
