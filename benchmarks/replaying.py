@@ -28,8 +28,8 @@ HEAD = (
     "loading",
     "replays",
     "replay and report",
-    "processor's time for it",
-    "of one SEB and replay",
+    "CPU time of it",
+    "per SEB and replay",
     "peak memory",
 )
 
