@@ -26,12 +26,12 @@ Within, a map of the package, lowest layer first:
 - `hashing`: the hash that finds rows and draws numbers
 - `format`: the binary format, declared once with construct, and what is derived from it
 - `kernels`: the compiled loops over bytes that all jobs share: loads, walk, brackets, names, sums
-- `models`: duration models: timings in, seconds out; they know arrays only
+- `models`: duration models: timings in, seconds out; they see arrays only
 - `logs`: a log set on disk: summary, timeline files, blocks, columns, params
-- `output`: output folders that are whole or not there
-- `timings`: timing lines of files, and the other texts that models are made with
+- `output`: output folders that are complete or do not exist
+- `timings`: timing lines of files, and the other texts that models are made from
 - `checking`: what is wrong with a log set: `check`
-- `synthesis`: made log sets: `synth`
+- `synthesis`: synthetic log sets: `synth`
 - `converting`: other log versions and byte orders: `convert`
 - `rewriting`: new durations in a log set, block by block: `rewrite`
 - `replaying`: how long the whole program takes: `replay` and `lost-cycles`
@@ -39,9 +39,9 @@ Within, a map of the package, lowest layer first:
 - `inspection`: what a log set holds: `info` and `dump`
 - `diffing`: what two log sets differ in: `diff`
 - `sampling`: which SEBs to time: `sample`
-- `evaluation`: fits apart from a rewrite: `fit`, `predict`, `verify` and `compare`
+- `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: pictures and pages of logs and fits: `timeline`, `explore`
-- `api`: what Python gets: the names above
+- `api`: the Python interface: a function for each command
 - `cli`: the command line
 
 `tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.
