@@ -292,8 +292,8 @@ def write_seb(
     return write_dependencies(buf, at + size, program.rows, row, fields.big, index, following)
 
 
-@inner
-def write_some(
+@kernel
+def write_sebs(
     buf: Bytes,
     text: Bytes,
     program: SyntheticProgram,
@@ -302,7 +302,11 @@ def write_some(
     total: int,
     state: Ints,
 ) -> int:
-    """Do what `write_sebs` does."""
+    """Write the next SEBs of a timeline into `buf`; return how many bytes they have.
+
+    Param lines go to `text` from `state[TEXT]` on. It stops where either has no room left for
+    the largest SEB, or at the timeline's end, when `state[INDEX]` is `total`.
+    """
     at = 0
     while (
         state[INDEX] < total
@@ -322,33 +326,9 @@ def write_some(
 
 
 @kernel
-def write_sebs(
-    buf: Bytes,
-    text: Bytes,
-    program: SyntheticProgram,
-    fields: Fields,
-    pe: int,
-    total: int,
-    state: Ints,
-) -> int:
-    """Write the next SEBs of a timeline into `buf`; return how many bytes they have.
-
-    Param lines go to `text` from `state[TEXT]` on. It stops where either has no room left for
-    the largest SEB, or at the timeline's end, when `state[INDEX]` is `total`.
-    """
-    return write_some(buf, text, program, fields, pe, total, state)
-
-
-@inner
-def count_extras(program: SyntheticProgram, pe: int) -> int:
-    """Return how many extra SEBs the timeline of a PE has."""
+def timeline_sebs(program: SyntheticProgram, pe: int) -> int:
+    """Return how many SEBs the timeline of a PE has, extra ones included."""
     extras = 0
     for iteration in range(program.length // program.slots):
         extras += has_extra(program, pe, iteration)
-    return extras
-
-
-@kernel
-def timeline_sebs(program: SyntheticProgram, pe: int) -> int:
-    """Return how many SEBs the timeline of a PE has."""
-    return program.length + count_extras(program, pe)
+    return program.length + extras
