@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -169,10 +168,5 @@ class TablesWriter:
             self._writers[name].write(columns)
             self.counts[name] += len(next(iter(columns.values())))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from types import TracebackType
 
 from rewritelog.errors import OutputError, OutputWarning
 
@@ -85,12 +84,7 @@ class OutputLock:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             self._give_back()
         except OSError as problem:

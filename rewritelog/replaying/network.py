@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.replaying import units
 
-_SUFFIXES = {
-    "latency_s": "latency",
-    "bandwidth_bytes_per_s": "bandwidth",
-    "cost_per_packet_s": "cost-per-packet",
-    "packet_bytes": "packet-size",
-    "node_latency_s": "node-latency",
-}
 
-_READERS = {
-    "latency": units.seconds,
-    "bandwidth": units.bytes_per_s,
-    "cost-per-packet": units.seconds,
-    "packet-size": units.size_bytes,
-    "node-latency": units.seconds,
-}
+class Quantity(NamedTuple):
+    """A number that a network has."""
 
-QUANTITIES = tuple(_READERS)
+    field: str
+    """The field of `Network` that holds it."""
+    read: Callable[[str, str], float]
+    """Returns it of a text, for which errors have a name."""
+    unit: str
+
+
+QUANTITIES = {
+    "latency": Quantity("latency_s", units.seconds, "s"),
+    "bandwidth": Quantity("bandwidth_bytes_per_s", units.bytes_per_s, "bytes/s"),
+    "cost-per-packet": Quantity("cost_per_packet_s", units.seconds, "s"),
+    "packet-size": Quantity("packet_bytes", units.size_bytes, "bytes"),
+    "node-latency": Quantity("node_latency_s", units.seconds, "s"),
+}
 """What a network has, by the names of the options."""
 
 _TEXTS = ("name", "source")
@@ -54,8 +56,8 @@ class Network:
     """The machine's."""
 
     def __post_init__(self) -> None:
-        for field, option in _SUFFIXES.items():
-            value = getattr(self, field)
+        for option, quantity in QUANTITIES.items():
+            value = getattr(self, quantity.field)
             if value is None:
                 continue
             lowest_fits = value > 0 if option == "bandwidth" else value >= 0
@@ -109,8 +111,10 @@ def _number(value: float) -> str:
 
 
 def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
-    names = {option: field for field, option in _SUFFIXES.items()}
-    return {names[name]: _READERS[name](text, before + name) for name, text in texts.items()}
+    return {
+        QUANTITIES[name].field: QUANTITIES[name].read(text, before + name)
+        for name, text in texts.items()
+    }
 
 
 def read_machine(path: Path) -> Network:
@@ -132,7 +136,7 @@ def read_machine(path: Path) -> Network:
     for key, value in found.items():
         if key in _TEXTS and isinstance(value, str):
             continue
-        if key not in _READERS or not isinstance(value, str | int | float):
+        if key not in QUANTITIES or not isinstance(value, str | int | float):
             known = ", ".join((*QUANTITIES, *_TEXTS))
             raise RewriteLogError(
                 f"{path}: unknown key or wrong kind of value: {key!r}; known: {known}"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
 
 from rewritelog.cores import cores
 from rewritelog.logs.blocks import Block
@@ -33,10 +32,7 @@ class Engine(ABC):
         return self
 
     def __exit__(  # noqa: B027 - not every engine has something to end
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
         """Let the workers go; threads end with their executor."""
 

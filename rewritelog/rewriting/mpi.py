@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -61,10 +60,7 @@ class MpiEngine(Engine):
             self._watching.start()
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
         """End the job in order, or, where a rank stops, so that no other one waits for it."""
         if error is not None and not (self.leads and isinstance(error, Exception)):

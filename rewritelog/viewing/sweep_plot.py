@@ -8,19 +8,13 @@ from typing import Any
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.output.drawing import drawing_defaults
 from rewritelog.replaying import units
+from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.sweep import DILATION, Axis, Sweep
 from rewritelog.viewing.extra import require
 
 _KINDS = (".png", ".svg", ".pdf")
 _MOST_LINES = 8
 _MARKERS = "osD^vPX*"
-_UNITS = {
-    "latency": "s",
-    "bandwidth": "bytes/s",
-    "cost-per-packet": "s",
-    "packet-size": "bytes",
-    "node-latency": "s",
-}
 
 
 def check_plot(path: Path) -> None:
@@ -35,13 +29,8 @@ def _figure_class() -> Any:
 
 
 def _number(axis: Axis, value: str) -> float:
-    if axis.name == DILATION:
-        return units.number(value, axis.name)
-    if axis.name == "bandwidth":
-        return units.bytes_per_s(value, axis.name)
-    if axis.name == "packet-size":
-        return units.size_bytes(value, axis.name)
-    return units.seconds(value, axis.name)
+    read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
+    return read(value, axis.name)
 
 
 def write_plot(sweep: Sweep, path: Path) -> None:
@@ -66,8 +55,8 @@ def write_plot(sweep: Sweep, path: Path) -> None:
             axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
         if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
             axes.set_xscale("log")
-        unit = _UNITS.get(axis.name)
-        axes.set_xlabel(f"{axis.name} ({unit})" if unit else axis.name)
+        unit = "" if axis.name == DILATION else f" ({QUANTITIES[axis.name].unit})"
+        axes.set_xlabel(f"{axis.name}{unit}")
         axes.set_ylabel("predicted run time (s)")
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, alpha=0.3)
