@@ -47,6 +47,11 @@ class LogSet:
         """The size of the timeline files together."""
         return sum(file.size_bytes for file in self.files)
 
+    @property
+    def timelines_bytes(self) -> int:
+        """The size of the timelines, without the heads of their files."""
+        return sum(file.size_bytes - file.head_bytes for file in self.files)
+
     @cached_property
     def layout(self) -> Layout:
         """The layout of the timelines' records."""

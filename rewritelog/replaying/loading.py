@@ -100,7 +100,7 @@ def load_workload(
     """
     task = LoadTask(logs, list_params(params or logs.folder), predictor, predicts, strict)
     workers = cores(jobs)
-    total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
+    total = logs.timelines_bytes
     parts: list[_BlockColumns] = []
     with ThreadPoolExecutor(workers) as executor:
         done = 0

@@ -16,15 +16,14 @@ from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
 from rewritelog.logs.work import in_order
-from rewritelog.output import OutputFile, new_folder
+from rewritelog.output import OutputFile
 from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of
 from rewritelog.replaying.kernels.shift import place_never_run, write_times
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.run import prepare_output
+from rewritelog.rewriting.run import new_output, rewrite_task
 from rewritelog.rewriting.running_sums import RunningSums
 
 _AHEAD = 2
@@ -51,20 +50,15 @@ def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     options, logs = prepared.options, prepared.logs
     if outcome.run < outcome.workload.sebs:
         outcome = replace(outcome, times=_all_times(outcome))
-    fitted = options.fitted if isinstance(options.fitted, Path) else None
-    beside = (fitted, options.formulas, options.coefficients, options.params)
-    inputs = [logs.folder, *options.timings, *(path for path in beside if path)]
-    with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
-        prepare_output(logs, draft, options)
+    with new_output(logs, out, options) as draft:
         task = _WriteTask(prepared, outcome, _rewrite_task(prepared), outcome.durations_s(), draft)
         workers = cores(options.jobs)
-        total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
         done = 0
         with ThreadPoolExecutor(workers) as executor:
             blocks = plan_in_turn(logs.files)
             for size in in_order(executor, partial(_write, task), blocks, _AHEAD * workers):
                 done += size
-                report_progress("writing", done, total, "bytes")
+                report_progress("writing", done, logs.timelines_bytes, "bytes")
 
 
 def _all_times(outcome: ReplayedRun) -> Times:
@@ -78,21 +72,13 @@ def _all_times(outcome: ReplayedRun) -> Times:
 
 
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
-    options, workload = prepared.options, prepared.workload
+    options = replace(prepared.options, recv="shift")  # each message keeps its transit time
+    workload = prepared.workload
     predicts = len(workload.program.sebs.fixed_s) > 0
     if not predicts and options.general_dilation == 1 and not options.dilation_for:
         return None
-    return RewriteTask(
-        prepared.logs,
-        prepared.predictor,
-        list_params(options.params or prepared.logs.folder) if predicts else None,
-        DilationRules(options.general_dilation, options.dilation_for),
-        keep_recv=False,
-        strict=options.strict,
-        block_bytes=options.block_bytes,
-        output=None,
-        flush=False,
-    )
+    params = list_params(options.params or prepared.logs.folder) if predicts else None
+    return rewrite_task(prepared.logs, prepared.predictor, params, options)
 
 
 def _write(task: _WriteTask, block: Block) -> int:

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +93,9 @@ def _lead(
     with ExitStack() as stack:
         draft = None
         if out is not None:
-            beside = (
-                options.fitted if isinstance(options.fitted, Path) else None,
-                options.formulas,
-                options.coefficients,
-                options.param_names,
-                params and params.folder,
-            )
-            inputs = [source.folder, *options.timings, *(path for path in beside if path)]
-            draft = stack.enter_context(
-                new_folder(Path(out), inputs, force=options.force, flush=options.flush)
-            )
-            prepare_output(source, draft, options)
+            draft = stack.enter_context(new_output(source, Path(out), options))
             write_provenance(draft, source, options, model, read)
-        task = _task(source, predictor, params, options, draft)
+        task = rewrite_task(source, predictor, params, options, draft)
         executor, work = stack.enter_context(engine.start(task))
         blocks = plan_in_turn(source.files, options.block_bytes)
         results = in_order(executor, work, blocks, _AHEAD * engine.workers)
@@ -127,13 +116,14 @@ def _lead(
     )
 
 
-def _task(
+def rewrite_task(
     logs: LogSet,
     predictor: Predictor,
     params: ParamFolder | None,
     options: RewriteOptions,
-    draft: Path | None,
+    draft: Path | None = None,
 ) -> RewriteTask:
+    """Return the task that the options ask for; nothing is written without `draft`."""
     return RewriteTask(
         logs,
         predictor,
@@ -150,7 +140,7 @@ def _task(
 def task_without_output(report: Report) -> RewriteTask:
     """Return the task that a report is of, to be done once more without writing."""
     predictor = _predictor(report.model, report.fitted, report.options)
-    return _task(report.logs, predictor, report.params, report.options, None)
+    return rewrite_task(report.logs, predictor, report.params, report.options)
 
 
 def _model(options: RewriteOptions) -> Model[Any]:
@@ -210,7 +200,16 @@ def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFo
     return list_params(options.params or logs.folder)
 
 
-def prepare_output(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
+@contextmanager
+def new_output(logs: LogSet, out: Path, options: RewriteOptions) -> Iterator[Path]:
+    """Yield the draft of the folder `out` that has all but the timelines; see `new_folder`."""
+    inputs = [path for path in (logs.folder, *options.files, options.params) if path is not None]
+    with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
+        _copy_all_but_timelines(logs, draft, options)
+        yield draft
+
+
+def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
     """Write all but the timelines: the summary, the heads of the timeline files, companions."""
     copy_file(logs.summary_path, draft / logs.summary_path.name)
     for file in logs.files:
@@ -254,7 +253,7 @@ def companions(folder: Path) -> list[Path]:
 
 
 def _add_up(results: Iterator[BlockStatistics], logs: LogSet) -> BlockStatistics:
-    total = logs.size_bytes - sum(file.head_bytes for file in logs.files)
+    total = logs.timelines_bytes
     statistics, written = BlockStatistics(), 0
     try:
         for done in results:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from rewritelog.cores import cores
 from rewritelog.diffing.blocks import DiffTask, compare_loaded
 from rewritelog.diffing.pairs import LoadedPair
 from rewritelog.diffing.rules import rules_of
@@ -31,7 +31,7 @@ def compare_dry_run(report: Report) -> Totals:
     rules = rules_of(logs.layout, logs.layout)
     comparing = DiffTask(logs, logs, params if params.pes else None, rules, options.block_bytes)
     work = partial(_compare_block, task_without_output(report), comparing)
-    threads = options.jobs or len(os.sched_getaffinity(0))
+    threads = cores(options.jobs)
     totals = Totals()
     with ThreadPoolExecutor(threads) as executor:
         blocks = plan_in_turn(logs.files, options.block_bytes)
