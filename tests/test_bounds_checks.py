@@ -13,15 +13,16 @@ from rewritelog.format import layout
 from rewritelog.kernels import walk
 
 lay = layout(6, "little").kernel
-place = np.array([{at}])
-print(walk.count_sebs(np.zeros(8, dtype=np.uint8), place, place + 500, lay))
+buffer, at = np.zeros(4 * lay.count_bytes + 4, dtype=np.uint8), {at}
+fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
+print(walk.advance(buffer, at - lay.seb_bytes, at + 500, 1, lay, fault))
 """
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("at", "fine"), [(0, True), (4, True), (5, False), (-1, False)])
 def test_a_load_outside_of_the_buffer_is_an_error(at: int, fine: bool, tmp_path: Path) -> None:
-    """The kernel is told of a timeline where its buffer has no 4 bytes."""
+    """The four counts of an empty SEB begin at `at`; the kernel is told that there is room."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(at=at)],
         env=os.environ

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Ints
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.format.declaration import EventType
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
@@ -201,23 +201,6 @@ def advance(
             return index, at
         at = following
     return most, at
-
-
-@kernel(ns_per_byte=2)
-def count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple[Ints, Flags]:
-    """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
-
-    Shapes: `starts` and `ends`, (timelines,), where each timeline's count is and it ends.
-    """
-    counts = np.zeros(len(starts), dtype=np.int64)
-    valid = np.zeros(len(starts), dtype=np.bool_)
-    smallest = lay.seb_bytes + 4 * lay.count_bytes
-    for piece in range(len(starts)):
-        room = ends[piece] - starts[piece] - lay.count_bytes
-        if room >= 0:
-            counts[piece] = load_i4(buf, starts[piece], lay.swap)
-            valid[piece] = counts[piece] >= 0 and counts[piece] * smallest <= room
-    return counts, valid
 
 
 @kernel(ns_per_byte=150)

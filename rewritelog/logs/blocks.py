@@ -170,7 +170,7 @@ def _load_whole(
     inside = slice(block.first_timeline, block.first_timeline + block.timelines)
     starts = file.borders[:-1][inside] - block.offset
     ends = file.borders[1:][inside] - block.offset
-    counts, valid = walk.count_sebs(window, starts, ends, layout.kernel)
+    counts, valid = _count_sebs(window, starts, ends, layout)
     known = file.known[inside]
     invalid = np.flatnonzero(known & ~valid)
     first = block.first_timeline
@@ -188,6 +188,21 @@ def _load_whole(
         totals=counts,
         closed=file.closed[inside][kept],
     )
+
+
+def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tuple[Ints, Flags]:
+    """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
+
+    Shapes: `starts` and `ends`, (timelines,), byte offsets of each timeline in the window. A
+    timeline that is too short for its count counts 0 SEBs, which do not fit.
+    """
+    smallest_seb_bytes = layout.seb.itemsize + 4 * COUNT_BYTES
+    room = ends - starts - COUNT_BYTES
+    long_enough = np.flatnonzero(room >= 0)
+    raw = window[starts[long_enough, np.newaxis] + np.arange(COUNT_BYTES)]
+    counts = np.zeros(len(starts), dtype=np.int64)
+    counts[long_enough] = raw.view(layout.count)[:, 0]
+    return counts, (room >= 0) & (counts >= 0) & (counts * smallest_seb_bytes <= room)
 
 
 def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
@@ -223,8 +238,8 @@ class LongTimeline:
         self._window, self._seen, self._used = buffer.take(0), 0, 0
         self._damaged = False
         begin = np.zeros(1, dtype=np.int64)
-        self._totals, valid = walk.count_sebs(
-            source.read(block.offset, COUNT_BYTES), begin, begin + block.size_bytes, layout.kernel
+        self._totals, valid = _count_sebs(
+            source.read(block.offset, COUNT_BYTES), begin, begin + block.size_bytes, layout
         )
         self.left = int(self._totals[0])
         """How many SEBs are still to come."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fuzz.mutation import Bytes, Ints
-from rewritelog.arrays import Table
+from rewritelog.arrays import Flags, Table
 from rewritelog.converting.kernels.convert import Losses, RecordConversion, convert
 from rewritelog.diffing.kernels import interface as diff
 from rewritelog.diffing.kernels.diff import compare
@@ -30,7 +30,6 @@ from rewritelog.kernels.walk import (
     OK,
     Pieces,
     advance,
-    count_sebs,
     locate,
     seb_parts,
     tally,
@@ -385,6 +384,23 @@ def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, f
 
 
 @kernel
+def _count_sebs(buf: Bytes, starts: Ints, ends: Ints, lay: KernelLayout) -> tuple[Ints, Flags]:
+    """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
+
+    Shapes: `starts` and `ends`, (timelines,), where each timeline's count is and it ends.
+    """
+    counts = np.zeros(len(starts), dtype=np.int64)
+    valid = np.zeros(len(starts), dtype=np.bool_)
+    smallest = lay.seb_bytes + 4 * lay.count_bytes
+    for piece in range(len(starts)):
+        room = ends[piece] - starts[piece] - lay.count_bytes
+        if room >= 0:
+            counts[piece] = load_i4(buf, starts[piece], lay.swap)
+            valid[piece] = counts[piece] >= 0 and counts[piece] * smallest <= room
+    return counts, valid
+
+
+@kernel
 def check_block(
     buf: Bytes, borders: Ints, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:
@@ -396,7 +412,7 @@ def check_block(
     trace[:] = 0
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     starts, ends = borders[:-1].copy(), borders[1:].copy()
-    counts, valid = count_sebs(buf, starts, ends, lay)
+    counts, valid = _count_sebs(buf, starts, ends, lay)
     trace[0], trace[1] = valid.sum(), counts.sum()
     if not valid.all():
         return 0
