@@ -1,4 +1,4 @@
-"""Rewrites BigSim bgTrace logs with new SEB durations, so that simulators predict the target.
+"""Rewrite BigSim bgTrace logs with predicted SEB durations, for simulations of a target machine.
 
     >>> import rewritelog
     >>> logs = rewritelog.open_logs("sample_logs/cells")
@@ -12,39 +12,39 @@ Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegr
 `compare`, `predict`, `predict_run`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`,
 `to_pandas`, `info`, `dump`, `rewrite`, `replay`, `sweep`, `lost_cycles`, `export`, `check`,
 `check_rules`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time. Pictures:
-`timeline`, `page` for what `--html` writes, `explore`.
+`timeline`, `page` for the pages of `--html`, `explore`.
 `docs/api.md` describes each; every error is a `RewriteLogError`.
 
-Within, a map of the package, lowest layer first:
+The map of the package, lowest layer first:
 
-- `errors`: one root error, and the location in a log that an error names
-- `stopping`: how a signal ends a run: as an exception that no code takes for its own
-- `text`: names made harmless for a terminal, numbers with units
-- `progress`: what a long job is doing, for whoever shows it
-- `cores`: how many cores a job may use
-- `arrays`: names for kinds of arrays, rows grouped by a key
-- `hashing`: the hash that finds rows and draws numbers
-- `format`: the binary format, declared once with construct, and what is derived from it
-- `kernels`: the compiled loops over bytes that all jobs share: loads, walk, brackets, names, sums
-- `models`: duration models: timings in, seconds out; they see arrays only
+- `errors`: the hierarchy of errors, and the location in a log that an error names
+- `stopping`: signals that end a run, as an exception that third-party code does not swallow
+- `text`: text output: names safe for a terminal, numbers with units, tables
+- `progress`: progress of long jobs, reported to a listener
+- `cores`: the number of cores that a job may use
+- `arrays`: type aliases for arrays, medians, rows grouped by a key
+- `hashing`: the hash function for look-ups and pseudo-random numbers
+- `format`: the binary format, declared once with construct, and the layouts derived from it
+- `kernels`: compiled loops over bytes that all wings share: loads, walk, brackets, names, sums
+- `models`: duration models: timings in, seconds out; they work on arrays only
 - `logs`: a log set on disk: summary, timeline files, blocks, columns, params
 - `output`: output folders that are complete or do not exist
-- `timings`: timing lines of files, and the other texts that models are made from
-- `checking`: what is wrong with a log set: `check`
+- `timings`: timing lines read from files, and the other files that models need
+- `checking`: validation of a log set: `check`
 - `synthesis`: synthetic log sets: `synth`
 - `converting`: other log versions and byte orders: `convert`
-- `rewriting`: new durations in a log set, block by block: `rewrite`
-- `replaying`: how long the whole program takes: `replay` and `lost-cycles`
+- `rewriting`: new durations for a log set, block by block: `rewrite`
+- `replaying`: the predicted run time of the whole program: `replay` and `lost-cycles`
 - `exporting`: logs in the formats of other tools: `export`
-- `inspection`: what a log set holds: `info` and `dump`
-- `diffing`: what two log sets differ in: `diff`
-- `sampling`: which SEBs to time: `sample`
+- `inspection`: the contents of a log set: `info` and `dump`
+- `diffing`: the differences of two log sets: `diff`
+- `sampling`: the choice of SEBs to time: `sample`
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
-- `viewing`: pictures and pages of logs and fits: `timeline`, `explore`
+- `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
 - `api`: the Python interface: a function for each command
 - `cli`: the command line
 
-`tracebigsim`, beside this package, is the instrumentation side and the grammar of timing lines.
+`tracebigsim`, a separate package, contains the instrumentation and the grammar of timing lines.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public names when they are first used, so that `import rewritelog` is quick."""
+    """Import public names when they are first used, so that `import rewritelog` is fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'rewritelog' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package

@@ -1,4 +1,4 @@
-"""Names for the kinds of numpy arrays that this package works with; medians, rows by a key."""
+"""Type aliases for the numpy arrays of this package; a fast median, rows grouped by a key."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ Flags: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
-"""Hashes, and other words of 64 bits."""
+"""Hashes and other 64-bit words."""
 
 Table: TypeAlias = NDArray[Any]
-"""A structured array: a row for each record, a named column for each field."""
+"""A structured array: a row for each record, a named field for each column."""
 
 
 FEW = 64
-"""As few values are sorted sooner than they are partitioned."""
+"""At most this many values are sorted faster than partitioned."""
 
 
 def median(values: Floats) -> float:
-    """Return the median, NaN counting as the largest; numpy's own takes ten times as long."""
+    """Return the median, where NaN counts as largest; `numpy.median` takes ten times as long."""
     middle = len(values) // 2
     few = len(values) <= FEW
-    rising = np.sort(values) if few else np.partition(values, (middle - 1, middle))
+    ascending = np.sort(values) if few else np.partition(values, (middle - 1, middle))
     if len(values) % 2:
-        return float(rising[middle])
-    return (float(rising[middle - 1]) + float(rising[middle])) / 2
+        return float(ascending[middle])
+    return (float(ascending[middle - 1]) + float(ascending[middle])) / 2
 
 
 def rows_by_key(keys: NDArray[np.signedinteger[Any]], wanted: Flags) -> list[Ints]:
-    """Return the wanted rows of each key, in the order in which keys first appear."""
+    """Return the indices of the wanted rows of each key, in the order of their first rows."""
     rows = np.flatnonzero(wanted)
     if not len(rows):
         return []

@@ -1,4 +1,4 @@
-"""How many cores a job may use."""
+"""The number of cores that a job may use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
 
 @contextmanager
 def limited_to(jobs: int) -> Iterator[None]:
-    """Have the block use at most this many cores; 0 means all that the process may use.
+    """Limit the `with` block to this many cores; 0 means all that the process may use.
 
-    Raise `UsageError` for a number below 0.
+    Raise `UsageError` for a negative number.
     """
-    token = _jobs.set(_checked(jobs))
+    token = _jobs.set(_checked_jobs(jobs))
     try:
         yield
     finally:
@@ -26,14 +26,14 @@ def limited_to(jobs: int) -> Iterator[None]:
 
 
 def cores(jobs: int = 0) -> int:
-    """Return how many cores to use: `jobs`, or for 0 what the block around is limited to.
+    """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`.
 
-    Raise `UsageError` for a number below 0.
+    Raise `UsageError` for a negative number.
     """
-    return _checked(jobs) or _jobs.get() or len(os.sched_getaffinity(0))
+    return _checked_jobs(jobs) or _jobs.get() or len(os.sched_getaffinity(0))
 
 
-def _checked(jobs: int) -> int:
+def _checked_jobs(jobs: int) -> int:
     if jobs < 0:
         raise UsageError(f"the number of jobs must be 0 or more, not {jobs}")
     return jobs

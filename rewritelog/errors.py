@@ -1,4 +1,4 @@
-"""The errors of rewritelog: one root, which the command line catches once."""
+"""The errors of rewritelog: one root class, which the command line catches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class RewriteLogError(Exception):
-    """Something is wrong with the input, the options or the system, and the message says what."""
+    """The root of all errors: a problem of the input, the options or the system."""
 
 
 class UsageError(RewriteLogError, ValueError):
@@ -15,7 +15,7 @@ class UsageError(RewriteLogError, ValueError):
 
 
 class UsageTypeError(UsageError, TypeError):
-    """An argument is of a type that is not accepted, or has an unknown name."""
+    """An argument has a type that is not accepted, or an unknown name."""
 
 
 class MissingFileError(RewriteLogError, FileNotFoundError):
@@ -23,11 +23,11 @@ class MissingFileError(RewriteLogError, FileNotFoundError):
 
 
 class NotComparableError(UsageError):
-    """Two log sets cannot be compared, so that there is no answer (exit code 2, as of diff)."""
+    """Two log sets cannot be compared (exit code 2, like the command diff)."""
 
 
 class ModelError(RewriteLogError):
-    """A model cannot be found, cannot be fitted or gives values that cannot be used."""
+    """A model cannot be found or fitted, or returns values that cannot be used."""
 
 
 class TimingError(RewriteLogError):
@@ -35,16 +35,16 @@ class TimingError(RewriteLogError):
 
 
 class OutputError(RewriteLogError):
-    """The output cannot be written where it was asked for."""
+    """The output cannot be written to the given path."""
 
 
 class OutputWarning(UserWarning):
-    """An output is written, and something around it is not as it should be."""
+    """An output is written, but something related to it failed, such as removing old files."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """Where in a log set something is: every part that is known."""
+    """A location in a log set; parts that are unknown are None."""
 
     file: Path | None = None
     offset_bytes: int | None = None
@@ -53,7 +53,7 @@ class Location:
     field: str | None = None
 
     def __str__(self) -> str:
-        """Spell the location as a message does, as in `bgTrace0, byte 20, PE 3, SEB 7`."""
+        """Return the location as in messages: `bgTrace0, byte 20, PE 3, SEB 7`."""
         named = (
             (str(self.file) if self.file is not None else None),
             (f"byte {self.offset_bytes}" if self.offset_bytes is not None else None),
@@ -65,7 +65,7 @@ class Location:
 
 
 class DamagedLogError(RewriteLogError):
-    """A log violates its own format: `location` says where, `rule` which rule of `check`."""
+    """A log violates the format: `location` says where, `rule` which rule of `check`."""
 
     def __init__(self, location: Location, problem: str, rule: str = "unreadable") -> None:
         super().__init__(f"{location}: {problem}")
@@ -74,5 +74,5 @@ class DamagedLogError(RewriteLogError):
         self.rule = rule
 
     def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Location, str, str]]:
-        """Pickle by what it was made of, so that it crosses process borders whole."""
+        """Pickle the arguments, so that the error passes between processes without loss."""
         return (type(self), (self.location, self.problem, self.rule))

@@ -1,4 +1,4 @@
-"""The one hash of this package: splitmix64, by which rows are found and numbers are drawn.
+"""The hash function of this package, splitmix64, for look-ups and pseudo-random numbers.
 
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
 constants of Vigna's splitmix64. Arithmetic is modulo 2^64, the same on every machine.
@@ -16,13 +16,13 @@ from rewritelog.arrays import Keys
 Words = TypeVar("Words", np.uint64, Keys)
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, by which splitmix64 steps."""
+"""2^64 divided by the golden ratio: the increment of splitmix64."""
 
 
 def mix(keys: Words) -> Words:
-    """Return the keys with their bits mixed, one to one: the finaliser of splitmix64.
+    """Return the keys with their bits mixed, a bijection: the finaliser of splitmix64.
 
-    Kernels compile it for single keys (`rewritelog.kernels.hashing`).
+    `rewritelog.kernels.hashing` compiles it for single keys.
     """
     mixed: Words = keys ^ (keys >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
@@ -33,15 +33,15 @@ def mix(keys: Words) -> Words:
 
 
 def sequence(count: int, start: int = 0) -> Keys:
-    """Return the first numbers of the splitmix64 sequence that starts there, all different."""
+    """Return the first `count` numbers of the splitmix64 sequence with this seed, all different."""
     return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))
 
 
 def draw_numbers(label: str, count: int, seed: int) -> Keys:
-    """Return a number for each of `count` rows, all different, the same on every machine.
+    """Return a pseudo-random number for each of `count` rows, all different.
 
-    They are the splitmix64 sequence that starts at a digest of seed and label; whoever takes the
-    rows with the smallest numbers draws without replacement.
+    They are the splitmix64 sequence that starts at a digest of seed and label, the same on every
+    machine. The rows with the smallest numbers are a random sample without replacement.
     """
     digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
     return sequence(count, int.from_bytes(digest.digest(), "little"))

@@ -1,4 +1,4 @@
-"""What a long job is doing, for whoever shows it; without a listener it costs nothing."""
+"""Progress of long jobs, reported to a listener if there is one."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any, Literal, TypeAlias
 
 Unit: TypeAlias = Literal["", "bytes"]
 Listener: TypeAlias = Callable[[str, int, int, Unit], Any]
-"""Called with the stage in words, how much of it is done, how much there is (0: unknown), and what
-both are counted in."""
+"""Called with the name of the stage, the amount done, the total (0: unknown), and their unit."""
 
 _listener: ContextVar[Listener | None] = ContextVar("rewritelog_progress", default=None)
 
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Have the listener called while the block runs, by this thread."""
+    """Report the progress of the `with` block, in this thread, to the listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -26,7 +25,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 def report_progress(stage: str, done: int = 0, total: int = 0, unit: Unit = "") -> None:
-    """Say what is being done."""
+    """Report the progress of a stage to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         listener(stage, done, total, unit)

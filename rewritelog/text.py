@@ -1,6 +1,6 @@
-"""Text for people: names from a log made harmless for a terminal, numbers with their units, tables.
+"""Text output: names safe for a terminal, numbers with units, tables, strict JSON.
 
-What a machine reads is JSON here too: strict, and with null for a number that JSON does not have.
+In JSON null replaces numbers that are not finite, which JSON cannot represent.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FAULTS_SHOWN = 5
-"""How many faulty lines of a text file are shown."""
+"""At most this many faulty lines of a text file are shown."""
 
 WIDTH = 80
-"""Columns of a terminal that tables fit into."""
+"""The width of tables and wrapped lines, in characters."""
 
 LABEL_WIDTH = 60
-"""Longer names of events are cut where a sentence names them."""
+"""Longer names of events are shortened in sentences."""
 
 NO_VALUE = "–"
-"""What a table has for a number that is not known."""
+"""The text for an unknown number in a table."""
 
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
@@ -32,7 +32,7 @@ _ONE_LINE = json.JSONEncoder(allow_nan=False)
 
 
 def printable(text: str | bytes) -> str:
-    """Return a name with everything that a terminal might obey spelled as an escape."""
+    """Return a name with all control characters, which a terminal might obey, escaped."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     if text.isprintable():
@@ -41,9 +41,9 @@ def printable(text: str | bytes) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a printable text, cut in the middle where it is longer than `width` characters."""
+    """Return a printable text, shortened in the middle to at most `width` characters."""
     if len(text) > width:
-        text = text[: width + 1] + text[-width:]  # printable takes time and room for each character
+        text = text[: width + 1] + text[-width:]  # printable takes time per character
     text = printable(text)
     if len(text) <= width:
         return text
@@ -52,7 +52,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrapped(line: str) -> str:
-    """Return a line cut into lines of `WIDTH` columns, of which later ones are indented more."""
+    """Return a line wrapped at `WIDTH` columns, with its continuation indented further."""
     if len(line) <= WIDTH:
         return line
     indent = line[: len(line) - len(line.lstrip())]
@@ -69,7 +69,7 @@ def wrapped(line: str) -> str:
 def event_label(
     event: str, parameters: int, category: float | None = None, names: Sequence[str] = ()
 ) -> str:
-    """Return how reports name an event, as in `Cell::pairForces(p1, p2)`."""
+    """Return the name of an event in reports, as in `Cell::pairForces(p1, p2)`."""
     called = parameter_names(parameters, names)
     listed = ", ".join(called if parameters <= 4 else [called[0], "...", called[-1]])
     suffix = "" if category is None else f", category {category:g}"
@@ -77,27 +77,27 @@ def event_label(
 
 
 def parameter_names(parameters: int, names: Sequence[str] = ()) -> list[str]:
-    """Return what reports call the parameters: by their names, p1, p2, … where they have none."""
+    """Return the names of the parameters in reports: p1, p2, … for those without a name or `_`."""
     given = dict(enumerate(names))
     return [f"p{at + 1}" if given.get(at, "_") == "_" else given[at] for at in range(parameters)]
 
 
 def json_number(value: float | None) -> float | None:
-    """Return a number as strict JSON can hold it: None for what is not finite."""
+    """Return a number for strict JSON: None for one that is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def exact_number(value: float | None) -> float | str | None:
-    """Return a number in JSON that reads back as it was: a text for what is not finite."""
+    """Return a number for JSON that reads back exactly: a string for one that is not finite."""
     if value is None:
         return None
     return float(value) if math.isfinite(value) else str(float(value))
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """Return a value as strict JSON of printable ASCII, which a terminal can be shown.
+    """Return a value as strict JSON in printable ASCII, which is safe for a terminal.
 
-    Raise `ValueError` for a number that JSON does not have.
+    Raise `ValueError` for a number that is not finite.
     """
     encoder = _ONE_LINE if indent is None else json.JSONEncoder(indent=indent, allow_nan=False)
     text = encoder.encode(value)
@@ -105,7 +105,7 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def bytes_text(size: float) -> str:
-    """Return a size in the decimal unit that suits it, as in `1.5 MB`."""
+    """Return a size with a suitable decimal unit, as in `1.5 MB`."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if abs(size) < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -114,7 +114,7 @@ def bytes_text(size: float) -> str:
 
 
 def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a share in per cent, as in `1.25 %`; with `sign` "+" positive ones have theirs."""
+    """Return a share in per cent, as in `1.25 %`; with `sign` "+" also with a plus sign."""
     return NO_VALUE if share is None else f"{100 * share:{sign}.{digits}f} %"
 
 
@@ -124,22 +124,22 @@ def count_text(number: int, one: str, many: str | None = None) -> str:
 
 
 def some_text(names: Sequence[str], shown: int) -> str:
-    """Return names as a list in a sentence: of more than `shown` the first ones and a count."""
+    """Return names as a list in a sentence: the first `shown` and the number of the rest."""
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
     return f"{', '.join(names[:shown])}{more}"
 
 
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:
-    """Return how a faulty line of a text file is reported."""
+    """Return the message for a faulty line of a text file."""
     return f"{path}:{line}: {problem}: {printable(text)!r}"
 
 
 class Readable(ABC):
-    """A report: one line where it is shown in passing, and all of it in a notebook."""
+    """A report: its `repr` is one line, and a notebook shows all of it."""
 
     @abstractmethod
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"
@@ -152,18 +152,18 @@ class Readable(ABC):
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows under heads: names to the left, numbers to the right, all within `WIDTH` columns.
+    """A table of at most `WIDTH` columns: names aligned to the left, numbers to the right.
 
-    The first column holds names, and gives way: long ones are cut in the middle. Where the others
-    do not fit beside it, the table goes on below with the rest of them, the names repeated.
+    Long names in the first column are shortened in the middle. Columns that do not fit beside it
+    are continued below, with the names repeated.
     """
 
     heads: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     left: frozenset[int] = frozenset()
-    """Which other columns are aligned to the left, as texts are."""
+    """The indices of other columns that contain text, aligned to the left."""
     most_rows: int | None = None
-    """Further rows are counted in a last line."""
+    """Further rows are only counted, in a last line; None for no limit."""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -175,13 +175,13 @@ class TextTable:
         cells = [[shorten(cell, WIDTH) for cell in row[1:]] for row in shown]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines: list[str] = []
-        for part in _parts(widths, max(map(len, names))):
+        for part in _column_parts(widths, max(map(len, names))):
             lines += self._part_lines(names, cells, widths, part)
         left_out = len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
     def html(self) -> str:
-        """Return the table for a notebook, whose names are escaped."""
+        """Return the table as HTML for a notebook."""
         from html import escape  # noqa: PLC0415 - only pages and notebooks need it
 
         shown = [self.heads, *self.rows[: self.most_rows]]
@@ -208,8 +208,8 @@ class TextTable:
             yield (_INDENT + _GAP.join((f"{shorten(name, width):<{width}}", *aligned))).rstrip()
 
 
-def _parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:
-    """Yield the columns that fit beside a name, one part of the table after the other."""
+def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:
+    """Yield the columns of each part of the table that fits beside the names."""
     room = WIDTH - len(_INDENT) - min(longest_name, _LEAST_NAME)
     begin, used = 0, 0
     for column, width in enumerate(widths):

@@ -1,4 +1,4 @@
-"""The bgTrace format: `declaration` says it in construct, `layout` derives bytes and dtypes."""
+"""The bgTrace format: `declaration` defines it with construct, `layout` derives byte offsets."""
 
 from rewritelog.format.declaration import ByteOrder, EventType
 from rewritelog.format.layout import KernelLayout, Layout, Record, format_names, layout, number_type

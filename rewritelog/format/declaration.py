@@ -1,6 +1,6 @@
-"""The bgTrace format, declared once: the only place that knows the order and width of fields.
+"""The declaration of the bgTrace format: the only module with the order and sizes of fields.
 
-Everything faster (numpy dtypes, kernel constants) is computed from these structs in `layout`.
+Numpy dtypes and the constants of kernels are derived from these structs in `layout`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import construct as c
 ByteOrder: TypeAlias = Literal["little", "big"]
 
 LOG_VERSIONS = range(7)
-"""The log versions that were ever written; 4 and 5 have one layout."""
+"""All log versions; 4 and 5 have the same layout."""
 
 MAGIC = bytes.fromhex("10eabdf9")
 
@@ -24,7 +24,7 @@ NAME_BYTES = 20
 
 @dataclass(frozen=True)
 class Primitives:
-    """The primitive types of one byte order."""
+    """The primitive types in one byte order, as construct fields."""
 
     i1: Any
     i2: Any
@@ -40,14 +40,14 @@ PRIMITIVES: dict[ByteOrder, Primitives] = {
 }
 
 INTEGER_FORMATS: dict[ByteOrder, int] = {"big": 0, "little": 1}
-"""What a machine header says of the byte order, of integers and floats alike."""
+"""The values of `integer_format` and `float_format` in a machine header."""
 
 COUNT_BYTES = int(c.Int32sl.sizeof())
-"""The size of every count, offset and dependency."""
+"""The size in bytes of counts, offsets, indices and dependencies."""
 
 
 class EventType(IntEnum):
-    """What an event is; nothing else may be its type."""
+    """The type of a log event; other values are invalid."""
 
     PROJECTIONS = 1
     PRINT = 2
@@ -55,7 +55,7 @@ class EventType(IntEnum):
 
 
 def _field(name: str, kind: Any, documented: str) -> Any:
-    """Declare a field that the format's own documents call `documented`."""
+    """Declare a field that the documentation of the format calls `documented`."""
     return c.Renamed(kind, newname=name, newdocs=documented)
 
 
@@ -88,7 +88,7 @@ MachineHeader = c.Struct(
         default=c.Error,
     ),
 )
-"""The 16 bytes that every binary file starts with; they name the byte order of the rest."""
+"""The 16 bytes at the start of every binary file, which contain its byte order."""
 
 MACHINE_HEADER_BYTES = 16
 
@@ -116,7 +116,7 @@ def summary_struct(order: ByteOrder) -> c.Struct:
 
 @cache
 def timeline_file_struct(order: ByteOrder) -> c.Struct:
-    """Return the struct of the head of a `bgTraceN`: how many timelines, and where they start."""
+    """Return the struct of the head of a `bgTraceN`: the number and offsets of its timelines."""
     types = PRIMITIVES[order]
     return c.Struct(
         "machine" / MachineHeader,
@@ -127,7 +127,7 @@ def timeline_file_struct(order: ByteOrder) -> c.Struct:
 
 @cache
 def message_struct(log_version: int, order: ByteOrder) -> c.Struct:
-    """Return the struct of a message of one log version."""
+    """Return the struct of a message in a log version."""
     t = PRIMITIVES[order]
     fields = [
         _field("msg_id", t.i4, "msgID"),
@@ -144,7 +144,7 @@ def message_struct(log_version: int, order: ByteOrder) -> c.Struct:
 
 @cache
 def event_struct(order: ByteOrder) -> c.Struct:
-    """Return the struct of an event; the type tells what follows its time."""
+    """Return the struct of a log event; its type determines what follows its time."""
     t = PRIMITIVES[order]
     text = c.Prefixed(t.i4, c.GreedyBytes)
     data = {EventType.PROJECTIONS: t.i4, EventType.PRINT: text, EventType.MARK: text}
@@ -157,7 +157,7 @@ def event_struct(order: ByteOrder) -> c.Struct:
 
 @cache
 def seb_head_struct(log_version: int, order: ByteOrder) -> c.Struct:
-    """Return the struct of the fixed part of a SEB: all that comes before its messages."""
+    """Return the struct of the fixed part of a SEB, which precedes its messages."""
     t = PRIMITIVES[order]
     fields = [
         "ep" / t.i4,
@@ -210,4 +210,4 @@ MISSING: dict[str, Any] = {
     "obj_id": (-1, -1, -1, -1),
     "group": 1,
 }
-"""What a field reads as in a log version that lacks it, and what a conversion upward writes."""
+"""The values of fields that a log version lacks, which a conversion to a newer one writes."""

@@ -1,4 +1,4 @@
-"""What the declaration means in bytes: numpy dtypes, and the offsets that the kernels work with."""
+"""Byte layouts derived from the declaration: numpy dtypes, and the offsets for the kernels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class KernelLayout(NamedTuple):
     """
 
     swap: bool
-    """Whether the byte order is not this machine's."""
+    """Whether the byte order differs from this machine's."""
     seb_bytes: int
-    """Of the fixed part, up to the number of messages."""
+    """The size of the fixed part, up to the number of messages."""
     seb_seqno: int
     seb_src_pe: int
     seb_msg_id: int
@@ -46,7 +46,7 @@ class KernelLayout(NamedTuple):
     message_tid: int
     message_size: int
     event_bytes: int
-    """Of the fixed part, up to the index or the text length."""
+    """The size of the fixed part, up to the index or the text length."""
     event_r_time: int
     index_bytes: int
     dependency_bytes: int
@@ -54,39 +54,39 @@ class KernelLayout(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """One log version in one byte order."""
+    """The layout of one log version in one byte order."""
 
     log_version: int
     order: ByteOrder
     seb: np.dtype[Any]
-    """The fixed part of a SEB, up to where the number of its messages is."""
+    """The fixed part of a SEB, up to the number of its messages."""
     message: np.dtype[Any]
     event: np.dtype[Any]
     """The fixed part of an event, up to its index or text."""
     count: np.dtype[Any]
-    """Counts, indices and dependencies."""
+    """The type of counts, indices and dependencies."""
     kernel: KernelLayout
 
 
 def dtype_of(struct: c.Struct) -> np.dtype[Any]:
     """Return the packed numpy dtype of a construct struct of fixed size.
 
-    Raise `TypeError` for a part that has no fixed size, by name.
+    Raise `TypeError` naming the field for one without a fixed size.
     """
-    dtype = np.dtype([_field(part) for part in struct.subcons])
+    dtype = np.dtype([_dtype_field(part) for part in struct.subcons])
     if dtype.itemsize != struct.sizeof():
         raise TypeError(f"numpy packs {struct} into {dtype.itemsize} bytes, not {struct.sizeof()}")
     return dtype
 
 
-def _field(part: Any) -> tuple[Any, ...]:
+def _dtype_field(part: Any) -> tuple[Any, ...]:
     kind = part.subcon
     if isinstance(kind, c.Array):
-        return (part.name, _scalar(part.name, kind.subcon), (kind.count,))
-    return (part.name, _scalar(part.name, kind))
+        return (part.name, _dtype_text(part.name, kind.subcon), (kind.count,))
+    return (part.name, _dtype_text(part.name, kind))
 
 
-def _scalar(name: str, kind: Any) -> str:
+def _dtype_text(name: str, kind: Any) -> str:
     if isinstance(kind, c.FormatField):
         order, letter = kind.fmtstr
         return str(order + _KINDS[letter])
@@ -97,12 +97,12 @@ def _scalar(name: str, kind: Any) -> str:
 
 def number_type(order: ByteOrder, name: str) -> np.dtype[Any]:
     """Return the numpy type of a primitive type, as in `number_type("big", "u4")`."""
-    return np.dtype(_scalar(name, getattr(declaration.PRIMITIVES[order], name)))
+    return np.dtype(_dtype_text(name, getattr(declaration.PRIMITIVES[order], name)))
 
 
 @cache
 def format_names(record: Record) -> dict[str, str]:
-    """Return what the format's own documents call the declared fields of a record."""
+    """Return the names of a record's fields in the documentation of the format."""
     newest = declaration.LOG_VERSIONS[-1]
     structs = {
         "seb": declaration.seb_head_struct(newest, "little"),
@@ -114,7 +114,7 @@ def format_names(record: Record) -> dict[str, str]:
 
 @cache
 def layout(log_version: int, order: ByteOrder) -> Layout:
-    """Return the layout of a log version in a byte order, computed from the declaration."""
+    """Return the layout of a log version in a byte order, derived from the declaration."""
     seb = dtype_of(declaration.seb_head_struct(log_version, order))
     message = dtype_of(declaration.message_struct(log_version, order))
     event = dtype_of(c.Struct(*declaration.event_struct(order).subcons[:2]))

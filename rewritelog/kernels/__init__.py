@@ -1,5 +1,6 @@
-"""Compiled loops over the bytes of a block: loads, the walk, the remapping, names and sums.
+"""Compiled loops over the bytes of a block: loads, the walk, brackets, names and sums.
 
-Kernels know arrays and the layout's numbers. They open nothing, raise nothing and allocate little:
-what is wrong comes back as a fault, which `rewritelog.logs` turns into an error with its place.
+Kernels work on arrays with the offsets of a layout. They open no files, raise no errors and
+allocate little: damage is returned as a fault, which `rewritelog.logs` turns into an error with its
+location.
 """

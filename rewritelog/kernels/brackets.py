@@ -1,8 +1,8 @@
-"""The brackets of one SEB: marks read from its events, paired, and turned into regions.
+"""The brackets of one SEB: the marks among its events, paired, and the regions between them.
 
-The regions of a SEB are a table of three rows, a column for each bound: `OLD` and `NEW` hold the
-bounds, rising, from 0 to the SEB's duration; `GIVEN` holds the new length of the region that
-begins there where a model gave one, and NaN where the region is dilated.
+The regions of a SEB are a table of three rows with a column for each bound, in seconds: `OLD` and
+`NEW` contain the bounds in ascending order, from 0 to the SEB's duration; `GIVEN` contains the
+predicted length of the region that begins there, and NaN for a region that is dilated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ END_TEXT = np.frombuffer(b"endTraceBigSim", dtype=np.uint8)
 NO_MARK, START_MARK, END_MARK = 0, 1, 2
 
 IRREGULAR = -1
-"""The marks of a SEB are unmatched, reversed or outside of it: no bracket is certain."""
+"""The marks of a SEB are unmatched, reversed or outside of it, so that its brackets are unknown."""
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
@@ -41,7 +41,7 @@ def begins_with(buf: Bytes, at: int, length: int, text: Bytes) -> bool:
 
 @inner
 def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
-    """Return whether the event at `at` is a bracket's start mark, its end mark, or none."""
+    """Return whether the event at `at` is a start mark, an end mark or no mark."""
     if buf[at] == EventType.PROJECTIONS:
         return NO_MARK
     length = load_i4(buf, at + lay.event_bytes, lay.swap)
@@ -55,7 +55,7 @@ def mark_at(buf: Bytes, at: int, lay: KernelLayout) -> int:
 
 @inner
 def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
-    """Return where the event after the one at `at` begins; the walk has checked both."""
+    """Return the offset of the event after the one at `at`; the walk has checked both."""
     if buf[at] == EventType.PROJECTIONS:
         return at + lay.event_bytes + lay.index_bytes
     text = at + lay.event_bytes + lay.count_bytes
@@ -64,15 +64,15 @@ def after_event(buf: Bytes, at: int, lay: KernelLayout) -> int:
 
 @inner
 def slack(start: float, end: float) -> float:
-    """Return how far past a SEB's duration, in seconds, the rounding of its times can reach."""
+    """Return the largest rounding error of a SEB's duration, in seconds."""
     return _ROUNDING * max(abs(start), abs(end))
 
 
 @inner
 def pairs_up(mark: int, bounds: int, time: float, before: float, latest: float) -> bool:
-    """Return whether a mark at `time` may be the next bound, there being `bounds` so far.
+    """Return whether a mark at `time` may be the next bound after the `bounds` found so far.
 
-    The bounds begin with the SEB's start; `before` is the last of them, `latest` the SEB's end.
+    The first bound is the start of the SEB; `before` is the last one, `latest` the end of the SEB.
     """
     expected = START_MARK if bounds % 2 == 1 else END_MARK
     return mark == expected and before <= time <= latest
@@ -84,9 +84,9 @@ def find_brackets(
 ) -> int:
     """Fill in the bounds of the regions from the marks; return the number of brackets.
 
-    The old bounds become 0, each bracket's start and end, and `duration`; the table has a column
-    for each event and two more. Return `IRREGULAR` where the marks do not pair up in order inside
-    the SEB.
+    The old bounds become 0, the start and end of each bracket, and `duration`; the table has a
+    column for each event and two more. Return `IRREGULAR` if the marks do not pair up in order
+    within the SEB.
     """
     count = load_i4(buf, events, lay.swap)
     offset = events + lay.count_bytes

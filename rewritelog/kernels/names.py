@@ -1,6 +1,6 @@
-"""A table of distinct SEB names, numbered as they are met: a hash table over the name field.
+"""A hash table of distinct SEB names, numbered in order of first appearance.
 
-A name is what comes before the field's first NUL.
+A name consists of the bytes before the first NUL of the field.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ FULL = -1
 
 _FEW_NAMES = 256
 _KEY_ENTRIES = 2
-"""The last entries of a hash table are its key."""
+"""The last entries of a hash table contain its key."""
 
 
 class NameTable(NamedTuple):
-    """Distinct names; a kernel adds to it until it is full."""
+    """Distinct names; kernels add to it until it is full."""
 
     names: Bytes
     """Padded with NULs, shape (capacity, bytes of a name)."""
     slots: NDArray[np.int32]
-    """The hash table: 1 + the index into `names`, or 0; it is never full."""
+    """The open-addressing hash table: 1 + the index into `names`, or 0; at least half is free."""
     known: Ints
     """The number of names, shape (1,)."""
 
 
 def new_table(name_bytes: int, capacity: int = _FEW_NAMES) -> NameTable:
-    """Return an empty table; its capacity is a power of two, or 0 for a table that is not used.
+    """Return an empty table; its capacity is a power of two, or 0 for a table without names.
 
-    Its key is random, so that nobody can make a log whose names all meet in one slot.
+    Its hash key is random, so that no log can be crafted whose names all collide.
     """
     slots = np.zeros(2 * capacity + _KEY_ENTRIES, dtype=np.int32)
     slots[-_KEY_ENTRIES:] = np.frombuffer(secrets.token_bytes(4 * _KEY_ENTRIES), dtype=np.int32)
@@ -47,7 +47,7 @@ def new_table(name_bytes: int, capacity: int = _FEW_NAMES) -> NameTable:
 
 
 def enlarged(table: NameTable) -> NameTable:
-    """Return a table of the same names with twice the capacity."""
+    """Return a table with the same names and twice the capacity."""
     capacity, name_bytes = table.names.shape
     larger = new_table(name_bytes, 2 * capacity)
     larger.names[:capacity] = table.names
@@ -57,7 +57,7 @@ def enlarged(table: NameTable) -> NameTable:
 
 
 def table_of(names: Sequence[bytes], name_bytes: int) -> NameTable:
-    """Return a table of distinct names, numbered in the order given."""
+    """Return a table of distinct names, numbered in this order."""
     table = new_table(name_bytes, 1 << max(len(names) - 1, 1).bit_length())
     for number, name in enumerate(names):
         table.names[number, : len(name)] = np.frombuffer(name, dtype=np.uint8)
@@ -100,7 +100,7 @@ def same_name(buf: Bytes, at: int, length: int, name: Bytes) -> bool:
 
 @inner
 def slot_of(buf: Bytes, at: int, table: NameTable) -> int:
-    """Return the slot that holds the name at `at`, or the free one where it belongs."""
+    """Return the slot of the name at `at`, or a free one (keyed FNV-1a, linear probing)."""
     names, slots = table.names, table.slots
     length = name_length(buf, at, names.shape[1])
     size = len(slots) - _KEY_ENTRIES
@@ -117,13 +117,13 @@ def slot_of(buf: Bytes, at: int, table: NameTable) -> int:
 
 @inner
 def find_name(buf: Bytes, at: int, table: NameTable) -> int:
-    """Return the number of the name at `at`; −1 where the table does not hold it."""
+    """Return the number of the name at `at`, −1 if it is not in the table."""
     return int(table.slots[slot_of(buf, at, table)]) - 1
 
 
 @inner
 def add_name(buf: Bytes, at: int, table: NameTable) -> int:
-    """Return the number of the name at `at`, a new one where it was not known, or `FULL`."""
+    """Return the number of the name at `at`, adding it if it is new, or `FULL`."""
     slot = slot_of(buf, at, table)
     if table.slots[slot] == 0:
         count = table.known[0]
@@ -155,7 +155,7 @@ def collect_names(
 
 @kernel(ns_per_byte=300)
 def _enter_names(table: NameTable) -> None:
-    """Fill in the hash table of names that are known."""
+    """Fill in the hash table for the names of a table."""
     flat = table.names.reshape(-1)
     width = table.names.shape[1]
     for k in range(table.known[0]):

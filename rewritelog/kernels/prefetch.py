@@ -1,4 +1,4 @@
-"""A hint to the processor that an array's element is about to be read."""
+"""Prefetching: a hint to the processor that an array element will be read soon."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from tracebigsim.compiled import compiled_form_in
 
 @compiled_form_in("rewritelog.kernels.prefetch_compiled")
 def prefetch(array: NDArray[Any], at: int) -> None:
-    """Begin to load an element into the cache; it changes nothing, and may lie outside."""
+    """Begin to load an element into the cache; the index may be out of bounds."""

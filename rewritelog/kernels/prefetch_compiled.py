@@ -14,7 +14,7 @@ from rewritelog.kernels.prefetch import prefetch
 cgutils: Any = untyped
 
 _READ, _KEEP, _DATA = 0, 3, 1
-"""What `llvm.prefetch` takes: data to be read, and kept in all levels of the cache."""
+"""Arguments of `llvm.prefetch`: data to be read, and kept in all levels of the cache."""
 
 
 def _prefetch_code(_typing: Any, array: Any, at: Any) -> Any:  # noqa: ARG001

@@ -1,7 +1,7 @@
-"""Loads and stores of unaligned numbers in either byte order, at the speed of one instruction.
+"""Loads and stores of unaligned numbers in either byte order, each one machine instruction.
 
-Each function is plain Python, for reading and for runs without compilation; the compiled form in
-`raw_compiled` does the same on the array's memory.
+Each function is plain Python, for readers and for runs without compilation; its compiled form in
+`raw_compiled` works on the memory of the array.
 """
 
 from __future__ import annotations

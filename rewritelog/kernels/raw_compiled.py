@@ -1,7 +1,7 @@
-"""The compiled forms of the loads and stores of `raw`, which importing this gives to numba.
+"""The compiled forms of the loads and stores in `raw`; importing this module registers them.
 
-They read and write an array's memory and check nothing: callers check bounds. That they do is what
-`NUMBA_BOUNDSCHECK=1` shows: with it these check too, as numba does for every index.
+They read and write the memory of an array without checks: callers check bounds. With
+`NUMBA_BOUNDSCHECK=1` they check bounds too, as numba then does for every index.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _load_f8 = _loader(ir.IntType(64), types.float64, ir.DoubleType())
 _CHECKED = bool(vars(config)["BOUNDSCHECK"])
 
 
-# numba wants a compiled form's arguments annotated just as those of the function that gives it.
+# numba requires the annotations of a compiled form to be those of the function that returns it.
 
 
 def _compile_load(function: Any, load: Any, length: int) -> None:
-    """Give a load of `length` bytes its compiled form."""
+    """Register the compiled form of a load of `length` bytes."""
     problem = f"a load of {length} bytes outside of the buffer"
 
     def compiled(buf: Any, at: Any, swap: Any) -> Any:

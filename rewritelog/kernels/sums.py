@@ -1,4 +1,8 @@
-"""Sums of many durations that lose nothing: a high and a low part, in order (Møller, Knuth)."""
+"""Compensated and exact sums of many durations.
+
+Kernels add with Knuth's TwoSum (The Art of Computer Programming, vol. 2, 4.2.2), also found by
+Møller (1965), and keep a high and a low part; `ExactSum` does not round at all.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,9 @@ def add_to(sums: Floats, row: int, column: int, value: float) -> None:
 
 @kernel(ns_per_byte=300)
 def group_by_piece(pieces: Ints, events: Ints, count: int) -> tuple[Ints, Ints]:
-    """Return the number of each row's pair of piece and event, and the event of each number.
+    """Return the number of each row's distinct pair of piece and event, and each pair's event.
 
-    There are `count` events; the pairs are numbered as they come, the pieces rising.
+    There are `count` events. `pieces` is ascending; pairs are numbered in order of appearance.
     """
     last_piece = np.full(count, -1)
     last_group = np.zeros(count, dtype=np.int64)
@@ -51,9 +55,10 @@ def add_by_group(groups: Ints, values: Floats, sums: Floats, column: int) -> Non
 
 @dataclass(frozen=True)
 class ExactSum:
-    """A sum of floats from 0 up without any rounding, in whatever order (after Shewchuk).
+    """A sum of non-negative floats without rounding, independent of their order.
 
-    It is infinite where it is too large for a float.
+    The parts are an expansion as in J. Shewchuk, "Adaptive precision floating-point arithmetic and
+    fast robust geometric predicates" (1997). A sum too large for a float is infinite.
     """
 
     parts: tuple[float, ...] = ()

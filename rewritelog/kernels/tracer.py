@@ -1,4 +1,4 @@
-"""Which SEBs have no duration of their own in TraceR, by its reader (docs/simulating.md)."""
+"""SEBs whose durations TraceR takes from elsewhere, by their names (docs/simulating.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEGINNINGS = (
     b"split-broadcast\0",
     b"end-broadcast\0",
 )
-"""What such a name begins with, where a NUL follows each name."""
+"""Prefixes of such names, each name being followed by a NUL."""
 
 _LENGTHS = np.array([len(text) for text in _BEGINNINGS])
 _TEXTS = np.array(_BEGINNINGS, dtype="S20").view(np.uint8).reshape(len(_BEGINNINGS), 20)
@@ -28,7 +28,7 @@ _TEXTS = np.array(_BEGINNINGS, dtype="S20").view(np.uint8).reshape(len(_BEGINNIN
 
 @inner
 def tracer_replaces_at(buf: Bytes, at: int) -> bool:
-    """Return whether TraceR takes the duration of the SEB whose name is at `at` from elsewhere."""
+    """Return whether TraceR ignores the duration of the SEB whose name is at `at`."""
     for row in range(len(_LENGTHS)):
         same = 0
         while same < _LENGTHS[row] and buf[at + same] == _TEXTS[row, same]:
@@ -39,5 +39,5 @@ def tracer_replaces_at(buf: Bytes, at: int) -> bool:
 
 
 def tracer_replaces(name: str) -> bool:
-    """Return the same for a name."""
+    """Return whether TraceR ignores the duration of SEBs with this name."""
     return (name.encode() + b"\0").startswith(_BEGINNINGS)

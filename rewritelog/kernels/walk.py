@@ -1,7 +1,7 @@
-"""The walk over timelines: where each SEB, message and event is, every count checked.
+"""The walk over timelines: it finds each SEB, message and event, and checks every count.
 
-A walk stops at the first fault: the kernel leaves a code and the byte offset in
-`fault`, and `FAULTS` says what they mean.
+A walk stops at the first fault: the kernel stores its code and byte offset in `fault`, and `FAULTS`
+has the message of each code.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tracebigsim.compiled import inner, kernel
 
 
 class FaultKind(NamedTuple):
-    """What is wrong with a log: the field, and a sentence in which `{}` is the field's value."""
+    """A kind of damage: the field, and a message in which `{}` is the value of the field."""
 
     field: str
     problem: str
     truncated: bool = False
-    """Whether the bytes that are missing may follow: a buffer may end within a SEB."""
+    """Whether the fault may only mean that the buffer ends within a SEB."""
     rule: str = "count"
     """The rule of `check` that is violated."""
 
@@ -90,7 +90,7 @@ FAULT_SIZE = 5
 
 
 class Pieces(NamedTuple):
-    """Runs of whole SEBs of one timeline each; arrays of one length."""
+    """Runs of whole SEBs of one timeline each; arrays of equal length."""
 
     starts: Ints
     """Byte offset in the buffer of the first SEB."""
@@ -113,7 +113,7 @@ def set_fault(fault: Ints, code: int, at: int, value: int) -> int:
 
 @inner
 def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -> int:
-    """Return where the events that are counted at `at` end, or −1."""
+    """Return the end offset of the events whose count is at `at`, or −1 for a fault."""
     count = load_i4(buf, at, lay.swap)
     if count < 0:
         return set_fault(fault, EVENT_COUNT_NEGATIVE, at, count)
@@ -142,9 +142,9 @@ def skip_events(buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints) -
 def skip_list(
     buf: Bytes, at: int, end: int, size: int, lay: KernelLayout, fault: Ints, codes: int
 ) -> int:
-    """Return where the list of `size`-byte items that is counted at `at` ends, or −1.
+    """Return the end offset of the list of `size`-byte items whose count is at `at`, or −1.
 
-    `codes` is the fault code for a negative count, and the next one that for a list cut off.
+    `codes` is the fault code for a negative count; the next code is that for a truncated list.
     """
     if at + lay.count_bytes > end:
         return set_fault(fault, SEB_TRUNCATED, at, 0)
@@ -160,9 +160,9 @@ def skip_list(
 def seb_parts(
     buf: Bytes, at: int, end: int, lay: KernelLayout, fault: Ints
 ) -> tuple[int, int, int]:
-    """Return where the events, the dependencies and the next SEB begin, for the SEB at `at`.
+    """Return the offsets of the events, the dependencies and the next SEB, for the SEB at `at`.
 
-    The last is −1 where the SEB is damaged or goes on beyond `end`; `fault` says why.
+    The last one is −1 if the SEB is damaged or extends beyond `end`; `fault` says why.
     """
     if at + lay.seb_bytes + lay.count_bytes > end:
         return 0, 0, set_fault(fault, SEB_TRUNCATED, at, 0)
@@ -190,7 +190,7 @@ def seb_parts(
 def advance(
     buf: Bytes, at: int, end: int, most: int, lay: KernelLayout, fault: Ints
 ) -> tuple[int, int]:
-    """Walk up to `most` SEBs from `at`; return how many are whole before `end`, and where they end.
+    """Walk up to `most` SEBs from `at`; return how many end before `end`, and their end offset.
 
     `fault` says why the walk stopped early; its SEB is relative to the first one walked.
     """
@@ -207,9 +207,9 @@ def advance(
 def tally(
     buf: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: KernelLayout, fault: Ints
 ) -> Ints:
-    """Return for each piece the numbers of messages, events and dependencies, shape (pieces, 4).
+    """Return the numbers of messages, events, backward and forward dependencies, shape (pieces, 4).
 
-    The pieces begin at a SEB and end where the last of their `counts` SEBs does.
+    A piece begins at a SEB and has to end at the end of the last of its `counts` SEBs.
     """
     totals = np.zeros((len(starts), 4), dtype=np.int64)
     for piece in range(len(starts)):
@@ -250,11 +250,12 @@ def locate(
     backward: Ints,
     forward: Ints,
 ) -> None:
-    """Fill in what the `count` SEBs from `at` hold, the first of them being index 0.
+    """Fill in the offsets of everything in the `count` SEBs from `at`; the first one has index 0.
 
     `sebs` (SEBs, 5): offset, and the numbers of messages, events, backward and forward
     dependencies; `messages` and `events` (…, 3): SEB, index in the SEB, offset; `backward` and
-    `forward` (…, 2): SEB, and the SEB it depends on or that depends on it. `tally` gave the sizes.
+    `forward` (…, 2): SEB, and the SEB it depends on or that depends on it. `tally` returns the
+    sizes.
     """
     m = e = b = f = 0
     for seb in range(count):

@@ -1,1 +1,1 @@
-"""Log sets on disk: summary, timeline files, blocks, and the columns of what they hold."""
+"""Log sets on disk: summary, timeline files, blocks, and tables of their records."""

@@ -1,7 +1,7 @@
-"""Blocks: runs of whole timelines of one file; a long timeline is one, loaded in parts.
+"""Blocks: runs of whole timelines of one file; a long timeline is a block, loaded in parts.
 
-A block needs nothing of any other, so any number of threads or machines can work through a list
-of them. Parts end at SEB borders, which only a walk can find: whoever works on the block walks.
+Blocks are independent of each other, so that any number of threads or machines can process them.
+Parts end where SEBs end, which only a walk can find; the worker that processes the block walks it.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ from rewritelog.logs.timelines import TimelineFile
 from rewritelog.text import bytes_text
 
 BLOCK_BYTES = 16 << 20
-"""The size that blocks are made up to."""
+"""The largest size of a block of several timelines, and of a part."""
 
 MOST_SEB_BYTES = 1 << 27
-"""A larger SEB is refused as damage: a crafted log could take any amount of memory otherwise."""
+"""A larger SEB counts as damage; otherwise a crafted log could take any amount of memory."""
 
 _FILES_IN_TURN = 8
-"""The same for any number of workers, as is the order of what is reported."""
+"""The number of files whose blocks are taken in turn: fixed, so that reports do not depend on the
+number of workers."""
 
 
 @dataclass(frozen=True)
 class TimelinePart:
-    """Which SEBs of its one timeline a part of a block holds."""
+    """The SEBs of a timeline that a part contains."""
 
     first_seb: int
     sebs: int
     last: bool
-    """Whether the timeline ends with this part."""
+    """Whether this is the last part of the timeline."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A run of bytes of one timeline file."""
+    """A range of bytes of one timeline file."""
 
     file: int
     offset: int
-    """Where the block begins in the file: at a timeline, or at a SEB where it is a part."""
+    """The file offset of the block: where a timeline begins, or for a part a SEB."""
     end: int
     first_timeline: int
     timelines: int
@@ -57,13 +58,13 @@ class Block:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the block has."""
+        """The size of the block."""
         return self.end - self.offset
 
 
 @dataclass(frozen=True)
 class LoadedBlock:
-    """A block's bytes, and where the SEBs of each of its pieces are in them."""
+    """The bytes of a block, and the pieces that its SEBs are in."""
 
     block: Block
     file: TimelineFile
@@ -73,34 +74,33 @@ class LoadedBlock:
     pes: Ints
     """The PE of each piece."""
     totals: Ints
-    """How many SEBs the whole timeline of each piece says it has."""
+    """The SEB count of the whole timeline of each piece, as recorded."""
     closed: Flags
-    """Whether the timeline must end where the piece does."""
+    """Whether the timeline has to end where the piece ends."""
 
     @property
     def begin(self) -> tuple[int, int]:
-        """The file's number and the offset in it; blocks rise by it."""
+        """The index of the file and the offset in it, by which blocks are sorted."""
         return self.block.file, self.block.offset
 
 
 class Buffer:
-    """Memory that one worker reads its blocks into, one after the other."""
+    """Memory that a worker reuses for one block after the other."""
 
     def __init__(self) -> None:
         self._bytes = np.empty(0, dtype=np.uint8)
 
     def take(self, size_bytes: int) -> Bytes:
-        """Return an array of the size asked for; it holds what the last one held."""
+        """Return an uninitialised array of this size, which overlaps with the previous one."""
         if len(self._bytes) < size_bytes:
             self._bytes = np.empty(size_bytes, dtype=np.uint8)
         return self._bytes[:size_bytes]
 
 
 def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Yield the blocks of a file, in order and without a gap; nothing is read.
+    """Yield the blocks of a file, in order and without gaps; nothing is read.
 
-    A timeline that is larger than `block_bytes` is a block of its own: whoever loads it gets it
-    in parts.
+    A timeline larger than `block_bytes` is a block of its own, which is loaded in parts.
     """
     borders = file.borders
     first = 0
@@ -112,9 +112,10 @@ def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[
 
 
 def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Yield the blocks of all files, those of a few files in turn.
+    """Yield the blocks of all files, alternating between a few files.
 
-    Workers are then seldom at the same file, which most systems let but one of them write to.
+    Workers then seldom use the same file, to which most systems let only one of them write at a
+    time.
     """
     waiting = (plan_blocks(file, block_bytes) for file in files)
     begun = deque(islice(waiting, _FILES_IN_TURN))
@@ -137,11 +138,11 @@ def load_blocks(
     block_bytes: int = BLOCK_BYTES,
     on_faults: FaultHandler = raise_first,
 ) -> Iterator[LoadedBlock]:
-    """Yield a block with its bytes, or where it is a long timeline its parts, one by one.
+    """Yield a block with its bytes; a long timeline is yielded in parts.
 
-    Each uses the buffer's memory anew. Faults are timelines that cannot hold the SEBs they count,
-    which are left out, and damage within a long timeline, which ends it. Raise `DamagedLogError`
-    where the file has become another one meanwhile.
+    Each part overwrites the one before it in the buffer. Faults are timelines too short for their
+    SEB count, which are left out, and damage within a long timeline, which ends it. Raise
+    `DamagedLogError` if the size of the file has changed since its head was read.
     """
     if block.timelines > 1 or block.size_bytes <= block_bytes:
         yield _load_whole(source, file, block, layout, buffer, on_faults)
@@ -150,7 +151,7 @@ def load_blocks(
 
 
 def _check_size(source: InputFile, file: TimelineFile) -> None:
-    """Raise `DamagedLogError` where a file has another length than when its head was read."""
+    """Raise `DamagedLogError` if the size of a file has changed since its head was read."""
     if source.size_bytes != file.size_bytes:
         problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
         raise DamagedLogError(Location(file.path), problem)
@@ -206,7 +207,7 @@ def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tupl
 
 
 def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
-    """Return the fault of a timeline that cannot hold the SEBs that it counts."""
+    """Return the fault of a timeline that is too short for its SEB count."""
     begin, end = (int(border) for border in file.borders[index : index + 2])
     code = walk.SEB_COUNT_NEGATIVE if count < 0 else walk.SEB_COUNT_TOO_LARGE
     problem = walk.FAULTS[code].problem.format(count)
@@ -217,7 +218,7 @@ def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
 
 
 class LongTimeline:
-    """A timeline larger than a block, loaded in parts that end at SEB borders."""
+    """A timeline larger than a block, loaded in parts that end where SEBs end."""
 
     def __init__(
         self,
@@ -242,7 +243,7 @@ class LongTimeline:
             source.read(block.offset, COUNT_BYTES), begin, begin + block.size_bytes, layout
         )
         self.left = int(self._totals[0])
-        """How many SEBs are still to come."""
+        """The number of SEBs not yet taken."""
         if not valid[0]:
             self._stop(_count_fault(file, block.first_timeline, self.left), 0)
         self._check_end(block.offset + COUNT_BYTES)
@@ -255,9 +256,9 @@ class LongTimeline:
             yield self.take(self.look())
 
     def look(self) -> int:
-        """Read the next window; return how many whole SEBs it holds.
+        """Read the next window; return the number of whole SEBs in it.
 
-        It is at least one, or fewer where damage follows that the fault handler let pass.
+        It is at least one, unless there is damage that the fault handler tolerates.
         """
         while True:
             size = min(max(self._part_bytes, self._skip), self._block.end - self._at)
@@ -279,7 +280,7 @@ class LongTimeline:
             return self._seen
 
     def take(self, sebs: int) -> LoadedBlock:
-        """Return the first SEBs of the window, which holds as many, and go on after them."""
+        """Return the first `sebs` SEBs of the window as a part, and advance past them."""
         used = self._used
         if sebs < self._seen:
             fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
@@ -315,7 +316,7 @@ class LongTimeline:
         )
 
     def _stop(self, fault: DamagedLogError, left: int) -> None:
-        """Report damage beyond the next `left` SEBs, after which the timeline ends."""
+        """Report damage, and let the timeline end after the next `left` SEBs."""
         self._on_faults([fault])
         self.left, self._damaged = left, True
 
@@ -339,12 +340,15 @@ class LongTimeline:
 
 
 def fault_kind(fault: Ints) -> walk.FaultKind:
-    """Return what kind of damage a kernel's fault is."""
+    """Return the kind of damage of a kernel's fault."""
     return walk.FAULTS.get(int(fault[walk.FAULT_CODE]), walk.FaultKind("", ""))
 
 
 def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
-    """Return what a kernel found in a block; `absolute` where its SEB is that of the timeline."""
+    """Return a kernel's fault as an error.
+
+    The SEB in the fault is relative to its piece, or to its timeline if `absolute`.
+    """
     kind = fault_kind(fault)
     piece = int(fault[walk.FAULT_PIECE])
     first = 0 if absolute else int(loaded.pieces.firsts[piece])
@@ -359,6 +363,6 @@ def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> 
 
 
 def raise_fault(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> None:
-    """Raise `DamagedLogError` where a kernel found a fault in a block (see `fault_error`)."""
+    """Raise `DamagedLogError` if a kernel has found a fault in a block (see `fault_error`)."""
     if fault[walk.FAULT_CODE] != walk.OK:
         raise fault_error(fault, loaded, absolute=absolute)

@@ -1,4 +1,4 @@
-"""The columns of rows, under names that say the unit, as data frames and files have them."""
+"""Columns of tables for data frames and exported files, with units in their names."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Columns = dict[str, Any]
-"""Arrays or lists of one length by column name."""
+"""Arrays or lists of equal length, by column name."""
 
 _SECONDS = {"start", "end"}
 
 
 class Rows(np.ndarray[Any, np.dtype[Any]]):
-    """Structured rows that become a data frame; a field of them is a plain array."""
+    """A structured array that can become a data frame; its fields are plain arrays."""
 
     def __getitem__(self, key: Any) -> Any:
-        """Return rows, or a field of all rows as a plain array."""
+        """Return some rows, or one field of all rows as a plain array."""
         found = super().__getitem__(key)
         if isinstance(found, Rows) and found.dtype.names is None:
             return found.view(np.ndarray)
         return found
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame of pandas, with the columns of `rewritelog export`.
+        """Return the rows as a pandas data frame, with the columns of `rewritelog export`.
 
-        Raise `RewriteLogError` where pandas is not installed.
+        Raise `RewriteLogError` if pandas is not installed.
         """
         return new_frame(columns_of(self.view(np.ndarray)))
 
 
 def new_frame(columns: Columns) -> pd.DataFrame:
-    """Return a data frame of columns; raise `RewriteLogError` where pandas is not installed."""
+    """Return columns as a data frame; raise `RewriteLogError` if pandas is not installed."""
     try:
         import pandas as pd  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
@@ -46,7 +46,7 @@ def new_frame(columns: Columns) -> pd.DataFrame:
 
 
 def with_text(rows: Table) -> Rows:
-    """Return rows with `str` in place of bytes, each up to its first NUL."""
+    """Return the rows with `str` in place of bytes, each up to its first NUL."""
     kinds: list[Any] = []
     texts: dict[str, Any] = {}
     for name in rows.dtype.names or ():
@@ -65,7 +65,7 @@ def with_text(rows: Table) -> Rows:
 
 
 def columns_of(rows: Table) -> Columns:
-    """Return the columns of structured rows: those of arrays one by one, bytes as text."""
+    """Return the columns of structured rows: one for each array element, bytes as text."""
     columns: Columns = {}
     for name in rows.dtype.names or ():
         kind, values = rows.dtype[name], rows[name]
@@ -87,7 +87,7 @@ def _with_unit(name: str, kind: np.dtype[Any]) -> str:
 
 
 def _text(value: bytes | str | None) -> str | None:
-    """Return a text up to its first NUL."""
+    """Return bytes as text up to their first NUL, and text as it is."""
     if isinstance(value, bytes):
         return value.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     return value

@@ -1,4 +1,4 @@
-"""What becomes of the faults that a reader meets: sound logs raise the first, `check` reads on."""
+"""Handling of the faults that readers find: most callers raise the first, `check` continues."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rewritelog.errors import DamagedLogError
 
 
 class FaultHandler(Protocol):
-    """Takes the faults that a reader meets; where it returns, the reader goes on."""
+    """A function that takes the faults of a reader, which continues if the function returns."""
 
     def __call__(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:
-        """Take `count` faults that violate one rule; they are made as they are iterated over."""
+        """Take `count` faults of the same rule; errors are created during the iteration."""
 
 
 def raise_first(faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG001

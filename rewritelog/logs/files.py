@@ -1,4 +1,4 @@
-"""The owner of bytes on disk: opens, checks and reads the files of a log set."""
+"""Input files: opened, checked to be regular files, and read at offsets."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""No pipe without a writer is waited for, and no terminal becomes that of this process."""
+"""Opening neither waits for the writer of a pipe, nor makes a terminal the controlling one."""
 
 
 class OpenFile:
-    """A file that is open until its `with` block ends."""
+    """A file that is closed at the end of its `with` block."""
 
     path: Path
     _fd: int
 
     def close(self) -> None:
-        """Close the file; raise `OSError` with its name where what was written is not kept."""
+        """Close the file; raise `OSError` with its name if data that was written is lost."""
         try:
             os.close(self._fd)
         except OSError as error:
@@ -37,10 +37,10 @@ class OpenFile:
 
 
 class InputFile(OpenFile):
-    """A regular file opened for reading; reads from many threads do not disturb one another."""
+    """A regular file open for reading, from several threads at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file; raise `RewriteLogError` where it cannot be read or is no regular file."""
+        """Open a file; raise `RewriteLogError` if it is not a regular file or cannot be read."""
         self.path = path
         try:
             self._fd = os.open(path, _FLAGS)
@@ -54,7 +54,7 @@ class InputFile(OpenFile):
             raise RewriteLogError(f"{path}: not a regular file, but {kind}")
 
     def read_into(self, buffer: Bytes, offset: int) -> None:
-        """Fill the buffer with the bytes from `offset`; raise where the file has not as many."""
+        """Fill the buffer from `offset`; raise `DamagedLogError` if the file ends before."""
         view = buffer.data
         done = 0
         while done < len(view):
@@ -68,7 +68,7 @@ class InputFile(OpenFile):
             done += got
 
     def close(self) -> None:
-        """Close the file; raise `RewriteLogError` where the system says that reading failed."""
+        """Close the file; raise `RewriteLogError` if the system reports that reading failed."""
         try:
             super().close()
         except OSError as error:
@@ -81,7 +81,7 @@ class InputFile(OpenFile):
         return DamagedLogError(Location(self.path, at), f"the file ends {missing} bytes too early")
 
     def read(self, offset: int, length: int) -> Bytes:
-        """Return `length` bytes from `offset`; raise where the file has not as many."""
+        """Return `length` bytes from `offset`; raise `DamagedLogError` if the file ends before."""
         if length > self.size_bytes - offset:
             missing = length - max(0, self.size_bytes - offset)
             raise self._ends_early(self.size_bytes, missing)
@@ -91,7 +91,7 @@ class InputFile(OpenFile):
 
 
 def _status(fd: int) -> os.stat_result:
-    """Return what a descriptor is; close it where the system does not say."""
+    """Return the status of a descriptor, which is closed if that fails."""
     try:
         return os.fstat(fd)
     except OSError:

@@ -26,7 +26,7 @@ SUMMARY_NAME = "bgTrace"
 
 @dataclass(frozen=True, repr=False)
 class LogSet:
-    """One emulation's logs: where they are and what their heads say; the timelines stay on disk."""
+    """The logs of one emulation: their paths and heads; timelines are read when they are needed."""
 
     folder: Path
     summary: Summary
@@ -34,17 +34,17 @@ class LogSet:
 
     @property
     def summary_path(self) -> Path:
-        """Where the summary file is."""
+        """The path of the summary file."""
         return self.folder / SUMMARY_NAME
 
     @property
     def pes(self) -> range:
-        """The emulated PEs."""
+        """The numbers of the emulated PEs."""
         return range(self.summary.total_pes)
 
     @property
     def size_bytes(self) -> int:
-        """The size of the timeline files together."""
+        """The total size of the timeline files."""
         return sum(file.size_bytes for file in self.files)
 
     @property
@@ -54,7 +54,7 @@ class LogSet:
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of the timelines' records."""
+        """The byte layout of the records in timelines."""
         return layout(self.summary.log_version, self.summary.order)
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class LogSet:
         return TextTable((printable(str(self.folder)), ""), rows).html()
 
     def timeline_block(self, pe: int) -> Block:
-        """Return the block that the timeline of a PE is."""
+        """Return the timeline of a PE as a block; raise `UsageError` for an unknown PE."""
         if pe not in self.pes:
             raise UsageError(f"PE {pe} is not in the log: it has PEs 0 to {self.pes[-1]}")
         file, index = self.summary.timeline_of(pe)
@@ -84,7 +84,7 @@ class LogSet:
         return Block(file, begin, end, index, 1)
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
-        """Yield all blocks with their bytes; each is overwritten by the next."""
+        """Yield all blocks with their bytes; each one is overwritten by the next."""
         read_bytes = 0
         for file in self.files:
             for loaded in self.blocks_of(file, block_bytes):
@@ -95,7 +95,7 @@ class LogSet:
     def blocks_of(
         self, file: TimelineFile, block_bytes: int = BLOCK_BYTES
     ) -> Iterator[LoadedBlock]:
-        """Yield the blocks of one file with their bytes; each is overwritten by the next."""
+        """Yield the blocks of one file with their bytes; each one is overwritten by the next."""
         return self._load(file, plan_blocks(file, block_bytes), block_bytes)
 
     def _load(
@@ -107,24 +107,24 @@ class LogSet:
                 yield from load_blocks(source, file, block, self.layout, buffer, block_bytes)
 
     def timeline_parts(self, pe: int, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
-        """Yield the timeline of a PE with its bytes, in parts; each is overwritten by the next."""
+        """Yield the timeline of a PE in parts with their bytes; each is overwritten by the next."""
         block = self.timeline_block(pe)
         return self._load(self.files[block.file], [block], part_bytes)
 
     def timeline(self, pe: int) -> Tables:
-        """Return everything that the timeline of a PE holds."""
+        """Return all records of the timeline of a PE as tables."""
         return join_tables([tables_of(part) for part in self.timeline_parts(pe)])
 
     def sebs(self, pes: int | Iterable[int] | None = None) -> Rows:
-        """Return the SEBs of some PEs, or of all of them, a row each (see `SEB_ROW`)."""
+        """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""
         return self._table("sebs", pes)
 
     def messages(self, pes: int | Iterable[int] | None = None) -> Rows:
-        """Return the messages of some PEs, or of all of them, a row each (see `MESSAGE_ROW`)."""
+        """Return the messages of some or all PEs, one row for each (see `MESSAGE_ROW`)."""
         return self._table("messages", pes)
 
     def events(self, pes: int | Iterable[int] | None = None) -> Rows:
-        """Return the events of some PEs, or of all of them, a row each (see `EVENT_ROW`)."""
+        """Return the log events of some or all PEs, one row for each (see `EVENT_ROW`)."""
         return self._table("events", pes)
 
     def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
@@ -133,7 +133,10 @@ class LogSet:
 
 
 def log_folder(path: str | Path) -> Path:
-    """Return the folder of a log set, given it or its `bgTrace` file; raise where there is none."""
+    """Return the folder of a log set, given the folder or its `bgTrace` file.
+
+    Raise `MissingFileError` if it does not exist, `RewriteLogError` for another kind of file.
+    """
     given = Path(path)
     folder = given if given.is_dir() else given.parent
     if not given.is_dir() and given.name != SUMMARY_NAME:
@@ -148,8 +151,8 @@ def log_folder(path: str | Path) -> Path:
 def open_logs(path: str | Path) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
-    Raise `DamagedLogError` where the summary or a timeline file's head is damaged, and
-    `RewriteLogError` where something is missing or cannot be read.
+    Raise `DamagedLogError` if the summary or the head of a timeline file is damaged, and
+    `RewriteLogError` if a file is missing or cannot be read.
     """
     folder = log_folder(path)
     summary = read_summary(folder / SUMMARY_NAME)

@@ -1,4 +1,4 @@
-"""The param records of a block: which SEB ran which event with which parameters."""
+"""Param records: the events and parameters of the brackets in SEBs, read from param files."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
 
 Columns: TypeAlias = Literal["params", "counters"]
-"""Which numbers of a param line its record has: the parameters, or the counters (`PAPI`)."""
+"""Whether the columns of records are the parameters or the counters (`PAPI`) of param lines."""
 
 SMALL_BYTES = 1 << 20
-"""Param files up to this size are read whole and scanned together."""
+"""Param files up to this size are read as a whole and scanned together."""
 
 SPAN_BYTES = 1 << 20
-"""Larger ones are read in spans of about this size."""
+"""Larger param files are read in spans of about this size."""
 
 _TOGETHER_BYTES = 16 << 20
-"""So much of small files is scanned at a time."""
+"""Small files are scanned together up to this total size."""
 
 MOST_RECORD_BYTES = 256 << 20
-"""The records of a block take no more: those of a SEB have some hundred bytes, and a block of 16 MB
-has a hundred thousand SEBs."""
+"""The most memory for the records of a block. Those of a SEB take a few hundred bytes, and a block
+of 16 MB has about a hundred thousand SEBs."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 
 @dataclass(frozen=True)
 class ParamRecords:
-    """Records of a block or a run, in rising order of piece and SEB, as in the files."""
+    """Param records of a block or a run, sorted by piece and SEB, then as in the file."""
 
     events: tuple[str, ...]
     event: Ints
@@ -53,19 +53,19 @@ class ParamRecords:
     param_start: Ints
     param_count: Ints
     params: Floats
-    """Record i has `param_count[i]` of these from `param_start[i]`: parameters, or counters."""
+    """Record i has `param_count[i]` numbers from `param_start[i]`: parameters or counters."""
 
     def __len__(self) -> int:
         return len(self.event)
 
     @property
     def size_bytes(self) -> int:
-        """Return how much memory the records take."""
+        """The memory that the records take."""
         arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
         return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
     def table(self, rows: Ints, count: int) -> Floats:
-        """Return the numbers of rows that have `count` of them, shape (rows, count)."""
+        """Return the numbers of records that all have `count` of them, shape (rows, count)."""
         chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
         return chosen
 
@@ -77,7 +77,7 @@ NO_RECORDS = ParamRecords((), _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 
 @dataclass
 class ParamNotes:
-    """What is odd about the param files of a block."""
+    """Irregularities in the param files of a block, for warnings."""
 
     faulty: int = 0
     faults: list[str] = field(default_factory=list)
@@ -93,12 +93,12 @@ class ParamFolder:
     pes: frozenset[int]
 
     def path(self, pe: int) -> Path:
-        """Return the file of a PE."""
+        """Return the path of a PE's param file."""
         return self.folder / f"param.{pe}"
 
 
 def list_params(folder: Path) -> ParamFolder:
-    """List the `param.P` files of a folder; raise `RewriteLogError` where it cannot be read."""
+    """List the `param.P` files of a folder; raise `RewriteLogError` if it cannot be read."""
     pes = set()
     try:
         with os.scandir(folder) as entries:
@@ -114,9 +114,9 @@ def list_params(folder: Path) -> ParamFolder:
 def read_params(
     source: ParamFolder, loaded: LoadedBlock, *, strict: bool, columns: Columns = "params"
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of a block's SEBs, and those for SEBs that their timeline does not have.
+    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
 
-    Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
+    Raise `TimingError` if a file cannot be read or, with `strict`, a line is malformed.
     """
     pes = loaded.pes.tolist()
     return read_records(source, pes, loaded.block.part, strict=strict, columns=columns)
@@ -130,7 +130,7 @@ def read_records(
     strict: bool,
     columns: Columns = "params",
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of some PEs (the i-th has piece i), or of a part of the one PE given.
+    """Read the records of some PEs, the i-th being piece i, or of a part of the only PE.
 
     Raise `TimingError` as `read_params` does.
     """
@@ -138,8 +138,8 @@ def read_records(
     parts = []
     kept_bytes = 0
     for scanned in _scan_files(source, pes, part):
-        _note_faults(scanned, notes, part, strict=strict)
-        parts.append(_rows(scanned, part, notes, columns))
+        _note_malformed(scanned, notes, part, strict=strict)
+        parts.append(_wanted_records(scanned, part, notes, columns))
         kept_bytes += parts[-1].size_bytes
         if kept_bytes > MOST_RECORD_BYTES:
             raise TimingError(
@@ -151,24 +151,24 @@ def read_records(
 
 @dataclass(frozen=True)
 class _Scanned:
-    """Param files that were scanned as one text, or a part of a file."""
+    """Several param files scanned as one text, or a part of one file."""
 
     table: LineTable
     texts: list[NDArray[np.uint8]]
-    """The text of each file; none where the table's lines and offsets are those of one file."""
+    """The text of each file; empty if lines and offsets of the table are those of a single file."""
     pieces: Ints
     """The piece of each file."""
     paths: list[Path]
     lines_before: int = 0
-    """Lines of the file that come before the scanned part."""
+    """The number of lines in the file before the scanned part."""
 
     def file_of(self, offsets: Ints) -> Ints:
-        """Return which of the files the lines at the offsets are in."""
+        """Return the index of the file of each offset."""
         ends = np.cumsum([len(text) + 1 for text in self.texts[:-1]], dtype=np.int64)
         return np.searchsorted(ends, offsets, side="right").astype(np.int64)
 
     def where(self, offset: int, line: int) -> tuple[Path, int]:
-        """Return the file and the line in it of what is at a line and offset of the scan."""
+        """Return path and line in the file for an offset and line of the scanned text."""
         file = int(self.file_of(np.array([offset]))[0])
         before = sum(1 + int(np.count_nonzero(text == _NEWLINE)) for text in self.texts[:file])
         return self.paths[file], line - before + self.lines_before
@@ -177,7 +177,7 @@ class _Scanned:
 def _scan_files(
     source: ParamFolder, pes: Sequence[int], part: TimelinePart | None
 ) -> Iterator[_Scanned]:
-    """Scan the param files of PEs: the small ones all together, the large ones in parts."""
+    """Scan the param files of PEs: small ones together, large ones in parts."""
     waiting: list[tuple[int, Path, NDArray[np.uint8]]] = []
     waiting_bytes = 0
     for piece, pe in enumerate(pes):
@@ -201,7 +201,7 @@ def _scan_files(
 
 
 def _scanned_together(files: list[tuple[int, Path, NDArray[np.uint8]]]) -> _Scanned:
-    """Scan the texts of small files as one, which takes less time than one by one."""
+    """Scan the texts of small files as one text, which is faster than one by one."""
     texts = [text for _, _, text in files]
     joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
     pieces = np.array([piece for piece, _, _ in files])
@@ -210,7 +210,7 @@ def _scanned_together(files: list[tuple[int, Path, NDArray[np.uint8]]]) -> _Scan
 
 @dataclass(frozen=True)
 class _Span:
-    """A part of a large param file, and the SEBs that it tells of."""
+    """A part of a large param file, with the lowest and highest SEB in it."""
 
     offset: int
     size_bytes: int
@@ -219,17 +219,17 @@ class _Span:
     highest: int
 
     def has(self, part: TimelinePart) -> bool:
-        """Return whether a record for a part of the timeline may be here."""
+        """Return whether the span may contain a record for a part of the timeline."""
         below = part.last or self.lowest < part.first_seb + part.sebs
         return below and self.highest >= part.first_seb
 
 
 _local = threading.local()
-"""Each worker's spans of the last large file, whose timeline it works through part by part."""
+"""The spans of the last large file of each worker, which processes its timeline part by part."""
 
 
 def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, LineTable]]:
-    """Scan a large file, or for a later part of its timeline what may tell of that part's SEBs."""
+    """Scan a large file; for a later part of its timeline only spans with SEBs of that part."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
     if part is not None and part.first_seb > 0 and path in known:
         with InputFile(path) as file:
@@ -241,7 +241,7 @@ def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, Li
     try:
         for chunk in read_text_chunks(path, SPAN_BYTES):
             table = scan(chunk.text)
-            seb = _seb_of(table)
+            seb = _sebs_of_lines(table)
             lowest, highest = (int(seb.min()), int(seb.max())) if len(seb) else (0, -1)
             before = chunk.first_line - 1
             spans.append(_Span(chunk.offset_bytes, len(chunk.text), before, lowest, highest))
@@ -253,15 +253,15 @@ def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, Li
     _local.spans = {} if packed else {path: spans}
 
 
-def _seb_of(table: LineTable) -> Ints:
-    """Return the SEB of each line: the number that begins it, or else its seqno, or −1."""
+def _sebs_of_lines(table: LineTable) -> Ints:
+    """Return the SEB of each line: its leading number, else its seqno, else −1."""
     return np.where(table.seb >= 0, table.seb, table.seqno)
 
 
-def _note_faults(
+def _note_malformed(
     scanned: _Scanned, notes: ParamNotes, part: TimelinePart | None, *, strict: bool
 ) -> None:
-    """Note malformed lines and those of no SEB, once for a timeline that is cut into blocks."""
+    """Note malformed lines and lines without a SEB, only once for a timeline read in parts."""
     if part is not None and part.first_seb > 0:
         return
     table = scanned.table
@@ -278,8 +278,10 @@ def _note_faults(
         raise TimingError(notes.faults[0])
 
 
-def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns) -> ParamRecords:
-    """Return rows of a table with their own numbers only."""
+def _records_of_rows(
+    table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns
+) -> ParamRecords:
+    """Return some rows of a table as records, with only the numbers of these rows."""
     if columns == "counters":
         start, numbers = table.counter_start, table.counters.astype(np.float64)
     else:
@@ -294,11 +296,11 @@ def _kept(table: LineTable, rows: Ints, piece: Ints, seb: Ints, columns: Columns
     return ParamRecords(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
 
 
-def _rows(
+def _wanted_records(
     scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes, columns: Columns
 ) -> ParamRecords:
     table = scanned.table
-    seb = _seb_of(table)
+    seb = _sebs_of_lines(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
     wanted = np.ones(len(table), dtype=np.bool_)
     if part is not None:
@@ -313,11 +315,11 @@ def _rows(
             f"{path}:{line}: SEB {table.seb[first]}, but seqno {table.seqno[first]}"
         )
     rows = np.flatnonzero(wanted)
-    return _kept(table, rows, piece, seb, columns)
+    return _records_of_rows(table, rows, piece, seb, columns)
 
 
-def _order(piece: Ints, seb: Ints) -> Ints | slice:
-    """Return what sorts rows by piece and SEB; programs mostly write them in that order."""
+def _sorting_order(piece: Ints, seb: Ints) -> Ints | slice:
+    """Return the permutation that sorts rows by piece and SEB; most files are sorted already."""
     later = np.diff(piece)
     if np.all((later > 0) | ((later == 0) & (np.diff(seb) >= 0))):
         return slice(None)
@@ -325,7 +327,7 @@ def _order(piece: Ints, seb: Ints) -> Ints | slice:
 
 
 def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
-    """Return the rows of all parts as one table, sorted by piece and SEB, in the files' order."""
+    """Return the records of all parts, sorted by piece and SEB with a stable sort."""
     names: dict[str, int] = {}
     events, starts, counts, params = [], [], [], []
     base = 0
@@ -339,7 +341,7 @@ def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
     none = [_NONE]
     piece = np.concatenate(none + [part.piece for part in parts])
     seb = np.concatenate(none + [part.seb for part in parts])
-    order = _order(piece, seb)
+    order = _sorting_order(piece, seb)
     return ParamRecords(
         events=tuple(names),
         event=np.concatenate(none + events)[order],

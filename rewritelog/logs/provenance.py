@@ -1,4 +1,4 @@
-"""The file beside rewritten logs that says what they were made from, and how."""
+"""The provenance file of rewritten logs: what they were made from, and how."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a log set was rewritten from; a reader takes whatever another version wrote."""
+    """The content of a provenance file, which another version may have written."""
 
     content: Mapping[str, Any]
 
     def text(self) -> str:
-        """Return it in a sentence."""
+        """Return the provenance as a sentence."""
         model, options = self._part("model"), self._part("options")
         lines = model.get("timing_lines")
         fitted = f" fitted to {count_text(lines, 'timing line')}" if isinstance(lines, int) else ""
@@ -38,7 +38,7 @@ class Provenance:
 
 
 def read_provenance(folder: Path) -> Provenance | None:
-    """Return the provenance of a log set; None where it has none that can be read."""
+    """Return the provenance of a log set; None if it has none or it cannot be read."""
     path = folder / PROVENANCE_NAME
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:

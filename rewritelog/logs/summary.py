@@ -1,4 +1,4 @@
-"""The summary file `bgTrace`, and the machine header that every file starts with."""
+"""The summary file `bgTrace`, and the machine header at the start of every file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rewritelog.logs.faults import raise_first
 from rewritelog.logs.files import InputFile
 
 _ABSENT = {"log_version": 0, "thread_entry_point": -1}
-"""What the fields read as that older summaries lack."""
+"""The values of fields that older summaries lack."""
 
 LOG_VERSION_AT = 52
 _LENGTHS = (LOG_VERSION_AT, LOG_VERSION_AT + COUNT_BYTES, LOG_VERSION_AT + 2 * COUNT_BYTES)
@@ -33,7 +33,7 @@ _REQUIRED_SIZES = {"short_size": 2, "int_size": 4, "double_size": 8}
 
 @dataclass(frozen=True)
 class Summary:
-    """What `bgTrace` says of the emulated machine and of the log set."""
+    """The contents of `bgTrace`: the emulated machine, the number of files and the log version."""
 
     order: ByteOrder
     header_version: int
@@ -41,19 +41,19 @@ class Summary:
     x: int
     y: int
     z: int
-    """Nodes in each direction."""
+    """The number of nodes in each dimension."""
     num_cth: int
-    """Communication threads a node."""
+    """The number of communication threads per node."""
     num_wth: int
-    """Worker threads a node."""
+    """The number of worker threads per node."""
     stack_size: int
     timing_method: int
     files: int
-    """Number of timeline files."""
+    """The number of timeline files."""
     log_version: int
-    """0 where the file does not say."""
+    """0 if the file has no such field."""
     thread_entry_point: int
-    """−1 where the file does not say."""
+    """−1 if the file has no such field."""
 
     @property
     def nodes(self) -> int:
@@ -61,15 +61,18 @@ class Summary:
         return self.x * self.y * self.z
 
     def timeline_of(self, pes: Any) -> tuple[Any, Any]:
-        """Return the file that holds the timeline of a PE, or of each PE, and its index there."""
+        """Return the index of the file with a PE's timeline, and the timeline's index in it.
+
+        `pes` is one PE or an array of PEs.
+        """
         node, worker = divmod(pes, self.num_wth)
         return node % self.files, node // self.files * self.num_wth + worker
 
 
 def byte_order(head: bytes, path: Path) -> tuple[ByteOrder, int]:
-    """Return the byte order and the version of the machine header that a file starts with.
+    """Return the byte order and the version of the machine header at the start of a file.
 
-    Raise `DamagedLogError` that names the field of an unsupported header.
+    Raise `DamagedLogError` naming the field if the header is invalid or not supported.
     """
 
     def fault(problem: str, field: str | None = None, at: int | None = None) -> DamagedLogError:
@@ -98,17 +101,17 @@ def byte_order(head: bytes, path: Path) -> tuple[ByteOrder, int]:
 
 
 def read_summary(path: Path) -> Summary:
-    """Read a `bgTrace` file; raise `DamagedLogError` where `summary_faults` yields any."""
+    """Read a `bgTrace` file; raise `DamagedLogError` for the first of its `summary_faults`."""
     summary = parse_summary(path)
     raise_first(summary_faults(summary, path))
     return summary
 
 
 def parse_summary(path: Path) -> Summary:
-    """Read a `bgTrace` file without looking at its values.
+    """Read a `bgTrace` file without checking its values.
 
-    Raise `DamagedLogError` for one of another length or with an invalid machine header, and
-    `RewriteLogError` for one that cannot be read.
+    Raise `DamagedLogError` if its length or its machine header is invalid, and `RewriteLogError` if
+    it cannot be read.
     """
     with InputFile(path) as file:
         head = file.read(0, min(file.size_bytes, max(_LENGTHS) + 1)).tobytes()
@@ -126,7 +129,7 @@ def parse_summary(path: Path) -> Summary:
 
 
 def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
-    """Yield the faults of a summary, first those of the fields that all else depends on."""
+    """Yield the faults of a summary, the fields on which others depend first."""
     for name in ("total_pes", "x", "y", "z", "num_wth", "files"):
         value = getattr(summary, name)
         if value < 1:

@@ -1,7 +1,7 @@
-"""Columns of a log: one numpy row for each SEB, message, event and dependency, with its offset.
+"""Tables of a log: one numpy row for each SEB, message, event and dependency, with its offset.
 
-Rows have native byte order and the fields of the newest log version, so that logs of all versions
-look alike; what an older version lacks reads as FORMAT says.
+Rows have native byte order and the fields of the newest log version, so that they are the same for
+logs of all versions; fields that an older version lacks have the values of `MISSING`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NEWEST = layout(LOG_VERSIONS[-1], "little")
 _SEB: list[Any] = [("pe", np.int64), ("seb", np.int64)]
 
 CONTENTS = ("messages", "events", "backward", "forward")
-"""What a SEB holds after its fixed part."""
+"""The lists of a SEB after its fixed part."""
 
 
 def _native(dtype: np.dtype[Any]) -> list[Any]:
-    """Return the fields of a record in native order, names as bytes up to the NUL."""
+    """Return the dtype fields of a record in native byte order, with names as byte strings."""
     fields: list[Any] = []
     for name in dtype.names or ():
         kind = dtype[name]
@@ -44,7 +44,7 @@ SEB_ROW = np.dtype(
         *((name, np.int64) for name in CONTENTS),
     ]
 )
-"""A SEB: its location, its fields, and the numbers of what it holds. Times are in seconds."""
+"""A SEB: its location, its fields, and the lengths of its lists. Times are in seconds."""
 
 MESSAGE_ROW = np.dtype(
     [*_SEB, ("message", np.int64), ("offset", np.int64), *_native(_NEWEST.message)]
@@ -61,10 +61,10 @@ EVENT_ROW = np.dtype(
         ("text", object),
     ]
 )
-"""An event: `index` points into a Projections log (−1: none), `text` is what a mark says."""
+"""A log event: `index` points into a Projections log (−1: none), `text` is the text of a mark."""
 
 DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
-"""A dependency of a SEB on the SEB `other` of its timeline, or, forward, of `other` on it."""
+"""A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
 
 _ROWS = {
     "sebs": SEB_ROW,
@@ -76,7 +76,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class Tables:
-    """All that some timelines hold, in the order of the file."""
+    """The records of some timelines, in the order of the file."""
 
     sebs: Table
     messages: Table
@@ -85,7 +85,7 @@ class Tables:
 
 
 def tables_of(loaded: LoadedBlock) -> Tables:
-    """Return the tables of a block; raise `DamagedLogError` where its bytes cannot be walked."""
+    """Return the tables of a block; raise `DamagedLogError` if it is damaged."""
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
     pieces, lay = loaded.pieces, loaded.layout.kernel
     totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
@@ -94,7 +94,7 @@ def tables_of(loaded: LoadedBlock) -> Tables:
 
 
 def join_tables(parts: list[Tables]) -> Tables:
-    """Return tables one after the other as one."""
+    """Return the concatenation of tables."""
     return Tables(
         **{
             name: np.concatenate([np.empty(0, row), *(getattr(part, name) for part in parts)])
@@ -105,13 +105,13 @@ def join_tables(parts: list[Tables]) -> Tables:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A piece of a block, whose records become rows."""
+    """Converts the records of one piece of a block to rows."""
 
     loaded: LoadedBlock
     index: int
 
     def tables(self, totals: Table) -> Tables:
-        """Return the tables of the piece, given what `walk.tally` counted in it."""
+        """Return the tables of the piece, given the counts of `walk.tally`."""
         pieces, k = self.loaded.pieces, self.index
         count = int(pieces.counts[k])
         sebs = np.empty((count, 5), dtype=np.int64)
@@ -138,7 +138,7 @@ class _Piece:
         )
 
     def _rows(self, dtype: np.dtype[Any], found: Table, source: np.dtype[Any]) -> Table:
-        """Return rows for records; `found` has their SEB first and their byte last."""
+        """Return rows for records; `found` has their SEBs first, and their offsets last."""
         rows = np.zeros(len(found), dtype=dtype)
         rows["pe"] = self.loaded.pes[self.index]
         rows["seb"] = found[:, 0] + self.loaded.pieces.firsts[self.index]
@@ -183,7 +183,7 @@ class _Piece:
 
 
 def gather(buffer: Bytes, offsets: Table, dtype: np.dtype[Any]) -> Table:
-    """Return the records that are at the offsets, one row for each."""
+    """Return the records at the offsets, shape (offsets,)."""
     rows: Table = buffer[offsets[:, None] + np.arange(dtype.itemsize)].reshape(-1).view(dtype)
     return rows
 

@@ -1,4 +1,4 @@
-"""The timeline files `bgTraceN`: which PE's timeline is where."""
+"""The timeline files `bgTraceN`: their heads, and where the timeline of each PE is."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rewritelog.logs.summary import Summary, byte_order
 
 _WRAP = 1 << 32
 _OFFSETS_AT = MACHINE_HEADER_BYTES + COUNT_BYTES
-"""Where the list of offsets begins."""
+"""The file offset of the list of timeline offsets."""
 
 
 @dataclass(frozen=True)
 class TimelineFile:
-    """One `bgTraceN`, as far as its header tells where its timelines are."""
+    """One `bgTraceN`, with the offsets of its timelines from its head."""
 
     path: Path
     index: int
@@ -31,29 +31,29 @@ class TimelineFile:
     size_bytes: int
     order: ByteOrder
     machine: bytes
-    """The machine header; empty where it is invalid."""
+    """The machine header; empty if it is invalid."""
     pes: Ints
-    """The PE of each timeline, in the file's order."""
+    """The PE of each timeline, in the order of the file."""
     borders: Ints
-    """Where each timeline begins, and the file's end; shape (timelines + 1,)."""
+    """The offset of each timeline, and the size of the file; shape (timelines + 1,)."""
     known: Flags
-    """Whether the offset of each timeline is valid: all of them, in a sound file."""
+    """Whether the offset of each timeline is valid; all are in an undamaged file."""
     closed: Flags
-    """Whether it is known where each timeline ends."""
+    """Whether the end of each timeline is known."""
 
     @property
     def head_bytes(self) -> int:
-        """The size of what comes before the first timeline."""
+        """The size of the head, which precedes the first timeline."""
         return _OFFSETS_AT + COUNT_BYTES * len(self.pes)
 
 
 def pe_count_of_file(summary: Summary, index: int) -> int:
-    """Return how many PEs have their timelines in file `index`; a summary may claim any number."""
+    """Return the number of PEs with timelines in file `index`, according to the summary."""
     return max(0, -((index - summary.nodes) // summary.files)) * summary.num_wth
 
 
 def pes_of_file(summary: Summary, index: int, most: int | None = None) -> Ints:
-    """Return the PEs whose timelines are in file `index`, in the file's order, or the first."""
+    """Return the PEs with timelines in file `index`, in the order of the file; at most `most`."""
     count = pe_count_of_file(summary, index)
     slots = np.arange(count if most is None else min(count, most), dtype=np.int64)
     nodes = index + slots // summary.num_wth * summary.files
@@ -63,9 +63,10 @@ def pes_of_file(summary: Summary, index: int, most: int | None = None) -> Ints:
 def read_timeline_file(
     path: Path, index: int, summary: Summary, on_faults: FaultHandler = raise_first
 ) -> TimelineFile:
-    """Read the header of a timeline file and find its timelines, as many as can be found.
+    """Read the head of a timeline file and find its timelines.
 
-    A fault is one that the header has on its own, or in comparison with the summary.
+    Faults are invalid fields, and contradictions to the summary; if the handler tolerates them, as
+    many timelines as possible are found.
     """
     with InputFile(path) as file:
         order, machine = _read_machine(file, summary, on_faults)
@@ -90,7 +91,7 @@ def read_timeline_file(
 def _read_machine(
     file: InputFile, summary: Summary, on_faults: FaultHandler
 ) -> tuple[ByteOrder, bytes]:
-    """Return the file's byte order, or the summary's where it does not say, and the header."""
+    """Return the byte order, the summary's if the file's is invalid, and the machine header."""
     machine = file.read(0, min(file.size_bytes, MACHINE_HEADER_BYTES)).tobytes()
     try:
         order, _ = byte_order(machine, file.path)
@@ -123,7 +124,7 @@ def _report_offsets(
 def _read_offsets(
     file: InputFile, order: ByteOrder, index: int, summary: Summary, on_faults: FaultHandler
 ) -> Ints:
-    """Return the offsets as they are in the file; none where they cannot be found."""
+    """Return the offsets as recorded in the file; an empty array if the list is damaged."""
     none = np.zeros(0, dtype=np.int64)
     number = number_type(order, "u4")
     location = Location(file.path, MACHINE_HEADER_BYTES, field="number of timelines")
@@ -153,11 +154,11 @@ def _read_offsets(
 
 
 def timeline_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, Flags]:
-    """Return where timelines begin and end, given their offsets modulo 2³², and which are valid.
+    """Return the borders of timelines, given their offsets modulo 2³², and which are valid.
 
-    The timelines are contiguous from byte `first`, in order and each shorter than 4 GiB, so each
-    begins at the lowest byte after the one before it that its offset allows. One whose offset is
-    invalid is given no bytes, but for the first.
+    The timelines are contiguous from byte `first`, in order and each shorter than 4 GiB. Therefore
+    each one begins at the lowest byte after the beginning of the previous one that is equal to its
+    offset modulo 2³². A timeline with an invalid offset, except the first, gets no bytes.
     """
     count = len(offsets)
     steps = np.diff(offsets) % _WRAP
@@ -173,10 +174,10 @@ def timeline_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, 
 
 
 def _damaged_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, Flags]:
-    """Return borders for offsets that are not all valid, and which of them are taken for valid.
+    """Return borders for offsets that are not all valid, and which of them are considered valid.
 
-    In a file above 4 GiB their wraps are undone; of all but the first, the longest rising
-    subsequence is kept.
+    In a file above 4 GiB wrapped offsets are unwrapped. A longest increasing subsequence counts as
+    valid.
     """
     begins = offsets.copy()
     begins[0] = first
@@ -185,15 +186,15 @@ def _damaged_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, 
     inside = begins + COUNT_BYTES <= size_bytes
     inside[1:] &= begins[1:] >= first + COUNT_BYTES
     known = np.zeros(len(offsets), dtype=np.bool_)
-    known[np.flatnonzero(inside)[_longest_rising(begins[inside])]] = True
+    known[np.flatnonzero(inside)[_longest_increasing(begins[inside])]] = True
     borders = np.append(np.where(known, begins, size_bytes), size_bytes)
     borders = np.minimum.accumulate(borders[::-1])[::-1]
     borders[0] = first
     return borders, known
 
 
-def _longest_rising(values: Ints) -> list[int]:
-    """Return the indices of a longest strictly rising subsequence (patience sorting)."""
+def _longest_increasing(values: Ints) -> list[int]:
+    """Return the indices of a longest strictly increasing subsequence (patience sorting)."""
     tails: list[int] = []
     tail_indices: list[int] = []
     before = [-1] * len(values)

@@ -1,4 +1,4 @@
-"""Work on many blocks at a time, whose results come in the blocks' order."""
+"""Parallel work on many items with the results in their order."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Result = TypeVar("Result")
 def in_order(
     executor: Executor, work: Callable[[Item], Result], items: Iterable[Item], ahead: int
 ) -> Iterator[Result]:
-    """Yield the results in the items' order, with at most `ahead` items in progress.
+    """Yield the results in the order of the items, with at most `ahead` items in progress.
 
-    Where one raises, those that wait are dropped, and its error is raised; so is a request to stop
-    that the code of others has dropped.
+    If one raises, the waiting ones are cancelled and its error is raised. A request to stop that
+    third-party code has swallowed is raised, too.
     """
     waiting: deque[Future[Result]] = deque()
     source = iter(items)

@@ -1,4 +1,4 @@
-"""The model that chooses, event by event, the function that predicts held-out samples best."""
+"""The model `auto`: for each event the function that predicts held-out samples best."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Auto(Model[AutoOptions]):
         return replace(fitted, notes=(*unused, *misfits), extra={"formulas": self._formulas.name})
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
-        """Fit one event, by its formula where the file has one for it."""
+        """Fit one event, with its formula if the file has one for it."""
         formula = None
         if self._formulas is not None:
             formula = self._formulas.for_event(timings.event, timings.params.shape[1])

@@ -1,7 +1,7 @@
-"""The contract of a duration model: timings in, a fitted model out, seconds from parameters.
+"""The contract of a duration model: timings in, a fitted model out, which predicts seconds.
 
-A model is a class with a frozen options dataclass; see `docs/writing-a-model.md` for one in full.
-Models know arrays. They know nothing of files, logs or the command line.
+A model is a class with a frozen options dataclass; `docs/writing-a-model.md` shows a complete one.
+Models work on arrays alone; they know nothing of files, logs or the command line.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = [
     "Timings",
     "TotalSpread",
 ]
-"""What a model's author needs, the array aliases among them."""
+"""What the author of a model needs, including the array aliases."""
 
 
 LOST = "lost::"
-"""What the events of lost cycles begin with; their times are PE-seconds of a replay."""
+"""The prefix of the events of a lost-cycles analysis, whose times are PE-seconds of a replay."""
 
 
 def has_slow_first_call(event: str) -> bool:
-    """Return whether an event's first time may include cold caches, as no replayed time does."""
+    """Return whether an event's first time may include cold caches; a replayed time does not."""
     return not event.startswith(LOST)
 
 
 @dataclass(frozen=True)
 class EventTimings:
-    """The timing samples of one event that carry one number of parameters."""
+    """The timing samples of one event with one number of parameters."""
 
     event: str
     params: Floats
@@ -49,7 +49,7 @@ class EventTimings:
     """The measured times, shape (samples,)."""
 
     def part(self, rows: Flags) -> EventTimings:
-        """Return the samples that a mask selects, in their order."""
+        """Return the samples that a mask selects, in the same order."""
         return EventTimings(self.event, self.params[rows], self.seconds[rows])
 
 
@@ -59,94 +59,94 @@ Timings: TypeAlias = Sequence[EventTimings]
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a fitted model says of a table of parameters, row by row."""
+    """A fitted model's predictions for a table of parameters, row by row."""
 
     seconds: Floats
-    """Predicted durations, raw: NaN where the model does not cover the row, maybe below zero."""
+    """Predicted durations; NaN where the model does not cover the row. They may be negative."""
     exact: Flags
-    """True where the duration is that of identically parameterised samples, not the fit's."""
+    """True where the duration is the measured mean of samples with identical parameters."""
     outside: Flags
     """True where a parameter lies outside the range of the samples."""
     remote: Flags | None = None
-    """True where the fit's terms reach further than for any sample (by leverage); None: unknown."""
+    """True where the row has more leverage than any sample; None: unknown."""
     negative: Flags | None = None
-    """True where the fit gives less than zero, before any bounds; None: where `seconds` do."""
+    """True where the fit is negative before any bounds apply; None: where `seconds` is."""
 
 
 @dataclass(frozen=True)
 class TotalSpread:
-    """How single durations and their mean differ from what a model predicts, as relative errors."""
+    """The relative errors of a model's predictions of single durations and of their mean."""
 
     single: float
-    """Standard deviation of a measured duration from its prediction, independent of others."""
+    """Standard deviation of the error of one duration, independent of other durations."""
     common: float
-    """Standard deviation of the mean of all of them, which more brackets do not average out."""
+    """Standard deviation of the error common to all, which more brackets do not average out."""
     coverage: float | None = None
     """Share of held-out samples within their 90 % interval; None: not measured."""
 
 
 class FittedModel(ABC):
-    """A model after its fit; it can be pickled, and says what it is made of."""
+    """A model after its fit. It has to be picklable."""
 
     @abstractmethod
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the duration in seconds of each row of `params`, shape (rows, parameters).
 
-        NaN where the model does not cover the event or its number of parameters.
+        It is NaN where the model does not cover the event or its number of parameters.
         """
 
     def predict_detailed(self, event: str, params: Floats) -> Prediction:
-        """Return the durations with what determined them; models that know more override this."""
+        """Return the durations with flags for each; models that know these override this method."""
         nothing = np.zeros(len(params), dtype=np.bool_)
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
-        """Return the bounds in seconds of the 90 % interval of measured durations.
+        """Return the lower and the upper bound in seconds of each row's 90 % interval.
 
-        NaN where they are not known.
+        The bounds are NaN where they are unknown.
         """
         nothing = np.full(len(params), np.nan)
         return nothing, nothing
 
     def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
-        """Return a factor for each row's duration that spreads it as measured ones spread.
+        """Return a factor for each row's duration, so that durations vary as measured ones do.
 
-        `numbers` lie in [0, 1), one for each row, and decide which of the held-out residuals a row
-        gets. None where the model has no residuals.
+        `numbers`, one for each row, are uniform in [0, 1) and select one of the held-out residuals.
+        None if the model has no residuals.
         """
         return None
 
     def total_factors(self, event: str, params: Floats) -> Floats | None:  # noqa: ARG002
-        """Return what each row's duration is multiplied by so that sums come out as measured.
+        """Return the factor for each row's duration in sums, which then agree with measured sums.
 
-        `predict` gives the usual duration of one call; rare long calls add to a sum beyond it.
-        None where the model does not tell the two apart.
+        `predict` returns the typical duration of one call; a sum also includes rare long calls.
+        None if the model does not distinguish the two.
         """
         return None
 
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:  # noqa: ARG002
-        """Return what the error of a sum of predictions is made of; None where it is not known."""
+        """Return the components of the error of a sum of predictions; None if they are unknown."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return the fit in full, in types that JSON has, for the machine-readable report."""
+        """Return the whole fit as a JSON object, for the JSON report."""
         return {}
 
     def summary(self) -> tuple[str, ...]:
-        """Return the fit in a few lines of text, for the report that a person reads."""
+        """Return the fit in a few lines, for the text report."""
         return ()
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what a user should know before relying on the fit, a sentence each."""
+        """Return what a user should know before relying on the fit, one sentence each."""
         return ()
 
 
 @dataclass(frozen=True)
 class ModelText:
-    """The text of a file that a model is made with; models open no files."""
+    """The text of a file that a model needs; models do not open files themselves."""
 
     name: str
-    """What errors call the file."""
+    """The name of the file in error messages."""
     text: str
 
 
@@ -154,25 +154,25 @@ OptionsT = TypeVar("OptionsT")
 
 
 class Model(ABC, Generic[OptionsT]):
-    """A way to get SEB durations, made from its options and then fitted to timings."""
+    """A method to predict durations: created with its options, then fitted to timings."""
 
     Options: ClassVar[type[Any]]
     """The frozen dataclass of the model's options; every field has a default and a help text."""
 
     uses_params: ClassVar[bool] = True
-    """Whether the model predicts from param records, so that they are read at all."""
+    """Whether the model needs param records; if not, they are not read."""
 
     columns: ClassVar[Literal["params", "counters"]] = "params"
-    """What the columns of its tables are: the parameters of lines, or their counters."""
+    """Whether the columns of its tables are the parameters or the counters of timing lines."""
 
     needs_timings: ClassVar[bool] = True
-    """Whether the model is fitted, so that running without timings is an error."""
+    """Whether the model is fitted to timings, so that they are required."""
 
     takes_text: ClassVar[str | None] = None
-    """Which text the model is made with besides: `formulas`, `coefficients` or none."""
+    """The kind of text file that the model takes: `formulas`, `coefficients` or None."""
 
     needs_text: ClassVar[bool] = False
-    """Whether it cannot be made without that text."""
+    """Whether that text is required."""
 
     def __init__(self, options: OptionsT, text: ModelText | None = None) -> None:
         self.options = options
@@ -182,5 +182,5 @@ class Model(ABC, Generic[OptionsT]):
     def fit(self, timings: Timings) -> FittedModel:
         """Return the model fitted to all samples.
 
-        Raise `ModelError` where no fit is defined, never because of few or odd samples.
+        Raise `ModelError` where no fit is defined, but never because samples are few or unusual.
         """

@@ -1,4 +1,4 @@
-"""Guards around a model that others wrote: what it raises and returns becomes a clear error."""
+"""Calls of a model's methods, checked: exceptions and invalid results become a `ModelError`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rewritelog.stopping import is_stop, raise_if_stopped
 
 
 def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedModel:
-    """Return the model fitted; raise `ModelError` that names it where that goes wrong."""
-    with named(f"model {model_name!r} cannot be fitted"):
+    """Return the fitted model; raise `ModelError` naming the model if that fails."""
+    with errors_as_model_errors(f"model {model_name!r} cannot be fitted"):
         fitted: Any = model.fit(timings)  # outsiders may break the type
     if not isinstance(fitted, FittedModel):
         found = type(fitted).__name__
@@ -28,13 +28,13 @@ def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedM
 def checked_prediction(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> Prediction:
-    """Return what the model says of the rows, with float64 seconds and every mask.
+    """Return the model's predictions for the rows, with float64 seconds and all masks.
 
-    Raise `ModelError` naming model and event where the model raises, or where its answer has
-    another shape than (rows,), is not numeric or infinite. NaN stands for "not covered".
+    Raise `ModelError` naming model and event if the model raises, or if its result does not have
+    the shape (rows,), is not numeric, or is infinite. NaN means "not covered".
     """
     where = f"model {model_name!r}, event {event!r}"
-    with named(where):
+    with errors_as_model_errors(where):
         predictions: Any = fitted.predict_detailed(event, params)
     if not isinstance(predictions, Prediction):
         raise ModelError(
@@ -46,27 +46,27 @@ def checked_prediction(
         for what, mask in (
             ("exact", predictions.exact),
             ("outside", predictions.outside),
-            ("remote", _or_nothing(predictions.remote, params)),
+            ("remote", _mask_or_none(predictions.remote, params)),
             ("negative", seconds < 0 if predictions.negative is None else predictions.negative),
         )
     )
     return Prediction(seconds, exact, outside, remote, negative)
 
 
-def _or_nothing(mask: Flags | None, params: Floats) -> Flags:
-    """Return a mask, or one without any row where the model has none."""
+def _mask_or_none(mask: Flags | None, params: Floats) -> Flags:
+    """Return the mask, or one that selects no row if the model has none."""
     return np.zeros(len(params), dtype=np.bool_) if mask is None else mask
 
 
 def checked_interval(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the bounds of the 90 % interval of each row's duration, NaN where they are not known.
+    """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
 
-    Raise `ModelError` where the model raises or gives anything else.
+    Raise `ModelError` if the model raises or returns anything else.
     """
     where = f"model {model_name!r}, event {event!r}: interval()"
-    with named(where):
+    with errors_as_model_errors(where):
         low, high = fitted.interval(event, params)
         bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     for one in bounds:
@@ -77,12 +77,12 @@ def checked_interval(
 def checked_factors(
     fitted: FittedModel, model_name: str, event: str, params: Floats, numbers: Floats
 ) -> Floats | None:
-    """Return the factors that spread the rows' durations, or None where the model knows none.
+    """Return the random factors for the rows' durations, or None if the model has none.
 
-    Raise `ModelError` as `checked_prediction` does, and where a factor is below zero or NaN.
+    Raise `ModelError` as `checked_prediction` does, and if a factor is negative or NaN.
     """
     where = f"model {model_name!r}, event {event!r}: drawn_factors()"
-    with named(where):
+    with errors_as_model_errors(where):
         answer: Any = fitted.drawn_factors(event, params, numbers)
     if answer is None:
         return None
@@ -95,12 +95,12 @@ def checked_factors(
 def checked_total_factors(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> Floats:
-    """Return the factors with which sums come out as measured, 1 where the model knows none.
+    """Return the factors that make sums agree with measured ones, 1 if the model has none.
 
     Raise `ModelError` as `checked_factors` does.
     """
     where = f"model {model_name!r}, event {event!r}: total_factors()"
-    with named(where):
+    with errors_as_model_errors(where):
         answer: Any = fitted.total_factors(event, params)
     if answer is None:
         return np.ones(len(params))
@@ -113,9 +113,9 @@ def checked_total_factors(
 def total_seconds(
     fitted: FittedModel, model_name: str, event: str, params: Floats, found: Prediction
 ) -> Floats:
-    """Return predicted durations, never below zero, with which sums come out as measured.
+    """Return predicted durations in seconds, at least 0, whose sums agree with measured ones.
 
-    Durations of identically parameterised samples stay: their means hold what was measured.
+    Exact matches are left as they are: means of measured times already have the right sum.
     """
     factors = checked_total_factors(fitted, model_name, event, params)
     seconds = np.where(found.seconds < 0, 0.0, found.seconds)
@@ -125,18 +125,18 @@ def total_seconds(
 def checked_spread(
     fitted: FittedModel, model_name: str, event: str, parameters: int
 ) -> TotalSpread | None:
-    """Return what the error of a sum of the event's durations is made of, or None.
+    """Return the components of the error of a sum of the event's durations, or None.
 
-    Raise `ModelError` where the model raises or gives anything but finite spreads from 0 up.
+    Raise `ModelError` if the model raises, or if a spread is negative or not finite.
     """
     where = f"model {model_name!r}, event {event!r}: total_spread()"
-    with named(where):
+    with errors_as_model_errors(where):
         spread: Any = fitted.total_spread(event, parameters)
     if spread is None:
         return None
     if not isinstance(spread, TotalSpread):
         raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
-    with named(where):
+    with errors_as_model_errors(where):
         for value in (spread.single, spread.common):
             if not 0 <= value < math.inf:
                 raise ModelError(f"{where} gives a spread of {value}")
@@ -144,44 +144,44 @@ def checked_spread(
 
 
 def knows_intervals(fitted: FittedModel) -> bool:
-    """Return whether the model has intervals at all."""
+    """Return whether the model implements `interval`."""
     return type(fitted).interval is not FittedModel.interval
 
 
 def knows_residuals(fitted: FittedModel) -> bool:
-    """Return whether the model can spread durations at all."""
+    """Return whether the model implements `drawn_factors`."""
     return type(fitted).drawn_factors is not FittedModel.drawn_factors
 
 
 @contextmanager
-def named(where: str) -> Iterator[None]:
-    """Turn whatever others' code raises into a `ModelError` that says where it came from.
+def errors_as_model_errors(where: str) -> Iterator[None]:
+    """Turn any exception of third-party code into a `ModelError` that begins with `where`.
 
-    What the user asks for passes: a signal ends the run even where that code catches it.
+    A signal that ends the run does so even if that code catches it.
     """
     try:
         yield
     except (RewriteLogError, MemoryError):
         raise
-    except BaseException as error:  # leaving would look like a run that is done
+    except BaseException as error:  # also SystemExit: it would look like a successful run
         raise ModelError(f"{where}: {problem_of(error)}") from error
     raise_if_stopped()
 
 
 def problem_of(error: BaseException) -> str:
-    """Return what an exception of others says; raise it where it is the user who ends the run."""
+    """Return type and text of an exception of third-party code; re-raise one that ends the run."""
     raise_if_stopped()
     if is_stop(error):
         raise error
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - their __str__ is their code too
+    except Exception:  # noqa: BLE001 - __str__ is third-party code too
         return type(error).__name__
 
 
 def checked_seconds(answer: object, rows: int, where: str) -> Floats:
-    """Return durations as float64, shape (rows,); raise `ModelError` where they are not so."""
-    with named(where):
+    """Return durations as float64, shape (rows,); raise `ModelError` if they are anything else."""
+    with errors_as_model_errors(where):
         raw = np.asarray(answer)
     if raw.dtype.kind not in "iuf":
         raise ModelError(f"{where}: durations are of type {raw.dtype}, not numbers")

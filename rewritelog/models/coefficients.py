@@ -1,9 +1,9 @@
-"""The model whose fit was made elsewhere: a file of coefficients, a line for each event.
+"""The model `coefficients`: a fit made elsewhere, given as a file with one line for each event.
 
     Cell::pairForces  3.1e-9 2.2e-7 1.5e-6
 
-is 3.1e-9·p1 + 2.2e-7·p2 + 1.5e-6 seconds: the constant is last. Where twice as many
-coefficients come before it as there are parameters, they are those of p1, p1², p2, p2² and so on.
+means 3.1e-9·p1 + 2.2e-7·p2 + 1.5e-6 seconds: the constant comes last. If it is preceded by twice as
+many coefficients as there are parameters, they are those of p1, p1², p2, p2² and so on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_PARAMETERS = 20
 MAX_COEFFICIENTS = 2 * MAX_PARAMETERS + 1
 
 _NUMBER = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]++)?")
-"""Possessive: no digit is tried twice, however many a word has."""
+"""Possessive quantifiers, so that a word of many digits is matched in linear time."""
 _WORD = re.compile(r"\S+")
 
 
@@ -35,11 +35,11 @@ class EventCoefficients:
 
     event: str
     factors: tuple[float, ...]
-    """Those before the constant, in the file's unit."""
+    """The coefficients before the constant, in the file's unit."""
     constant: float
 
     def powers(self, parameters: int) -> int | None:
-        """Return the highest power of each parameter, 1 or 2; None if the number fits neither."""
+        """Return the highest power of each parameter, 1 or 2; None if their number fits neither."""
         return next((n for n in (1, 2) if len(self.factors) == n * parameters), None)
 
     def evaluate(self, params: Floats) -> Floats:
@@ -48,13 +48,13 @@ class EventCoefficients:
         if powers is None:
             return np.full(len(params), np.nan)
         values = np.full(len(params), self.constant)
-        for place, factor in enumerate(self.factors):
-            column = params[:, place // powers]
-            values += factor * (column if place % powers == 0 else column * column)
+        for index, factor in enumerate(self.factors):
+            column = params[:, index // powers]
+            values += factor * (column if index % powers == 0 else column * column)
         return values
 
-    def spelled(self) -> str:
-        """Return how the line is understood, in a line."""
+    def summary_line(self) -> str:
+        """Return a line that says how the coefficients are interpreted."""
         count = len(self.factors)
         if not count:
             return f"{self.event}: constant"
@@ -72,12 +72,12 @@ class FittedCoefficients(FittedModel):
     """The coefficients of each event."""
 
     name: str
-    """The file's."""
+    """The name of the file."""
     unit_s: float
     events: Mapping[str, EventCoefficients]
 
     def predict(self, event: str, params: Floats) -> Floats:
-        """Return the seconds; NaN for an event or number of parameters that no line is for."""
+        """Return the seconds of each row; NaN for an event or parameter count without a line."""
         found = self.events.get(event)
         if found is None:
             return np.full(len(params), np.nan)
@@ -87,7 +87,7 @@ class FittedCoefficients(FittedModel):
         return seconds
 
     def describe(self) -> dict[str, Any]:
-        """Return what the file says."""
+        """Return the contents of the file as a JSON object."""
         return {
             "file": self.name,
             "unit_s": self.unit_s,
@@ -98,12 +98,12 @@ class FittedCoefficients(FittedModel):
         }
 
     def summary(self) -> tuple[str, ...]:
-        """Return how each line is understood."""
-        return tuple(one.spelled() for one in self.events.values())
+        """Return how each line is interpreted."""
+        return tuple(one.summary_line() for one in self.events.values())
 
 
 class Coefficients(Model[CoefficientsOptions]):
-    """Predict by coefficients that are given; nothing is fitted."""
+    """Predict with given coefficients; nothing is fitted."""
 
     Options = CoefficientsOptions
     needs_timings = False
@@ -111,7 +111,7 @@ class Coefficients(Model[CoefficientsOptions]):
     needs_text = True
 
     def __init__(self, options: CoefficientsOptions, text: ModelText | None = None) -> None:
-        """Read the file's text; raise `ModelError` with file, line and column where it is wrong."""
+        """Parse the text of the file; raise `ModelError` with file and line for an invalid one."""
         if text is None:
             raise UsageError("the model 'coefficients' needs the text of a coefficients file")
         if not (np.isfinite(options.unit_s) and options.unit_s > 0):
@@ -125,11 +125,11 @@ class Coefficients(Model[CoefficientsOptions]):
 
 
 def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
-    """Return the coefficients by event; blank lines and lines that begin with `#` are left out.
+    """Return the coefficients by event; blank lines and lines that begin with `#` are skipped.
 
-    An event's name is all that comes before a line's trailing run of numbers, so it may hold
-    blanks. Raise `ModelError` with the place for an invalid line, for an event that is
-    duplicated, and for a file without any.
+    The event's name is everything before the trailing numbers of a line, so it may contain
+    blanks. Raise `ModelError` with file and line for an invalid line or a duplicated event, and
+    for a file without coefficients.
     """
     events: dict[str, EventCoefficients] = {}
     lines: dict[str, int] = {}
@@ -147,14 +147,14 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say something, with their numbers."""
+    """Yield number and text of each line that is neither blank nor a comment."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line.strip()
 
 
 def _parse_line(line: str, where: str) -> EventCoefficients:
-    """Return a line's event and coefficients."""
+    """Return the event and the coefficients of a line."""
     words = list(_WORD.finditer(line))
     first = len(words)
     while first and _NUMBER.fullmatch(words[first - 1].group()):

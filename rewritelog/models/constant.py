@@ -1,4 +1,4 @@
-"""The model that covers nothing, so that every region is dilated by the constant factor."""
+"""The model `constant`: it covers nothing, so that every region is scaled by the dilation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FittedConstant(FittedModel):
         return np.full(len(params), np.nan)
 
     def summary(self) -> tuple[str, ...]:
-        """Return the one thing there is to say."""
+        """Return the only line."""
         return ("no model: every region is scaled by the dilation factor",)
 
 

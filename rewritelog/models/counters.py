@@ -1,4 +1,4 @@
-"""The model that is linear in performance counters, such as those of PAPI."""
+"""The model `counters`: times as a linear function of performance counters, such as PAPI's."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rewritelog.models.options import CountersOptions
 
 
 class Counters(Model[CountersOptions]):
-    """Fit each event's times to a constant and its counters, none with a negative coefficient.
+    """Fit a constant and the counters to each event's times, with non-negative coefficients.
 
-    The tables of this model have the counters of the lines for columns, in their order.
+    The columns of this model's tables are the counters of the timing lines, in their order.
     """
 
     Options = CountersOptions

@@ -1,4 +1,4 @@
-"""How far measured times of identical parameters stand in for the fit's."""
+"""Exact matches: how much weight measured times of the same parameters have beside the fit."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from rewritelog.models.exact_times import ExactTimes
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 DETERMINED = 0.5
-"""From this weight on a prediction counts as measured, below as the fit's."""
+"""A prediction with at least this weight on the measured mean counts as an exact match."""
 
 
 FEWEST_AGAIN = 8
-"""With fewer samples that were measured again, nothing is known of their spread."""
+"""With fewer repeated samples their variance is unknown."""
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)
+"""The values of λ, the ratio of variances, among which the best one is chosen."""
 
 
 @dataclass(frozen=True)
 class HeldOutTimes:
-    """Samples, with what a fit without them predicts."""
+    """Samples, with the predictions of fits without them."""
 
     params: Floats
     seconds: Floats
@@ -34,18 +35,18 @@ class HeldOutTimes:
 
 @dataclass(frozen=True)
 class ExactMatches:
-    """The mean times of parameter sets that were measured, and what each is worth."""
+    """The mean times of measured parameter sets, and their weights."""
 
     times: ExactTimes
     weights: Floats
-    """Weight of each set's mean against the fit, in [0, 1]."""
+    """The weight of each set's mean, in [0, 1]; the fit has the rest."""
 
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
-        """Return the fit's seconds drawn to the measured means, and which rows these determine."""
-        place = self.times.find(params)
-        known = place >= 0
-        weight = np.where(known, self.weights[place], 0.0)
-        means = np.where(known, self.times.seconds[place], 0.0)
+        """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
+        index = self.times.find(params)
+        known = index >= 0
+        weight = np.where(known, self.weights[index], 0.0)
+        means = np.where(known, self.times.seconds[index], 0.0)
         blended = np.where(weight == 1, means, seconds + weight * (means - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
         return np.where(unknown, means, blended), known & (weight >= DETERMINED)
@@ -54,13 +55,14 @@ class ExactMatches:
 def exact_matches_of(
     usable: EventTimings, mode: ExactMatch, held_out: HeldOutTimes
 ) -> ExactMatches | None:
-    """Return the measured times with their weights; None where they count for nothing.
+    """Return the measured times with their weights; None if they have none.
 
-    `always` gives them all the weight. `auto` weighs them by what is known of samples that were
-    measured more than once: the mean of the others, and what a fit without them says. A
-    mean of k measurements errs by σ²/k and the fit by τ², so that the best mixture has the weight
-    λk / (1 + λk) on the mean, λ being τ²/σ². The λ is taken with which mixtures come nearest to
-    those samples, and 0 unless another is clearly better.
+    With `always` they have all the weight. With `auto` their weight is found with the samples that
+    were measured repeatedly: each one is predicted by the mean of the others with its parameters,
+    and by a fit without it. The mean of k measurements has the variance σ²/k and the fit τ², so
+    that the weighted mean of least variance has the weight λk / (1 + λk) on the measured mean,
+    where λ = τ²/σ². The λ chosen is that with the least errors on those samples, and 0 unless
+    another one is clearly better.
     """
     if mode == "never":
         return None
@@ -69,36 +71,40 @@ def exact_matches_of(
     times = ExactTimes.from_timings(usable)
     if mode == "always":
         return ExactMatches(times, np.ones(len(times.seconds)))
-    share = _fit_share(times, held_out)
-    return None if share == 0 else ExactMatches(times, _weight(share, times.counts))
+    variance_ratio = _variance_ratio(times, held_out)
+    return (
+        None if variance_ratio == 0 else ExactMatches(times, _weight(variance_ratio, times.counts))
+    )
 
 
-def _weight(share: float, counts: Floats) -> Floats:
-    if np.isinf(share):
+def _weight(variance_ratio: float, counts: Floats) -> Floats:
+    if np.isinf(variance_ratio):
         return np.ones(len(counts))
-    weight: Floats = share * counts / (1 + share * counts)
+    weight: Floats = variance_ratio * counts / (1 + variance_ratio * counts)
     return weight
 
 
-def _fit_share(times: ExactTimes, held_out: HeldOutTimes) -> float:
-    """Return λ, how many times larger the fit's error is than a measurement's (as variances)."""
-    place = times.find(held_out.params)
-    again = (place >= 0) & (times.counts[place] > 1) & (held_out.seconds > 0)
+def _variance_ratio(times: ExactTimes, held_out: HeldOutTimes) -> float:
+    """Return λ, the variance of the fit's errors divided by that of a single measurement."""
+    index = times.find(held_out.params)
+    again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
     if np.count_nonzero(again) < FEWEST_AGAIN:
         return 0.0
-    place, measured = place[again], held_out.seconds[again]
-    predicted, others = held_out.predicted_s[again], times.counts[place] - 1
-    mean = (times.seconds[place] * times.counts[place] - measured) / others
-    best, least = 0.0, _errors(predicted, measured)
-    for share in SHARES[1:]:
-        errors = _errors(predicted + _weight(share, others) * (mean - predicted), measured)
+    index, measured = index[again], held_out.seconds[again]
+    predicted, others = held_out.predicted_s[again], times.counts[index] - 1
+    mean = (times.seconds[index] * times.counts[index] - measured) / others
+    best, least = 0.0, _limited_errors(predicted, measured)
+    for variance_ratio in SHARES[1:]:
+        errors = _limited_errors(
+            predicted + _weight(variance_ratio, others) * (mean - predicted), measured
+        )
         gain = least - errors
         if gain.mean() > gain.std() / np.sqrt(len(gain)):
-            best, least = share, errors
+            best, least = variance_ratio, errors
     return best
 
 
-def _errors(predicted: Floats, measured: Floats) -> Floats:
-    """Return the relative errors, each of them at most 1."""
+def _limited_errors(predicted: Floats, measured: Floats) -> Floats:
+    """Return the relative errors, each limited to 1."""
     errors: Floats = np.minimum(np.abs(predicted - measured) / measured, 1.0)
     return np.where(np.isfinite(errors), errors, 1.0)

@@ -1,7 +1,7 @@
-"""Means of the times of identically parameterised samples, looked up on whole arrays.
+"""Mean times of samples with identical parameters, looked up for whole arrays.
 
-Rows are found by a 64-bit hash of their bits and then compared in full: rows that share a hash
-cost time, never a wrong answer.
+Rows are found by a 64-bit hash of their bits and then compared in full: a hash collision costs
+time, but never leads to a wrong result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rewritelog.models.base import EventTimings
 
 
 def hash_rows(rows: Floats) -> Keys:
-    """Return a hash of each row's bits; −0 and 0 hash alike."""
+    """Return a 64-bit hash of each row; −0 and 0 have the same hash."""
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
@@ -27,16 +27,16 @@ def hash_rows(rows: Floats) -> Keys:
 
 
 def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
-    """Return the rows' hashes, an order in which equal rows are together, and where one begins.
+    """Return the rows' hashes, a permutation that groups equal rows, and where each group begins.
 
-    The order is stable, and its hashes rise.
+    The permutation is a stable sort by hash.
     """
     keys = hash_rows(rows)
     order = np.argsort(keys, kind="stable")
     changes = _changes(keys[order])
     first = changes | _rows_change(rows[order])
     if np.count_nonzero(first) > np.count_nonzero(changes):
-        order = np.lexsort((*rows.T, keys))  # different rows share a hash: part them in full
+        order = np.lexsort((*rows.T, keys))  # hash collision: sort by the rows, too
         first = changes | _rows_change(rows[order])
     return keys, order, first
 
@@ -46,22 +46,22 @@ class ExactTimes:
     """The distinct parameter sets of one event's samples, each with the mean of its times."""
 
     keys: Keys
-    """Hash of each set, rising."""
+    """Hash of each set, ascending."""
     rows: Floats
     """The sets, shape (sets, parameters)."""
     seconds: Floats
-    """Mean time of each set."""
+    """Mean time of each set, shape (sets,)."""
     counts: Floats
-    """How many samples each set has."""
+    """Number of samples of each set, shape (sets,)."""
     longest_run: int
     """The largest number of sets that share a hash."""
 
     @classmethod
     def from_timings(cls, timings: EventTimings) -> ExactTimes:
-        """Group the samples by their parameters, all of which must be finite.
+        """Group the samples by their parameters, all of which have to be finite.
 
-        Times are added up in the order of the samples, so that the same samples give the same
-        bits. Equal times give that time itself.
+        Times are added in the order of the samples, so that the result is the same to the bit for
+        the same samples. The mean of equal times is exactly that time.
         """
         keys, order, first = grouped(timings.params)
         sets = order[first]
@@ -76,37 +76,37 @@ class ExactTimes:
         return cls(keys[sets], timings.params[sets], means, counts.astype(np.float64), longest)
 
     def lookup(self, params: Floats) -> tuple[Floats, Flags]:
-        """Return each row's mean seconds, NaN without one, and which rows have one."""
-        place = self.find(params)
-        found = place >= 0
+        """Return each row's mean seconds, NaN if it was not timed, and which rows were timed."""
+        index = self.find(params)
+        found = index >= 0
         seconds = np.full(len(params), np.nan)
-        seconds[found] = self.seconds[place[found]]
+        seconds[found] = self.seconds[index[found]]
         return seconds, found
 
     def find(self, params: Floats) -> NDArray[np.int64]:
-        """Return the place of each row's set, −1 without one."""
-        places = np.full(len(params), -1, dtype=np.int64)
+        """Return the index of each row's set, −1 if it was not timed."""
+        indices = np.full(len(params), -1, dtype=np.int64)
         if not len(self.keys) or params.shape[1] != self.rows.shape[1]:
-            return places
+            return indices
         first = np.searchsorted(self.keys, hash_rows(params))
         for step in range(self.longest_run):
             candidate = np.minimum(first + step, len(self.keys) - 1)
             equal = np.ones(len(params), dtype=np.bool_)
-            for which in range(params.shape[1]):
-                equal &= params[:, which] == self.rows[candidate, which]
-            places[equal] = candidate[equal]
-        return places
+            for column in range(params.shape[1]):
+                equal &= params[:, column] == self.rows[candidate, column]
+            indices[equal] = candidate[equal]
+        return indices
 
 
 def _changes(values: NDArray[Any]) -> Flags:
-    """Return where a value differs from the one before it; True for the first."""
+    """Return where a value differs from its predecessor; True for the first one."""
     changes = np.ones(len(values), dtype=np.bool_)
     changes[1:] = values[1:] != values[:-1]
     return changes
 
 
 def _rows_change(rows: Floats) -> Flags:
-    """Return where any value of a row differs from the row before it."""
+    """Return where a row differs from its predecessor; True for the first one."""
     changes = np.zeros(len(rows), dtype=np.bool_)
     for column in rows.T:
         changes |= _changes(column)

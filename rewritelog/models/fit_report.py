@@ -1,4 +1,4 @@
-"""A fit in words: formula, quality, range, what was dropped, what to do."""
+"""A fit as text: formula, quality, range, dropped terms, and warnings with advice."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import WIDTH, event_label, parameter_names, percent_text, some_text
 
 Rename = Callable[[str], str]
-"""Puts names in the place of p1, p2, … in the text of a term."""
+"""A function that replaces p1, p2, … in the text of a term by names."""
 
 POOR_R2 = 0.5
-"""Below this share of explained variation a fit is warned of."""
+"""A fit with a lower R² gets a warning."""
 
 LARGE_ERROR = 0.2
-"""A mean error on held-out samples beyond this is warned of."""
+"""A larger mean relative error on held-out samples gets a warning."""
 
 FEW_FOR_EACH = 3
-"""Fewer samples than these for each coefficient are warned of."""
+"""Fewer samples per coefficient get a warning."""
 
 MANY_OUTLIERS = 0.01
-"""A share of samples far off beyond this is warned of."""
+"""A larger share of outliers gets a warning."""
 
 ENOUGH = 8
-"""Among fewer samples than these nothing can be called an outlier."""
+"""With fewer samples there are no warnings of outliers."""
 
 FIRST_CALL = 1.5
 """A first call that took this many times as long as the fit predicts gets a warning."""
 
 LARGE_SUM_ERROR = 0.1
-"""An error of the sum on held-out samples beyond this is warned of."""
+"""A larger relative error of the sum on held-out samples gets a warning."""
 
 FEW_INTERRUPTED = 0.2
-"""With a larger share of calls that are far too long, these are not interruptions."""
+"""A larger share of calls far above their prediction is not explained by interruptions."""
 
 MOST_SPELLED_OUT = 1e4
-"""Larger shares are written as powers of ten."""
+"""Larger shares are written in scientific notation."""
 
 ILL_CONDITIONED = 1e6
+"""A larger condition number of the design matrix gets a warning."""
 
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
@@ -54,25 +55,26 @@ def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
     whole, rename = fit.whole, renaming(fit.names)
     label = event_label(fit.event, fit.parameters, names=fit.names)
-    lines = _wrap("", _quality(f"{label}: ", whole, fit.samples), ", ", indent=2)
-    lines += _wrap("  on held-out samples: ", _unseen(whole), ", ")
-    lines += _formula("  seconds = ", whole, rename)
-    lines += _beyond(whole, rename)
+    lines = _wrap("", _quality_texts(f"{label}: ", whole, fit.samples), ", ", indent=2)
+    lines += _wrap("  on held-out samples: ", _held_out_texts(whole), ", ")
+    lines += _formula_lines("  seconds = ", whole, rename)
+    lines += _extrapolation_lines(whole, rename)
     for one in fit.classes[1:]:
-        lines += _wrap("", _quality(f"  class {one.value:g}: ", one, one.samples), ", ", indent=4)
-        lines += _formula("    seconds = ", one, rename)
+        head = f"  class {one.value:g}: "
+        lines += _wrap("", _quality_texts(head, one, one.samples), ", ", indent=4)
+        lines += _formula_lines("    seconds = ", one, rename)
     names = parameter_names(fit.parameters, fit.names)
     ranges = (
         f"{name} {low:.6g} to {high:.6g}"
         for name, low, high in zip(names, fit.lowest, fit.highest, strict=True)
     )
     lines += _wrap("  range: ", ranges, ", ")
-    lines += _wrap("  dropped: ", map(rename, _dropped(whole)), "; ")
+    lines += _wrap("  dropped: ", map(rename, _dropped_texts(whole)), "; ")
     return lines
 
 
 def renaming(names: Sequence[str]) -> Rename:
-    """Return what writes these names, in the parameters' order, in the place of p1 and so on."""
+    """Return the function that replaces p1, p2, … by these names, given in this order."""
     called = parameter_names(len(names), names)
 
     def name_of(found: re.Match[str]) -> str:
@@ -82,8 +84,8 @@ def renaming(names: Sequence[str]) -> Rename:
     return lambda text: _PARAMETER.sub(name_of, text)
 
 
-def _quality(head: str, fit: ClassFit, samples: int) -> list[str]:
-    """Return how good a function is on its samples; the first of the parts has the head."""
+def _quality_texts(head: str, fit: ClassFit, samples: int) -> list[str]:
+    """Return how well a function fits its samples, as parts of a line; `head` starts the first."""
     quality = fit.quality
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
@@ -91,8 +93,8 @@ def _quality(head: str, fit: ClassFit, samples: int) -> list[str]:
     return [head + fit.family, f"{samples} samples", f"R² {r2}", left]
 
 
-def _unseen(fit: ClassFit) -> list[str]:
-    """Return how good a function is on held-out samples, or nothing."""
+def _held_out_texts(fit: ClassFit) -> list[str]:
+    """Return how well a function predicts held-out samples, as parts of a line, or nothing."""
     quality = fit.quality
     if quality.held_out_error is None:
         return []
@@ -104,55 +106,55 @@ def _unseen(fit: ClassFit) -> list[str]:
     return said
 
 
-def _formula(head: str, fit: ClassFit, rename: Rename) -> list[str]:
+def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
     if isinstance(fit.function, FittedMixture):
-        return _mixture(head, fit.function, rename)
+        return _mixture_lines(head, fit.function, rename)
     terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
-    return _wrap(head, (rename(_spell(one)) for one in terms), " + ")
+    return _wrap(head, (rename(_coefficient_text(one)) for one in terms), " + ")
 
 
-def _mixture(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
+def _mixture_lines(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
     """Return the members of a mixture, each with its share and its formula."""
     lines = [f"{head}the weighted geometric mean of"]
     for share, member in zip(mixture.shares, mixture.members, strict=True):
-        lines += _wrap(f"    {percent_text(share, 0)}: ", map(rename, _sum_of(member)), " + ")
+        lines += _wrap(f"    {percent_text(share, 0)}: ", map(rename, _term_texts(member)), " + ")
     return lines
 
 
-def _sum_of(function: FittedFunction) -> list[str]:
+def _term_texts(function: FittedFunction) -> list[str]:
     values = (function.coefficients * function.calibration).tolist()
     return [
-        _spell(Coefficient(str(term), value, None))
+        _coefficient_text(Coefficient(str(term), value, None))
         for term, value in zip(function.terms, values, strict=True)
         if value or len(values) == 1
     ]
 
 
-def _beyond(fit: ClassFit, rename: Rename) -> list[str]:
-    """Return how the function is continued beyond the samples' range, where not by itself."""
+def _extrapolation_lines(fit: ClassFit, rename: Rename) -> list[str]:
+    """Return how the function is extrapolated, if not simply by its formula."""
     if fit.growth is None or fit.growth.function is None:
         return []
     head = "  beyond the range it grows as "
     if isinstance(fit.growth.function, FittedMixture):
-        return _mixture(head, fit.growth.function, rename)
-    return _wrap(head, map(rename, _sum_of(fit.growth.function)), " + ")
+        return _mixture_lines(head, fit.growth.function, rename)
+    return _wrap(head, map(rename, _term_texts(fit.growth.function)), " + ")
 
 
 def warn(fit: EventFit) -> list[str]:
-    """Return one event's fit's weak points, each a sentence with what to do about it."""
+    """Return the weak points of an event's fit, each as a sentence with advice."""
     name = event_label(fit.event, fit.parameters, names=fit.names)
     rename = renaming(fit.names)
     found: list[str] = []
     if fit.unusable:
         found.append(f"{fit.unusable} samples hold numbers that are not finite and are left out")
-    found += map(rename, _of_samples(fit))
-    found += map(rename, _of_dropped(fit.whole))
-    found += _of_quality(fit)
+    found += map(rename, _sample_warnings(fit))
+    found += map(rename, _dropped_warnings(fit.whole))
+    found += _quality_warnings(fit)
     return [f"{name}: {text}" for text in found]
 
 
-def _of_samples(fit: EventFit) -> Iterable[str]:
-    """Say where there are too few samples for what is fitted to them."""
+def _sample_warnings(fit: EventFit) -> Iterable[str]:
+    """Yield a warning if there are too few samples for the coefficients."""
     short = [drop.term for drop in fit.whole.dropped if "allow no more" in drop.reason]
     if short:
         yield f"{fit.samples} samples are too few for {some_text(short, 5)}; add timing lines"
@@ -165,8 +167,8 @@ def _of_samples(fit: EventFit) -> Iterable[str]:
         )
 
 
-def _of_dropped(fit: ClassFit) -> Iterable[str]:
-    """Say which parameters the samples know nothing about."""
+def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
+    """Yield warnings of parameters whose effect the samples cannot determine."""
     plain = [drop for drop in fit.dropped if "^" not in drop.term]
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     if constant:
@@ -182,8 +184,8 @@ def _of_dropped(fit: ClassFit) -> Iterable[str]:
         )
 
 
-def _of_quality(fit: EventFit) -> Iterable[str]:
-    """Say where the fit explains little, only looks good, or has outliers."""
+def _quality_warnings(fit: EventFit) -> Iterable[str]:
+    """Yield warnings of a fit that explains little, overfits, or has outliers."""
     quality = fit.whole.quality
     if quality.freedom and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
         yield (
@@ -213,7 +215,7 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
             "set-up; leave a warm-up call out of the timings"
         )
     if fit.samples >= ENOUGH:
-        yield from _of_sum(fit.whole)
+        yield from _sum_warnings(fit.whole)
     if quality.negative:
         yield (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
@@ -226,8 +228,8 @@ def _of_quality(fit: EventFit) -> Iterable[str]:
         )
 
 
-def _of_sum(fit: ClassFit) -> Iterable[str]:
-    """Say where the sum of the predictions is not that of the times, and why; and of two modes."""
+def _sum_warnings(fit: ClassFit) -> Iterable[str]:
+    """Yield warnings of two modes, and of an error of the sum with its probable cause."""
     modes, interrupted = modes_of(fit.ratios), interrupted_share(fit.ratios)
     if modes is not None:
         low, high = modes.centres
@@ -254,13 +256,13 @@ def _of_sum(fit: ClassFit) -> Iterable[str]:
 
 
 def share_text(value: float, digits: int = 0, sign: str = "") -> str:
-    """Return a share in per cent, a huge one in powers of ten."""
+    """Return a share in per cent, a huge one in scientific notation."""
     if abs(value) < MOST_SPELLED_OUT:
         return percent_text(value, digits, sign)
     return f"{100 * value:.1e} %"
 
 
-def _spell(coefficient: Coefficient) -> str:
+def _coefficient_text(coefficient: Coefficient) -> str:
     """Return one term of the formula, as in `(1.2e-06 ± 3e-08) p1^2`."""
     error = coefficient.standard_error
     value = f"{coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}")
@@ -271,15 +273,15 @@ def _spell(coefficient: Coefficient) -> str:
 
 
 def _is_sum(term: str) -> bool:
-    """Return whether a term needs parentheses as a factor; a file may name it as it likes."""
+    """Return whether a term needs parentheses as a factor; a file may contain any name for it."""
     try:
         return parse(term).is_sum
     except FormulaError:
         return False
 
 
-def _dropped(fit: ClassFit) -> list[str]:
-    """Return what was dropped, things of one reason together."""
+def _dropped_texts(fit: ClassFit) -> list[str]:
+    """Return the dropped terms, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for drop in fit.dropped:
         by_reason.setdefault(drop.reason, []).append(drop.term)
@@ -287,9 +289,9 @@ def _dropped(fit: ClassFit) -> list[str]:
 
 
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
-    """Return the parts joined after the head, in lines that break between parts; [] if none.
+    """Return the parts joined after the head, in lines that break between parts; [] without parts.
 
-    Later lines are indented as far as the head reaches, or by `indent`. A part longer than a line
+    Further lines are indented by the length of the head, or by `indent`. A part longer than a line
     breaks after its `*` too.
     """
     lines: list[str] = []

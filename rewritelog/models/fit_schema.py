@@ -1,7 +1,7 @@
-"""The one JSON form of an event's fit: model files hold all of it, reports leave out its data.
+"""The JSON schema of an event's fit, for model files and, without its data, for reports.
 
-What only predictions need (leverages, ratios, measured times) is in model files alone. Their
-numbers read back as they were, NaN and infinity as texts; in a report these are null.
+Only model files contain what only predictions need (leverages, ratios, measured times). Their
+numbers read back exactly, with NaN and infinity as strings; in a report these are null.
 `docs/model-files.md` describes each key.
 """
 
@@ -31,7 +31,7 @@ from rewritelog.models.json_document import MAX_EVENT_NAME, Node, without_defaul
 from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64
-"""More parameter sets that share a hash are no accident."""
+"""More parameter sets with the same hash are no coincidence, and would make look-ups slow."""
 
 QUALITY_KEYS = {
     "held_out_error": "held_out_mean_relative_error",
@@ -43,7 +43,7 @@ QUALITY_KEYS = {
     "first_call": "first_call_ratio",
     "negative": "negative_predictions",
 }
-"""How JSON names a field of `Quality`, where it has a name of its own."""
+"""The JSON key of each field of `Quality` whose key differs from its name."""
 
 VERSION_1_KEYS = {
     "unusable_samples": "unusable",
@@ -53,7 +53,7 @@ VERSION_1_KEYS = {
     "outliers": "far_off",
     **{new: old for old, new in QUALITY_KEYS.items()},
 }
-"""What version 1 of model files called the keys that have another name now."""
+"""The key in version 1 of model files of each key that has been renamed since."""
 
 _EVENT: dict[str, Any] = {
     "names": [],
@@ -85,7 +85,7 @@ _QUALITY: dict[str, Any] = {
     "first_call_ratio": None,
     "negative_predictions": 0,
 }
-"""What may be left out of a model file, and what a missing key means."""
+"""The keys that a model file may leave out, with the values that missing ones have."""
 
 _Range: TypeAlias = tuple[list[float], list[float]]
 """The lowest and the highest value of each parameter over an event's samples."""
@@ -94,15 +94,15 @@ _Number: TypeAlias = Callable[[float | None], float | str | None]
 
 
 def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
-    """Return one event's fit in JSON types, `complete` as a model file needs it.
+    """Return one event's fit as a JSON object; `complete` for a model file, else for a report.
 
-    A model file leaves out what has its default.
+    A model file leaves out keys with default values.
     """
     number: _Number = exact_number if complete else json_number
     range_ = fit.lowest.tolist(), fit.highest.tolist()
-    spell = _Speller(number, range_, complete=complete)
+    writer = _JsonWriter(number, range_, complete=complete)
     exact = fit.exact_matches
-    return spell.written(
+    return writer.written(
         {
             "event": fit.event,
             "parameters": fit.parameters,
@@ -113,7 +113,7 @@ def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
             "highest": range_[1],
             "category": None if fit.category is None else str(fit.category),
             "family_errors": {name: number(error) for name, error in fit.family_errors.items()},
-            "classes": [spell.class_(one) for one in fit.classes],
+            "classes": [writer.class_(one) for one in fit.classes],
             "exact_matches": None if exact is None else _matches_json(exact, complete=complete),
         },
         _EVENT,
@@ -121,19 +121,19 @@ def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Speller:
-    """Writes the parts of one event's fit."""
+class _JsonWriter:
+    """Converts the parts of one event's fit to JSON objects."""
 
     number: _Number
     range_: _Range
     complete: bool
 
     def written(self, made: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an object as it is written: in a report in full."""
+        """Return an object without its defaults in a model file, in full in a report."""
         return without_defaults(made, defaults) if self.complete else made
 
     def class_(self, fit: ClassFit) -> dict[str, Any]:
-        """Return a class's fit."""
+        """Return the fit of a class."""
         made: dict[str, Any] = {
             "value": fit.value,
             "samples": fit.samples,
@@ -152,7 +152,7 @@ class _Speller:
         return self.written(made, _CLASS)
 
     def quality(self, quality: Quality) -> dict[str, Any]:
-        """Return the numbers of a fit."""
+        """Return the statistics of a fit."""
         made = {
             QUALITY_KEYS.get(name, name): value if isinstance(value, int) else self.number(value)
             for name, value in vars(quality).items()
@@ -160,7 +160,7 @@ class _Speller:
         return self.written(made, _QUALITY)
 
     def coefficient(self, one: Coefficient) -> dict[str, Any]:
-        """Return a coefficient as a person reads it."""
+        """Return a coefficient as reports show it."""
         made = {
             "term": one.term,
             "value": self.number(one.value),
@@ -169,7 +169,7 @@ class _Speller:
         return self.written(made, _COEFFICIENT)
 
     def function(self, function: AnyFunction) -> dict[str, Any]:
-        """Return what predicts: a model file cannot hold a function that is not finite."""
+        """Return a function; in a model file all of its numbers have to be finite."""
         if isinstance(function, FittedMixture):
             return {
                 "members": [
@@ -191,7 +191,7 @@ class _Speller:
         return self.written(made, _SUM)
 
     def bounds(self, bounds: PredictionBounds) -> dict[str, Any]:
-        """Return a function's bounds; the ranges that they hold for are mostly the event's."""
+        """Return a function's bounds; by default they refer to the ranges of the event."""
         made = {
             "least_s": bounds.least_s,
             "most_s": bounds.most_s,
@@ -201,7 +201,7 @@ class _Speller:
         return self.written(made, _bounds_defaults(self.range_))
 
     def growth(self, growth: Growth) -> dict[str, Any]:
-        """Return how a function is continued beyond the samples' range."""
+        """Return how a function is extrapolated beyond the range of the samples."""
         function = growth.function
         made = {
             "function": None if function is None else self.function(function),
@@ -230,7 +230,7 @@ def _matches_json(exact: ExactMatches, *, complete: bool) -> dict[str, Any]:
 
 
 def read_event(node: Node) -> EventFit:
-    """Return the fit that `event_json` wrote in full; raise `ModelError` for anything else."""
+    """Return the fit of a complete `event_json`; raise `ModelError` for anything else."""
     parts = node.fields(
         "event",
         "parameters",
@@ -261,7 +261,7 @@ def read_event(node: Node) -> EventFit:
 
 
 def _read_names(node: Node, many: int) -> tuple[str, ...]:
-    """Return the parameters' names; none where the file has none."""
+    """Return the names of the parameters; an empty tuple if the file has none."""
     nodes = node.items()
     if nodes and len(nodes) != many:
         raise node.error(f"has {len(nodes)} names for {many} parameters")
@@ -269,13 +269,13 @@ def _read_names(node: Node, many: int) -> tuple[str, ...]:
 
 
 def _read_classes(node: Node, range_: _Range) -> tuple[ClassFit, ...]:
-    """Return the functions: the one of all samples first, then one for each value."""
+    """Return the function of all samples, and then that of each class."""
     nodes = node.items()
     if not nodes:
         raise node.error("is empty: the function of all samples is missing")
     classes = [_read_class(one, range_) for one in nodes]
-    for place, (one, found) in enumerate(zip(nodes, classes, strict=True)):
-        if (found.value is None) != (place == 0):
+    for index, (one, found) in enumerate(zip(nodes, classes, strict=True)):
+        if (found.value is None) != (index == 0):
             raise one.error("the first class has the value null, and all others a number")
     if len({found.value for found in classes}) < len(classes):
         raise node.error("has a duplicated value")
@@ -326,7 +326,7 @@ def _read_growth(node: Node, range_: _Range) -> Growth:
 
 
 def _read_function(node: Node, range_: _Range) -> AnyFunction:
-    """Return a sum of terms, or a mixture of such."""
+    """Return a sum of terms, or a mixture of such sums."""
     if not (isinstance(node.value, dict) and "members" in node.value):
         return _read_sum(node, range_)
     members: list[FittedFunction] = []
@@ -389,7 +389,7 @@ def _read_dropped(node: Node) -> Dropped:
 
 
 def _read_quality(node: Node) -> Quality:
-    """Return the numbers of a fit, each of the type that it is declared with."""
+    """Return the statistics of a fit, each of its declared type."""
     readers: dict[Any, Callable[[Node], Any]] = {
         int: Node.count,
         bool: Node.flag,

@@ -1,4 +1,4 @@
-"""A fitted model made of one fit for each event and number of parameters."""
+"""The fitted model that consists of one fit for each event and number of parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
-from rewritelog.models.checks import named
+from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.parallel import map_in_processes
@@ -21,17 +21,17 @@ from rewritelog.progress import report_progress
 from rewritelog.text import event_label, shorten
 
 Key = tuple[str, int]
-"""An event's name and its number of parameters; each pair has a fit of its own."""
+"""An event's name and its number of parameters; there is one fit for each pair."""
 
 
 ENOUGH = 60
-"""Among fewer samples the choice of terms errs too, which the samples themselves do not show."""
+"""With fewer samples the choice of terms adds an error that held-out samples do not show."""
 
 FEW = 3
-"""A fit to so few samples takes less time than its way from another process."""
+"""A fit of so few samples takes less time than its transfer from another process."""
 
 UPPER, NORMAL_UPPER = 0.95, 1.6448536269514722
-"""The end of a 90 % interval: its level, and the quantile of the normal distribution there."""
+"""The upper end of a 90 % interval: its level, and that quantile of the normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,21 @@ class FittedEvents(FittedModel):
     model: str
     """The name of the model that made them."""
     options: Mapping[str, Any]
-    """The options of that model, in types that JSON has."""
+    """The options of that model, as a JSON object."""
     fits: Mapping[Key, EventFit]
     unfitted: tuple[Key, ...] = ()
-    """Events whose samples all hold numbers that are not finite, or that have no samples."""
+    """Events without a sample in which all numbers are finite."""
     notes: tuple[str, ...] = ()
-    """What else a user should know of, a sentence each."""
+    """Further warnings, one sentence each."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else the report for machines says of the model."""
+    """Further keys of the JSON report."""
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a fit."""
         return self.predict_detailed(event, params).seconds
 
     def predict_detailed(self, event: str, params: Floats) -> Prediction:
-        """Return the seconds of each row with what determined them."""
+        """Return the seconds of each row with flags for how they came about."""
         fit = self.fits.get((event, params.shape[1]))
         if fit is None:
             none = np.zeros(len(params), dtype=np.bool_)
@@ -63,7 +63,7 @@ class FittedEvents(FittedModel):
         return fit.predict_detailed(params)
 
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds in seconds of the 90 % interval of measured durations."""
+        """Return the bounds in seconds of each row's 90 % interval, NaN without a fit."""
         fit = self.fits.get((event, params.shape[1]))
         if fit is None:
             nothing = np.full(len(params), np.nan)
@@ -71,9 +71,9 @@ class FittedEvents(FittedModel):
         return fit.interval(params)
 
     def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
-        """Return the held-out ratio of measured to predicted time at each row's number.
+        """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
 
-        None for an event without a fit, or with samples too few to hold any out.
+        None for an event without a fit, or with too few samples to hold any out.
         """
         fit = self.fits.get((event, params.shape[1]))
         if fit is None or not any(len(which.ratios) for which in fit.classes):
@@ -86,9 +86,10 @@ class FittedEvents(FittedModel):
         return None if fit is None else fit.total_factors(params)
 
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
-        """Return the spread of single durations and of their mean, from held-out samples.
+        """Return the spread of single errors and of the common one, from held-out samples.
 
-        A fit's sum errs as that of its samples does: by Σ t · single, of independent parts.
+        The common error is that of a sum of n effective samples, single / √n. Both are wider for
+        few samples: by Student's t, for the terms fitted, and for the choice of terms.
         """
         fit = self.fits.get((event, parameters))
         ratios = None if fit is None else fit.whole.ratios
@@ -99,13 +100,13 @@ class FittedEvents(FittedModel):
         quality, count = fit.whole.quality, len(ratios)
         terms = min(len(fit.whole.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
-        single *= float(stdtrit(count - 1, UPPER)) / NORMAL_UPPER  # of few samples, wider
+        single *= float(stdtrit(count - 1, UPPER)) / NORMAL_UPPER  # wider for few samples
         common = single / math.sqrt(quality.even_samples)
         common *= math.sqrt(max(ENOUGH / count, 1.0))
         return TotalSpread(single, common, quality.coverage)
 
     def describe(self) -> dict[str, Any]:
-        """Return the options and the fits in full."""
+        """Return the options and all fits as a JSON object."""
         events = [event_json(fit, complete=False) for fit in self.fits.values()]
         return {**self.options, **self.extra, "events": events}
 
@@ -114,7 +115,7 @@ class FittedEvents(FittedModel):
         return tuple(line for fit in self.fits.values() for line in fit_report.summarise(fit))
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the samples leave open, event by event."""
+        """Return the weak points of all fits, event by event."""
         nothing = tuple(
             f"{event_label(event, count)}: no usable timing sample, so it is not covered; "
             "add timing lines"
@@ -127,9 +128,9 @@ class FittedEvents(FittedModel):
 def fit_events(
     model: str, options: Any, timings: Timings, fit: Callable[[EventTimings], EventFit]
 ) -> FittedEvents:
-    """Fit each event, on all cores where there are many.
+    """Fit each event, in parallel processes if there are many.
 
-    Raise `ModelError` where one event and parameter count is duplicated, or a fit fails.
+    Raise `ModelError` if an event and parameter count is duplicated, or if a fit fails.
     """
     usable: dict[Key, EventTimings] = {}
     unfitted: list[Key] = []
@@ -143,7 +144,7 @@ def fit_events(
             unfitted.append(key)
 
     def fit_one(samples: EventTimings) -> EventFit:
-        with named(f"model {model!r}, event {samples.event!r}"):
+        with errors_as_model_errors(f"model {model!r}, event {samples.event!r}"):
             return fit(samples)
 
     fits: dict[Key, EventFit] = {}

@@ -1,4 +1,4 @@
-"""The model that a model file holds, as one that needs no fit."""
+"""The model of a model file: its fit is read, and needs no timings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewritelog.models.options import option
 
 @dataclass(frozen=True)
 class FromFileOptions:
-    """What the report says of the file."""
+    """The origin of the file, for reports."""
 
     made_by: str = option("auto", "The model that made the fit.")
     rewritelog: str = option("", "The version of rewritelog that made it.")
@@ -21,7 +21,7 @@ class FromFileOptions:
 
 
 class FromFile(Model[FromFileOptions]):
-    """Predicts by the fit of a model file; nothing is fitted."""
+    """Predicts with the fit of a model file; nothing is fitted."""
 
     Options = FromFileOptions
     needs_timings = False
@@ -34,16 +34,16 @@ class FromFile(Model[FromFileOptions]):
         self._fitted = file.fitted
 
     def fit(self, timings: Timings) -> FittedEvents:  # noqa: ARG002 - the fit is given
-        """Return the fit that the file holds."""
+        """Return the fit in the file."""
         return self._fitted
 
 
 class FromFileOfCounters(FromFile):
-    """The same for a fit whose tables have counters for columns."""
+    """The same for a fit whose parameters are counters."""
 
     columns = "counters"
 
 
 def model_of(file: ModelFile) -> FromFile:
-    """Return the model that a file holds."""
+    """Return the model in a file."""
     return FromFileOfCounters(file) if file.columns == "counters" else FromFile(file)

@@ -1,7 +1,8 @@
-"""Gaussian processes in logarithms, one for each event: an opaque rival of the fits' formulas.
+"""The model `gaussian-process`: an opaque alternative to formulas, one process for each event.
 
-Needs scikit-learn. Predictions are medians, exp of the process's mean; intervals come from its own
-standard deviation, which grows with the distance from the samples.
+It needs scikit-learn, and works on logarithms of times and parameters. Predictions are medians, exp
+of the mean of the process; intervals come from its standard deviation, which grows with the
+distance from the samples.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError
 from rewritelog.hashing import sequence
 from rewritelog.models.base import EventTimings, FittedModel, Model, ModelText, Prediction, Timings
-from rewritelog.models.checks import named
+from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.options import GaussianProcessOptions
 from rewritelog.progress import report_progress
 from rewritelog.text import count_text, event_label, percent_text
@@ -28,20 +29,21 @@ Key = tuple[str, int]
 
 MODEL = "gaussian-process"
 FEWEST = 3
-"""With fewer samples above zero the prediction is their geometric mean, without intervals."""
+"""With fewer positive samples the prediction is their geometric mean, without intervals."""
 
 UPPER = 1.6448536269514722
-"""Nine in ten values of a normal distribution lie within this many standard deviations."""
+"""Standard deviations of a normal distribution within which 90 % of its values lie."""
 
 BLOCK_ROWS = 4096
-"""Rows are predicted this many at a time: memory grows with rows times samples."""
+"""Rows predicted at a time, since memory grows with rows times samples."""
 
 
 @dataclass(frozen=True)
-class LogScale:
-    """How parameters become columns of standard deviation 1: in logarithms where all are above 0.
+class LogScaling:
+    """A scaling of parameters to mean 0 and standard deviation 1, in logarithms where positive.
 
-    Others become arsinh(p/m), near log(2p/m) above their middle size m and near p/m below.
+    Other parameters become arsinh(p/m), which is close to log(2p/m) above the median m of |p|, and
+    to p/m below it.
     """
 
     in_logs: Flags
@@ -51,8 +53,8 @@ class LogScale:
     """1 for a parameter that does not vary."""
 
     @classmethod
-    def of(cls, params: Floats) -> LogScale:
-        """Return the scale that samples suggest."""
+    def of(cls, params: Floats) -> LogScaling:
+        """Return the scaling for these samples."""
         middles = np.median(np.abs(params), axis=0)
         units = np.where(middles > 0, middles, 1.0)
         in_logs = params.min(axis=0) > 0
@@ -61,7 +63,7 @@ class LogScale:
         return cls(in_logs, units, columns.mean(axis=0), np.where(deviations > 0, deviations, 1.0))
 
     def columns(self, params: Floats) -> Floats:
-        """Return the columns of a table."""
+        """Return the scaled columns of a table of parameters, of the same shape."""
         return (_columns(params, self.in_logs, self.units) - self.means) / self.deviations
 
 
@@ -76,16 +78,16 @@ class EventProcess:
 
     samples: int
     used: int
-    """Samples above zero that it is fitted to."""
+    """The number of positive samples that it is fitted to."""
     lowest: Floats
     highest: Floats
-    scale: LogScale
+    scale: LogScaling
     mean_log: float
-    """Of the logarithms of the times."""
+    """The mean of the logarithms of the times."""
     noise: float
-    """Standard deviation of a time's logarithm about the process; NaN where it is not known."""
+    """Standard deviation of log time about the process; NaN if it is unknown."""
     regressor: Any
-    """scikit-learn's `GaussianProcessRegressor`; None where there are too few samples."""
+    """scikit-learn's `GaussianProcessRegressor`; None with too few samples."""
 
     def distribution(self, params: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the logarithm of each row's time."""
@@ -135,7 +137,7 @@ class FittedGaussianProcess(FittedModel):
             return np.exp(low), np.exp(high)
 
     def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
-        """Return quantiles of the noise at each row's number."""
+        """Return the quantile of the log-normal noise at each row's number."""
         found = self.events.get((event, params.shape[1]))
         if found is None or not found.noise >= 0:
             return None
@@ -145,7 +147,7 @@ class FittedGaussianProcess(FittedModel):
         return np.asarray(np.exp(found.noise * ndtri(inside)))
 
     def total_factors(self, event: str, params: Floats) -> Floats | None:
-        """Return the mean of the noise over its median: that of a log-normal distribution."""
+        """Return the mean of the log-normal noise divided by its median, exp(σ²/2)."""
         found = self.events.get((event, params.shape[1]))
         if found is None or not found.noise >= 0:
             return None
@@ -169,7 +171,7 @@ class FittedGaussianProcess(FittedModel):
     def summary(self) -> tuple[str, ...]:
         """Return a line for each event."""
         return tuple(
-            f"{event_label(event, parameters)}: {_spelled(one)}"
+            f"{event_label(event, parameters)}: {_event_text(one)}"
             for (event, parameters), one in self.events.items()
         )
 
@@ -189,7 +191,7 @@ class FittedGaussianProcess(FittedModel):
         return found.distribution(params)
 
 
-def _spelled(one: EventProcess) -> str:
+def _event_text(one: EventProcess) -> str:
     if one.regressor is None:
         return f"the geometric mean of {count_text(one.used, 'sample')}"
     return f"fitted to {count_text(one.used, 'sample')}, noise {percent_text(one.noise, 1)}"
@@ -216,7 +218,7 @@ class GaussianProcess(Model[GaussianProcessOptions]):
             usable = np.isfinite(samples.params).all(axis=1) & np.isfinite(samples.seconds)
             usable &= samples.seconds > 0
             if usable.any():
-                with named(f"model {MODEL!r}, event {samples.event!r}"):
+                with errors_as_model_errors(f"model {MODEL!r}, event {samples.event!r}"):
                     events[key] = self._fit_event(samples.part(usable), len(samples.seconds))
             else:
                 unfitted.append(key)
@@ -229,24 +231,24 @@ class GaussianProcess(Model[GaussianProcessOptions]):
         if len(logs) > self.options.most_lines:
             order = np.argsort(sequence(len(logs)), kind="stable")[: self.options.most_lines]
             params, logs = params[order], logs[order]
-        scale, mean = LogScale.of(params), float(logs.mean())
+        scale, mean = LogScaling.of(params), float(logs.mean())
         regressor, noise = None, math.nan
         if len(logs) >= FEWEST and params.shape[1]:
             regressor = _regressor(params.shape[1])
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # hyperparameters at their bounds are no news
+                warnings.simplefilter("ignore")  # of hyperparameters at their bounds
                 regressor.fit(scale.columns(params), logs - mean)
             noise = math.sqrt(float(regressor.kernel_.k2.noise_level))
         return EventProcess(count, len(logs), lowest, highest, scale, mean, noise, regressor)
 
 
 def is_installed() -> bool:
-    """Return whether scikit-learn is."""
+    """Return whether scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 
 def _regressor(parameters: int) -> Any:
-    """Return a process: a linear trend, a smooth deviation from it with a length each, noise."""
+    """Return a process with a linear trend, a smooth deviation with one length each, and noise."""
     from sklearn.gaussian_process import (  # noqa: PLC0415 - an extra
         GaussianProcessRegressor,
     )

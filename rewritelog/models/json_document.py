@@ -1,10 +1,11 @@
-"""JSON documents: those of strangers read value by value, and our own written for people.
+"""JSON documents: untrusted ones read value by value, and our own written for people to read.
 
 Every error names the file and the JSON path of the value, as in `m.json: $.events[2].event`.
 
-`msgspec` would decode into types too. It accepts a key twice, names no key of an object with any
-keys (`$.tried[...]`), would be one more package that all users need, and takes longer to import
-than a model file to read; lengths that depend on other values would still be checked here.
+`msgspec`, which also decodes into types, is not used: it accepts duplicated keys, does not name
+arbitrary keys of an object in a path (`$.tried[...]`), would be one more package that all users
+need, and takes longer to import than a model file takes to read. Lengths that depend on other
+values would still have to be checked here.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ from rewritelog.text import json_text, printable
 MAX_DEPTH = 20
 """Lists and objects nest at most this deep."""
 
-MAX_HOLDERS = 4_000_000
-"""Lists and objects in a document: each takes some 200 bytes of memory, and may be 2 of text."""
+MAX_CONTAINERS = 4_000_000
+"""The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""
 
 MAX_VALUES = 16_000_000
-"""Values in a document: each takes some 32 bytes of memory, and may be 2 of text."""
+"""The most values in a document: each takes about 32 bytes of memory for 2 of text."""
 
 MAX_TEXT = 10_000
-"""A name or sentence has at most this many characters."""
+"""The most characters of a name or sentence."""
 
 MAX_EVENT_NAME = 1 << 20
-"""No timing line is longer."""
+"""The most characters of an event's name: no timing line is longer."""
 
 LINE_WIDTH = 100
+"""The width of the lines that are written, in characters."""
 
 FEW = 16
-"""A list of as few numbers is written sooner one by one than by an encoder."""
+"""A list of at most this many values is written faster one by one than by the encoder."""
 
 T = TypeVar("T")
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-"""How numbers are written that JSON does not have."""
+"""How numbers are written that JSON cannot represent."""
 
 
 _NO_DEFAULTS: Mapping[str, Any] = {}
@@ -54,17 +56,17 @@ _NO_DEFAULTS: Mapping[str, Any] = {}
 
 @dataclass(frozen=True)
 class Node:
-    """One value of a document, with its place."""
+    """One value of a document, with its JSON path."""
 
     value: Any
     name: str
-    """What errors call the file."""
+    """The name of the file in errors."""
     path: str = "$"
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """What the document calls keys that have another name now."""
+    """The keys in this document of those that have been renamed since its version."""
 
     def error(self, problem: str) -> ModelError:
-        """Return the error that the problem is."""
+        """Return the error for a problem with this value."""
         return ModelError(f"{self.where}: {problem}")
 
     @property
@@ -73,9 +75,9 @@ class Node:
         return f"{printable(self.name)}: {printable(self.path)}"
 
     def fields(self, *keys: str, defaults: Mapping[str, Any] = _NO_DEFAULTS) -> dict[str, Node]:
-        """Return the values of an object that has these keys and no others.
+        """Return the values of an object with these keys and no others.
 
-        A key that has a default may be missing, and has that value then.
+        A key with a default may be missing, and then has that value.
         """
         if not isinstance(self.value, dict):
             raise self.error(f"must be an object, not {self._found}")
@@ -92,7 +94,7 @@ class Node:
         }
 
     def entries(self) -> dict[str, Node]:
-        """Return the values of an object with any keys."""
+        """Return the values of an object with arbitrary keys."""
         if not isinstance(self.value, dict):
             raise self.error(f"must be an object, not {self._found}")
         return {key: self._child(f".{key[:80]}", value) for key, value in self.value.items()}
@@ -110,19 +112,19 @@ class Node:
         return self.value
 
     def one_of(self, *texts: str) -> str:
-        """Return a text that is one of those."""
+        """Return a text that has to be one of these."""
         if self.value not in texts:
             raise self.error(f"must be {' or '.join(map(repr, texts))}, not {self._found}")
         return self.text()
 
     def flag(self) -> bool:
-        """Return true or false."""
+        """Return a boolean."""
         if not isinstance(self.value, bool):
             raise self.error(f"must be true or false, not {self._found}")
         return self.value
 
     def count(self) -> int:
-        """Return a whole number that is not negative."""
+        """Return a non-negative integer."""
         if type(self.value) is not int or not 0 <= self.value < 2**63:
             raise self.error(f"must be a count, not {self._found}")
         return self.value
@@ -134,17 +136,17 @@ class Node:
         return float(self._finite([self.value])[0])
 
     def exact_number(self) -> float:
-        """Return a number, or what stands for one that is not finite."""
+        """Return a number, which may be one of `NOT_FINITE`."""
         if isinstance(self.value, str) and self.value in NOT_FINITE:
             return NOT_FINITE[self.value]
         return self.number()
 
     def maybe(self, read: Callable[[Node], T]) -> T | None:
-        """Return what is read of the node, or None where the value is null."""
+        """Return `read(self)`, or None if the value is null."""
         return None if self.value is None else read(self)
 
     def numbers(self, length: int | None = None) -> Floats:
-        """Return a list of finite numbers, of that length."""
+        """Return a list of finite numbers, of the given length."""
         values = self._list()
         if length is not None and len(values) != length:
             raise self.error(f"must have {length} numbers, not {len(values)}")
@@ -154,7 +156,7 @@ class Node:
         return self._finite(values)
 
     def table(self, columns: int) -> Floats:
-        """Return a list of lists of that many finite numbers, shape (rows, columns)."""
+        """Return a list of lists of `columns` finite numbers, shape (rows, columns)."""
         rows = self._list()
         plain = all(
             type(row) is list and len(row) == columns and {*map(type, row)} <= {int, float}
@@ -166,11 +168,11 @@ class Node:
         return self._finite(rows).reshape(len(rows), columns)
 
     def exact_table(self, columns: int) -> Floats:
-        """Return such a table in which numbers need not be finite."""
+        """Return a table of numbers that need not be finite, shape (rows, columns)."""
         rows = [[item.exact_number() for item in row.items()] for row in self.items()]
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if len(row) != columns:
-                raise self._child(f"[{place}]", None).error(f"must have {columns} numbers")
+                raise self._child(f"[{index}]", None).error(f"must have {columns} numbers")
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
 
     def _child(self, step: str, value: Any) -> Node:
@@ -189,7 +191,7 @@ class Node:
 
     @property
     def _found(self) -> str:
-        """The value as an error shows it."""
+        """The value as errors show it."""
         if isinstance(self.value, dict | list):
             return "an object" if isinstance(self.value, dict) else "a list"
         return json.dumps(self.value)[:80]
@@ -197,7 +199,7 @@ class Node:
 
 @dataclass(frozen=True)
 class _Items(Sequence[Node]):
-    """The values of a list, each with its place when it is asked for: a list may have millions."""
+    """The values of a list, whose nodes are made on access: a list may have millions."""
 
     list_: Node
     values: Sequence[Any]
@@ -205,18 +207,18 @@ class _Items(Sequence[Node]):
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return Node(
-            self.values[place], self.list_.name, f"{self.list_.path}[{place}]", self.list_.aliases
+            self.values[index], self.list_.name, f"{self.list_.path}[{index}]", self.list_.aliases
         )
 
 
 def load_document(text: str, name: str) -> Node:
-    """Return the document that a text holds.
+    """Return the document in a text.
 
-    Raise `ModelError` with line and column for what is not JSON, and for NaN, infinity, a
-    duplicated key in an object, lists and objects that nest deeper than `MAX_DEPTH`, and more of
-    them, or of values, than a document may hold.
+    Raise `ModelError` with line and column for text that is not JSON, and without them for NaN,
+    infinity, duplicated keys in an object, nesting deeper than `MAX_DEPTH`, and more lists, objects
+    or values than the limits allow.
     """
     if problem := size_problem(text):
         raise ModelError(f"{printable(name)}: {problem}")
@@ -235,11 +237,11 @@ def load_document(text: str, name: str) -> Node:
 
 
 def size_problem(text: str) -> str:
-    """Return which limit a document exceeds, if any: its values may take far more than its text."""
-    holders = text.count("{") + text.count("[")
+    """Return which limit a document exceeds, or "": its values may take far more than its text."""
+    containers = text.count("{") + text.count("[")
     for found, most, what in (
-        (holders, MAX_HOLDERS, "lists and objects"),
-        (holders + text.count(","), MAX_VALUES, "values"),
+        (containers, MAX_CONTAINERS, "lists and objects"),
+        (containers + text.count(","), MAX_VALUES, "values"),
     ):
         if found > most:
             return f"holds {found:,} {what}; at most {most:,}"
@@ -266,7 +268,7 @@ def _float(token: str) -> float:
 
 
 def _check_depth(value: Any, name: str) -> None:
-    """Refuse a document that nests too deep; without recursion."""
+    """Raise `ModelError` for a document that is nested too deep; without recursion."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 1):
         inner: list[Any] = []
@@ -281,28 +283,28 @@ def _check_depth(value: Any, name: str) -> None:
 
 
 def without_defaults(made: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without the keys whose values `fields` gives back for missing ones."""
+    """Return an object without the keys that have their default values."""
     absent = object()
     return {key: value for key, value in made.items() if defaults.get(key, absent) != value}
 
 
-def readable(value: Any, indent: str = "") -> str:
-    """Return JSON that a person can read: what fits in a line, and lists of numbers, in one line.
+def pretty_json(value: Any, indent: str = "") -> str:
+    """Return JSON for people to read: lists of scalars, and whatever else fits, in one line.
 
-    An iterator is written as a list, each of whose values is made when it is its turn.
-    Raise `ValueError` for a number that JSON does not have.
+    An iterator is written as a list, without holding all of its values in memory.
+    Raise `ValueError` for a number that is not finite.
     """
     if not isinstance(value, dict | list | Iterator):
         return _scalar(value)
     inner = indent + "  "
     if isinstance(value, dict):
         begin, end = "{", "}"
-        parts = [f"{_key(key)}: {readable(one, inner)}" for key, one in value.items()]
+        parts = [f"{_key(key)}: {pretty_json(one, inner)}" for key, one in value.items()]
     else:
         begin, end = "[", "]"
         if isinstance(value, list) and _is_flat(value):
             return json_text(value) if len(value) > FEW else f"[{', '.join(map(_scalar, value))}]"
-        parts = [readable(one, inner) for one in value]
+        parts = [pretty_json(one, inner) for one in value]
     width = len(indent) + 2 * len(parts) + sum(map(len, parts))
     if width <= LINE_WIDTH and not any("\n" in part for part in parts):
         return begin + ", ".join(parts) + end
@@ -311,7 +313,7 @@ def readable(value: Any, indent: str = "") -> str:
 
 
 def _scalar(value: Any) -> str:
-    """Return the JSON of a value that holds no others; the encoder takes long to start."""
+    """Return the JSON of a scalar; common ones without the encoder, whose start is slow."""
     if type(value) is float and math.isfinite(value):
         return repr(value)
     if value is None or isinstance(value, bool):
@@ -325,5 +327,5 @@ def _key(key: str) -> str:
 
 
 def _is_flat(value: list[Any]) -> bool:
-    """Return whether nothing is within that is a list or an object."""
+    """Return whether a list contains neither lists nor objects."""
     return not any(isinstance(part, dict | list) for part in value)

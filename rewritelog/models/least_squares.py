@@ -1,4 +1,4 @@
-"""The model that fits each event's times to powers of its parameters by least squares."""
+"""The model `least-squares`: each event's times as a polynomial of its parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LeastSquares(Model[LeastSquaresOptions]):
     Options = LeastSquaresOptions
 
     def fit(self, timings: Timings) -> FittedEvents:
-        """Return the fits; raise `ModelError` where an event and parameter count is duplicated."""
+        """Return the fits; raise `ModelError` if an event and parameter count is duplicated."""
         return fit_events("least-squares", self.options, timings, self._fit_event)
 
     def _fit_event(self, timings: EventTimings) -> EventFit:

@@ -1,8 +1,8 @@
-"""How far predicted times are from measured ones: the error measures of every report and test.
+"""Error measures of predicted times, which all reports and tests use.
 
-Arrays of predicted and measured times are paired entry by entry. A prediction that is not finite,
-and a relative error of a time that is not above 0, counts nowhere; None stands for a measure of
-nothing.
+Arrays of predicted and measured times are paired entry by entry. Predictions that are not finite,
+and measured times that are not positive, are left out of relative errors; a measure without any
+entries is None.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewritelog.text import json_number
 
 
 def relative_errors(predicted_s: Floats, measured_s: Floats) -> Floats:
-    """Return |predicted − measured| / measured; NaN without a prediction or a time above 0."""
+    """Return |predicted − measured| / measured; NaN without a prediction or a positive time."""
     with np.errstate(all="ignore"):
         errors = np.abs(predicted_s - measured_s) / measured_s
     return np.where((measured_s > 0) & np.isfinite(errors), errors, np.nan)
@@ -44,10 +44,10 @@ def sum_error(predicted_s: Floats, measured_s: Floats) -> float | None:
 
 
 def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
-    """Return R², the share of the measured times' variation that is explained."""
+    """Return R², the share of the variance of the measured times that is explained."""
     if not len(measured_s):
         return None
-    unit = float(np.abs(measured_s).max()) or 1.0  # in which squares cannot overflow
+    unit = float(np.abs(measured_s).max()) or 1.0  # in units of which squares cannot overflow
     with np.errstate(over="ignore"):
         variation = float(((measured_s / unit - (measured_s / unit).mean()) ** 2).sum())
         unexplained = float((((predicted_s - measured_s) / unit) ** 2).sum())
@@ -55,7 +55,7 @@ def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
 
 
 def explained_share(unexplained: float, variation: float) -> float | None:
-    """Return R² from the sums of the squares of the residuals and about the mean."""
+    """Return R² = 1 − unexplained / variation, the sums of squared residuals and deviations."""
     return json_number(1 - unexplained / variation) if variation > 0 else None
 
 
@@ -65,19 +65,19 @@ class Score:
 
     lines: int
     predicted: int
-    """Lines that the model has a prediction for; all errors are theirs."""
+    """The number of lines with a prediction; all errors refer to them."""
     mean_relative_error: float | None
     median_relative_error: float | None
     sum_error: float | None
-    """Of totals as `rewrite --total measured` keeps them."""
+    """The relative error of the sum, corrected as by `rewrite --total measured`."""
     later_sum_error: float | None
     """The sum's error without each event's first line, whose time often differs from the others."""
     r2: float | None
     negative: int
-    """Lines for which the fit gives a time below zero; it counts as zero."""
+    """The number of lines with a negative prediction, which counts as 0."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers in types that JSON has."""
+        """Return the errors as a JSON object."""
         return asdict(self)
 
 
@@ -87,14 +87,14 @@ class TimePairs:
 
     measured_s: Floats
     predicted_s: Floats
-    """Never below zero; NaN where there is no prediction."""
+    """At least 0; NaN without a prediction."""
     total_s: Floats
-    """What each prediction adds to a sum: times the factor with which a rewrite's sums come out as
-    measured."""
+    """What each prediction contributes to a sum: `predicted_s` times the factor that corrects sums
+    in a rewrite."""
     first: Flags
     """True for the first line of an event that has a slow first call."""
     negative: Flags
-    """True where the fit gave less than zero."""
+    """True where the prediction of the fit was negative."""
 
     def part(self, rows: Any) -> TimePairs:
         """Return the pairs that a mask or indices select."""
@@ -108,7 +108,7 @@ class TimePairs:
 
     @classmethod
     def joined(cls, parts: list[TimePairs]) -> TimePairs:
-        """Return all parts one after the other."""
+        """Return the concatenation of the parts."""
         return cls(
             np.concatenate([np.zeros(0), *(part.measured_s for part in parts)]),
             np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)]),
@@ -118,11 +118,11 @@ class TimePairs:
         )
 
     def relative_errors(self) -> Floats:
-        """Return the relative error of each pair, NaN where it has none."""
+        """Return the relative error of each pair, NaN where it is undefined."""
         return relative_errors(self.predicted_s, self.measured_s)
 
     def score(self) -> Score:
-        """Return the errors."""
+        """Return the error measures of the pairs."""
         known = self.part(np.isfinite(self.predicted_s) & np.isfinite(self.measured_s))
         later = known.part(~known.first)
         errors = known.relative_errors()

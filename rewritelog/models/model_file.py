@@ -1,7 +1,7 @@
-"""The text of a model file: a fit with all that its predictions need, and how it was made.
+"""Model files: a fit with everything that its predictions need, and its origin.
 
-A file is JSON that a person can read; `docs/model-files.md` describes it. What is read back
-predicts to the bit what the fit in memory does. A file holds no code, and every defect of one is a
+A file is JSON that a person can read; `docs/model-files.md` describes it. A fit that is read back
+makes the same predictions to the bit. A file contains no code, and any defect in one raises a
 `ModelError` that names the file and the JSON path.
 """
 
@@ -15,36 +15,36 @@ from rewritelog.models.base import FittedModel
 from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
 from rewritelog.models.fitted_events import FittedEvents, Key
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, readable
+from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, pretty_json
 
 FORMAT = "rewritelog model"
 VERSION = 2
 ALIASES: dict[int, dict[str, str]] = {1: VERSION_1_KEYS, VERSION: {}}
-"""What each version that is read calls the keys that have another name now."""
+"""For each supported version, its keys that have been renamed since."""
 
 Columns: TypeAlias = Literal["params", "counters"]
-"""What the columns of a fit's tables are: the parameters of lines, or their counters."""
+"""Whether the columns of a fit's tables are the parameters or the counters of timing lines."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a model was fitted to, and by what."""
+    """The origin of a fit: its timing lines, and the version that made it."""
 
     rewritelog: str
-    """The version that made the fit."""
+    """The version of rewritelog that made the fit."""
     files: tuple[str, ...]
     """The names of the files of timing lines."""
     lines: int
-    """Timing lines in them."""
+    """The number of timing lines in them."""
     clock_hz: float | None
-    """The clock of times that were given in cycles."""
+    """The clock in Hz for times given in cycles; None without such times."""
     sha256: str
-    """Digest of the samples, as `digest_of` has it."""
+    """The digest of the samples (`sample_digest.digest_of`)."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file holds."""
+    """The contents of a model file."""
 
     fitted: FittedEvents
     columns: Columns
@@ -52,23 +52,23 @@ class ModelFile:
 
 
 def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
-    """Return the fit as one that a file can hold; raise `ModelError` naming the model for others.
+    """Return the fit in a form that a file can hold; raise `ModelError` naming the model otherwise.
 
-    A regressor from outside is made of its own code, which no file of ours holds.
+    A third-party regressor consists of its own code, which no model file contains.
     """
     if (
         isinstance(fitted, FittedEvents)
         and type(fitted).predict_detailed is FittedEvents.predict_detailed
     ):
-        return _plain(fitted)
+        return _as_fitted_events(fitted)
     raise ModelError(
         f"the model {model_name!r} cannot be written as a model file, which holds formulas and no "
         "code; name it with --model and --timings where it is used"
     )
 
 
-def _plain(fitted: FittedEvents) -> FittedEvents:
-    """Return a fit without what a special kind of it knows, whose warnings become notes."""
+def _as_fitted_events(fitted: FittedEvents) -> FittedEvents:
+    """Return a plain `FittedEvents` of a subclass, with the subclass's warnings as notes."""
     if type(fitted) is FittedEvents:
         return fitted
     plain = FittedEvents(
@@ -80,20 +80,20 @@ def _plain(fitted: FittedEvents) -> FittedEvents:
 
 
 def model_text(file: ModelFile) -> str:
-    """Return the text of a model file; raise `ModelError` where a number of the fit is not finite.
+    """Return the text of a model file; raise `ModelError` if a number of the fit is not finite.
 
-    Floats are written so that they read back as they were.
+    Floats are written so that they read back exactly.
     """
     try:
-        return readable(_file_json(file)) + "\n"
+        return pretty_json(_file_json(file)) + "\n"
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
 
 
 def parse_model(text: str, name: str) -> ModelFile:
-    """Return what the text of a model file says; `name` is what errors call it.
+    """Return the contents of a model file's text; `name` is its name in errors.
 
-    Raise `ModelError` for everything that `model_text` would not have written.
+    Raise `ModelError` for any text that `model_text` would not have written.
     """
     document = _checked_format(load_document(text, name))
     parts = document.fields(
@@ -127,7 +127,7 @@ def parse_model(text: str, name: str) -> ModelFile:
 
 
 def _checked_format(document: Node) -> Node:
-    """Return the document as its version is read; refuse other documents and later versions."""
+    """Return the document with its version's keys; raise `ModelError` for unknown versions."""
     value = document.value
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise document.error(f'is not a model file: it does not begin with "format": "{FORMAT}"')

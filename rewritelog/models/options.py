@@ -1,7 +1,7 @@
-"""The options of the built-in models, declared once; no heavy imports, the CLI reads them first.
+"""The options of the built-in models; without heavy imports, because the CLI reads them first.
 
-A field's type (bool, int, float, str or a Literal of strings), default and metadata `help` are
-all that a flag, a saved report and the docs need.
+Command-line flags, saved reports and the docs are derived from each field's type (bool, int, float,
+str or a Literal of strings), default, and metadata `help`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
-"""How SEBs to be timed are chosen among those of an event."""
+"""How the SEBs to be timed are chosen among those of an event."""
 
 
 def option(default: Any, text: str) -> Any:
@@ -20,7 +20,7 @@ def option(default: Any, text: str) -> Any:
 
 @dataclass(frozen=True)
 class NoOptions:
-    """The options of a model that has none."""
+    """The options of a model without options."""
 
 
 @dataclass(frozen=True)

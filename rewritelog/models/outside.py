@@ -1,6 +1,7 @@
-"""Outside models: any class with scikit-learn's `fit(X, y)` and `predict(X)`, as `module:Class`.
+"""Third-party regressors: any class with scikit-learn's `fit(X, y)` and `predict(X)`.
 
-Naming one runs the code of its module. It is imported then and at no other time.
+They are named as `module:Class`. Naming one imports its module, which runs its code; no module is
+imported otherwise.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction, Timings
-from rewritelog.models.checks import checked_seconds, named, problem_of
+from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
 from rewritelog.text import count_text, event_label, exact_number
 
 Key = tuple[str, int]
-"""An event's name and its number of parameters; each pair has a regressor of its own."""
+"""An event's name and its number of parameters; there is one regressor for each pair."""
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _WORDS = {"true": True, "false": False, "none": None}
 _ONE_AT_A_TIME = threading.Lock()
-"""Held while a regressor predicts: nobody asks outside classes to bear several threads."""
+"""Held while a regressor predicts, since third-party classes need not be thread-safe."""
 
 
 @dataclass(frozen=True)
 class OutsideOptions:
-    """What the regressor is made with."""
+    """The arguments that the regressor is created with."""
 
     arguments: Mapping[str, object] = field(default_factory=dict)
 
@@ -52,7 +53,7 @@ class FittedEvent:
 
 @dataclass(frozen=True)
 class MeanTime:
-    """What predicts for events without parameters, which no regressor has columns for."""
+    """The regressor of events without parameters, for which there are no columns."""
 
     seconds: float
 
@@ -66,26 +67,26 @@ class FittedOutside(FittedModel):
     """One fitted regressor for each event and number of parameters."""
 
     name: str
-    """The regressor's, as `module:Class`."""
+    """The name of the regressor, `module:Class`."""
     options: OutsideOptions
     events: Mapping[Key, FittedEvent]
     unfitted: tuple[Key, ...]
 
     def predict(self, event: str, params: Floats) -> Floats:
-        """Return the regressor's answer; NaN for rows with parameters that are not finite."""
+        """Return the regressor's prediction; NaN for rows with parameters that are not finite."""
         seconds = np.full(len(params), np.nan)
         found = self.events.get((event, params.shape[1]))
         usable = np.isfinite(params).all(axis=1)
         if found is None or not usable.any():
             return seconds
         where = f"model {self.name!r}, event {event!r}"
-        with _ONE_AT_A_TIME, named(where):
+        with _ONE_AT_A_TIME, errors_as_model_errors(where):
             answer = found.regressor.predict(params[usable])
         seconds[usable] = checked_seconds(answer, int(usable.sum()), where)
         return seconds
 
     def predict_detailed(self, event: str, params: Floats) -> Prediction:
-        """Return the regressor's answer, with the rows outside the samples' range."""
+        """Return the regressor's prediction, and which rows are beyond the samples' range."""
         exact = np.zeros(len(params), dtype=np.bool_)
         outside = exact.copy()
         found = self.events.get((event, params.shape[1]))
@@ -94,10 +95,10 @@ class FittedOutside(FittedModel):
         return Prediction(self.predict(event, params), exact, outside)
 
     def describe(self) -> dict[str, Any]:
-        """Return the regressor's name and arguments, and what each event was fitted to."""
+        """Return the regressor's name and arguments, and the samples of each event, as JSON."""
         return {
             "regressor": self.name,
-            "arguments": {key: _plain(value) for key, value in self.options.arguments.items()},
+            "arguments": {key: _json_value(value) for key, value in self.options.arguments.items()},
             "events": [
                 {
                     "event": event,
@@ -127,19 +128,19 @@ class FittedOutside(FittedModel):
 
 
 class Outside(Model[OutsideOptions]):
-    """Fits one new regressor to the samples of each event and number of parameters."""
+    """Fits a new regressor to the samples of each event and number of parameters."""
 
     Options = OutsideOptions
 
     def __init__(self, name: str, options: OutsideOptions, maker: Callable[..., Any]) -> None:
-        """Take a class, or a function, that gives a new regressor when it is called."""
+        """Take a class or function that returns a new regressor when it is called."""
         super().__init__(options)
         self._name = name
         self._maker = maker
-        self._new()  # so that wrong arguments show before timings are read
+        self._new()  # to raise errors of arguments before timings are read
 
     def fit(self, timings: Timings) -> FittedOutside:
-        """Return the fitted regressors; raise `ModelError` naming the event where one raises."""
+        """Return the fitted regressors; raise `ModelError` naming the event if one raises."""
         events: dict[Key, FittedEvent] = {}
         unfitted: list[Key] = []
         for samples in timings:
@@ -156,16 +157,16 @@ class Outside(Model[OutsideOptions]):
         regressor: Any = MeanTime(float(seconds.mean()))
         if params.shape[1]:
             regressor = self._new()
-            with named(f"model {self._name!r}, event {samples.event!r}, fit"):
+            with errors_as_model_errors(f"model {self._name!r}, event {samples.event!r}, fit"):
                 regressor.fit(params, seconds)
         lowest, highest = params.min(axis=0), params.max(axis=0)
         return FittedEvent(regressor, len(seconds), lowest, highest)
 
     def _new(self) -> Any:
-        """Return a regressor that is fitted to nothing yet."""
+        """Return a new regressor, not yet fitted; raise `ModelError` if it lacks a method."""
         name, arguments = self._name, self.options.arguments
         passed = "".join(f" {key}={value!r}" for key, value in arguments.items()) or " no options"
-        with named(f"model {name!r} cannot be made with{passed}"):
+        with errors_as_model_errors(f"model {name!r} cannot be made with{passed}"):
             regressor = self._maker(**arguments)
         for method in ("fit", "predict"):
             if not callable(getattr(regressor, method, None)):
@@ -176,7 +177,7 @@ class Outside(Model[OutsideOptions]):
 def import_named(name: str) -> Any:
     """Import the module of `module:Class`, which runs its code, and return the class.
 
-    Raise `UsageError` for another form of name, and `ModelError` where the import fails.
+    Raise `UsageError` for a name of another form, and `ModelError` if the import fails.
     """
     parts = _NAME.fullmatch(name)
     if parts is None:
@@ -194,21 +195,22 @@ def import_named(name: str) -> Any:
 
 
 def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> Outside:
-    """Return the model of a class or function; text among the arguments is taken as written.
+    """Return the model of a class or function, which is called with the arguments.
 
-    A regressor that takes a `random_state` gets 0 unless it is told, so that a run can be repeated.
+    Text that spells a number, a truth value or None is converted. A regressor with a parameter
+    `random_state` gets 0 unless it is given, so that a run is reproducible.
     """
     if not callable(maker):
         raise ModelError(f"model {name!r} is neither a class nor a function")
-    given = {key.replace("-", "_"): _literal(value) for key, value in arguments.items()}
-    with suppress(ValueError, TypeError):  # some callables do not tell what they take
+    given = {key.replace("-", "_"): _converted_argument(value) for key, value in arguments.items()}
+    with suppress(ValueError, TypeError):  # some callables have no signature
         if "random_state" in inspect.signature(maker).parameters:
             given.setdefault("random_state", 0)
     return Outside(name, OutsideOptions(given), maker)
 
 
-def _literal(value: object) -> object:
-    """Return the number, truth value or None that a text spells; other values as they are."""
+def _converted_argument(value: object) -> object:
+    """Return the number, boolean or None that a text spells; other values as they are."""
     if not isinstance(value, str):
         return value
     if value.lower() in _WORDS:
@@ -220,14 +222,14 @@ def _literal(value: object) -> object:
 
 
 def _within(params: Floats, fitted: FittedEvent) -> Flags:
-    """Return which rows lie within the range of the samples."""
+    """Return which rows are within the range of the samples."""
     inside = (params >= fitted.lowest) & (params <= fitted.highest)
     within: Flags = np.all(inside, axis=1)
     return within
 
 
-def _plain(value: object) -> object:
-    """Return a value that JSON has, or its text."""
+def _json_value(value: object) -> object:
+    """Return a JSON value, or the value's `repr` if it is none."""
     if isinstance(value, float):
         return exact_number(value)
     return value if isinstance(value, str | int | None) else repr(value)

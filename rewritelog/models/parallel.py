@@ -1,4 +1,4 @@
-"""Fits of many events at a time, one process for each core; what comes out is the same bits."""
+"""Parallel fits of many events, one process per core; the results are the same to the bit."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEWEST = 8
-"""Fewer items than these are not worth the start of processes."""
+"""With fewer items starting processes does not pay."""
 
 _work: list[Callable[[], Any]] = []
-"""What forked processes inherit."""
+"""The calls to make, which forked processes inherit."""
 
 
 def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Yield the function's result for each item, in their order; what it raises is raised.
+    """Yield the function's result for each item, in order; exceptions are passed on.
 
-    Processes are forked, so that the function need not be picklable, only its results. Where that
-    cannot be (no fork, an MPI job, a process that may have no children), all is done here.
+    Processes are forked, so that only results, not the function, have to be picklable. Where
+    forking is impossible (not Linux, an MPI job, a daemonic process), the items are processed here.
     """
     processes = min(cores(), len(items))
     if len(items) < FEWEST or processes < 2 or not _may_fork():
@@ -41,23 +41,23 @@ def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) 
 
 
 def _pool(processes: int) -> Any:
-    """Return a pool of processes that no signal ends before they take signals as they are to."""
+    """Return a pool of processes; signals are blocked until these have set up their handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        return multiprocessing.get_context("fork").Pool(processes, _take_signals, (before,))
+        return multiprocessing.get_context("fork").Pool(processes, _reset_signals, (before,))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _take_signals(mask: set[int]) -> None:
-    """Let signals end a child at once: the parent's handlers would print where it was."""
+def _reset_signals(mask: set[int]) -> None:
+    """Let signals end a child process at once, without the parent's handlers and traceback."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _run(place: int) -> Any:
-    return _work[place]()
+def _run(index: int) -> Any:
+    return _work[index]()
 
 
 def _may_fork() -> bool:

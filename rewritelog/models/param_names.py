@@ -1,6 +1,6 @@
-"""A file of parameter names, for reports of fits without formulas.
+"""Files of parameter names, for the reports of fits without formulas.
 
-It is TOML: for each event, or pattern of events, a list of names,
+They are TOML, with a list of names for each event or pattern of events:
 
     "Cell::pairForces" = ["atoms", "carbons"]
 
@@ -18,7 +18,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.formulas import load_toml
 from rewritelog.models.formulas.entries import matches
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.formulas.places import find_places
+from rewritelog.models.formulas.toml_locations import find_locations
 from rewritelog.text import count_text, printable
 
 
@@ -27,12 +27,12 @@ class ParamNames:
     """The entries of a file, in its order."""
 
     name: str
-    """What the file is called in messages."""
+    """The name of the file in messages."""
     entries: Mapping[str, tuple[str, ...]]
-    """The names for each event or pattern; the first that matches counts."""
+    """The names for each event or pattern; the first match is used."""
 
     def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
-        """Return the names for an event with this many parameters; empty where there are none."""
+        """Return the names for an event with this many parameters; empty without a match."""
         return next(
             (
                 names
@@ -43,7 +43,7 @@ class ParamNames:
         )
 
     def unused(self, events: Collection[tuple[str, int]]) -> Iterator[str]:
-        """Yield a sentence for each entry that fits none of the events, each a name and a count."""
+        """Yield a sentence for each entry that matches none of the events (name and parameters)."""
         for pattern, names in self.entries.items():
             if any(len(names) == count and matches(pattern, event) for event, count in events):
                 continue
@@ -54,32 +54,34 @@ class ParamNames:
 
 
 def parse_param_names(text: ModelText) -> ParamNames:
-    """Return what a file says; raise `FormulaError` with the place of whatever is wrong."""
+    """Return the contents of a file; raise `FormulaError` with the location of any error."""
     try:
         document = load_toml(text.text, text.name)
-        places = find_places(text.text, text.name)
+        locations = find_locations(text.text, text.name)
     except RecursionError as error:
         raise FormulaError(text.name, None, None, "is nested too deep") from error
     entries = {}
     for pattern, names in document.items():
-        where = places.of_value((pattern,))
+        where = locations.of_value((pattern,))
         if not (isinstance(names, list) and names and all(isinstance(n, str) for n in names)):
             raise where.error('parameter names are written "event" = ["name", "name"]')
-        named = [(one, _place(places.values, pattern, at, where)) for at, one in enumerate(names)]
+        named = [
+            (one, _location(locations.values, pattern, at, where)) for at, one in enumerate(names)
+        ]
         entries[pattern] = checked_names(named)
     if not entries:
         raise FormulaError(text.name, None, None, "names no event")
     return ParamNames(text.name, entries)
 
 
-def _place(
+def _location(
     values: Mapping[tuple[str | int, ...], Origin], pattern: str, at: int, otherwise: Origin
 ) -> Origin:
     return values.get((pattern, at), otherwise)
 
 
 def with_names(fitted: FittedModel, names: ParamNames) -> FittedModel:
-    """Return a fit whose reports use the names; formulas that name parameters keep theirs."""
+    """Return a fit whose reports use the names; those that a formula gives are kept."""
     if not isinstance(fitted, FittedEvents):
         return fitted
     named = {

@@ -1,4 +1,4 @@
-"""Models by name: built-in ones and outsiders' come through one entry-point group."""
+"""Models by name: built-in and third-party ones are found through the same entry-point group."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
-from rewritelog.models.checks import named
+from rewritelog.models.checks import errors_as_model_errors
 
 GROUP = "rewritelog.models"
-"""The entry-point group in which a distribution names its models."""
+"""The entry-point group in which distributions declare models."""
 
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
@@ -21,20 +21,20 @@ TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A name in the group, with every distribution's entry for it."""
+    """A name in the group, with the entries of all distributions for it."""
 
     name: str
     entries: tuple[EntryPoint, ...]
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Return who declares the name, each as `distribution version (module:class)`."""
+        """Where the name is declared, each as `distribution version (module:class)`."""
         return tuple(f"{_distribution(entry)} ({entry.value})" for entry in self.entries)
 
 
 @dataclass(frozen=True)
 class OptionInfo:
-    """One option of a model: all that a flag, a saved report or the docs need."""
+    """One option of a model, for flags, saved reports and the docs."""
 
     name: str
     kind: Any
@@ -44,7 +44,7 @@ class OptionInfo:
 
 
 def known_models() -> dict[str, KnownModel]:
-    """Return all models by name, sorted; none is imported."""
+    """Return all models by name, sorted, without importing any."""
     entries: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
         entries.setdefault(entry.name, []).append(entry)
@@ -54,8 +54,8 @@ def known_models() -> dict[str, KnownModel]:
 def model_class(name: str) -> type[Model[Any]]:
     """Import and return the class of the model of that name.
 
-    Raise `UsageError` for an unknown name, and `ModelError` where two distributions claim it, its
-    import fails or that is not a model.
+    Raise `UsageError` for an unknown name, and `ModelError` if two distributions declare it, its
+    import fails, or it is not a model.
     """
     known = known_models()
     if name not in known:
@@ -64,7 +64,7 @@ def model_class(name: str) -> type[Model[Any]]:
     if len(known[name].entries) > 1:
         origins = " and ".join(known[name].origins)
         raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
-    with named(f"model {name!r} of {known[name].origins[0]} fails"):
+    with errors_as_model_errors(f"model {name!r} of {known[name].origins[0]} fails"):
         found = known[name].entries[0].load()
     if not (isinstance(found, type) and issubclass(found, Model)):
         origin = known[name].origins[0]
@@ -77,20 +77,20 @@ def load_model(
     options: Mapping[str, object],
     texts: Mapping[str, ModelText] | None = None,
 ) -> Model[Any]:
-    """Return the model of that name, made with the options; text is converted to their types.
+    """Return the model of that name with these options; text is converted to their types.
 
-    A name with a colon, `module:Class`, is imported, which runs the module's code: either a `Model`
-    that no package declares, or a regressor as scikit-learn has them. `texts` has the texts of
-    the files given for the model, by what they are: `formulas`, `coefficients`. Raise `UsageError`
-    for an unknown model, an unknown option, an invalid value, or a text that the model
-    does not take or lacks, and `ModelError` for a plug-in that does not keep the contract.
+    A name with a colon, `module:Class`, is imported, which runs the module's code; it is either a
+    `Model` or a regressor with the interface of scikit-learn. `texts` are the files given for the
+    model, by kind: `formulas` or `coefficients`. Raise `UsageError` for an unknown model or option,
+    an invalid value, or a text that is missing or not accepted, and `ModelError` for a plug-in
+    that violates the contract.
     """
     found = _outside_class(name) if ":" in name else model_class(name)
     if not (isinstance(found, type) and issubclass(found, Model)):
-        return _made_outside(name, found, options, texts or {})
+        return _load_outside(name, found, options, texts or {})
     made = make_options(name, found, options)
     text = _choose_text(name, found, texts or {})
-    with named(f"model {name!r} cannot be made"):
+    with errors_as_model_errors(f"model {name!r} cannot be made"):
         return found(made) if text is None else found(made, text)
 
 
@@ -100,7 +100,7 @@ def _outside_class(name: str) -> Any:
     return import_named(name)
 
 
-def _made_outside(
+def _load_outside(
     name: str, found: Any, options: Mapping[str, object], texts: Mapping[str, ModelText]
 ) -> Model[Any]:
     from rewritelog.models.outside import Outside, make_outside  # noqa: PLC0415 - few runs need it
@@ -112,7 +112,7 @@ def _made_outside(
 def _choose_text(
     name: str, cls: type[Model[Any]], texts: Mapping[str, ModelText]
 ) -> ModelText | None:
-    """Return the text that the model takes; raise `UsageError` for one too many or one missing."""
+    """Return the text that the model takes; raise `UsageError` if it is missing or not accepted."""
     for what in texts:
         if what != cls.takes_text:
             raise UsageError(f"the model {name!r} takes no file of {what}")
@@ -124,7 +124,7 @@ def _choose_text(
 
 
 def describe_options(name: str, cls: type[Model[Any]]) -> tuple[OptionInfo, ...]:
-    """Return the options of a model class; raise `ModelError` where they are not as required."""
+    """Return the options of a model class; raise `ModelError` if they violate the contract."""
     declared = getattr(cls, "Options", None)
     if not (isinstance(declared, type) and is_dataclass(declared)):
         raise ModelError(f"model {name!r}: {cls.__qualname__}.Options is not a dataclass")
@@ -142,7 +142,7 @@ def describe_options(name: str, cls: type[Model[Any]]) -> tuple[OptionInfo, ...]
 
 
 def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object]) -> Any:
-    """Return the model's options with these values; `-` in a name is `_`."""
+    """Return the model's options with these values; `-` in a name counts as `_`."""
     known = {info.name: info for info in describe_options(name, cls)}
     converted: dict[str, object] = {}
     for spelled, value in values.items():
@@ -163,22 +163,22 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
 
 
 def convert(value: object, kind: Any) -> object:
-    """Return the value as the option's type has it; raise `ValueError` where that cannot be."""
+    """Return the value converted to the option's type; raise `ValueError` if it is invalid."""
     if get_origin(kind) is Literal:
         if value in get_args(kind):
             return value
         raise ValueError(f"{value!r} is not one of {', '.join(map(str, get_args(kind)))}")
     if kind is bool:
-        return _truth(value)
+        return _to_bool(value)
     if kind is str and isinstance(value, str):
         return value
     if kind is not str and isinstance(value, int | float | str) and not isinstance(value, bool):
-        return _number(value, kind)
+        return _to_number(value, kind)
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
-def _truth(value: object) -> bool:
-    """Return a bool or its spelling as one."""
+def _to_bool(value: object) -> bool:
+    """Return a bool, or the one that a text spells."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.strip().lower() in TRUTHS:
@@ -186,13 +186,13 @@ def _truth(value: object) -> bool:
     raise ValueError(f"{value!r} is neither true nor false")
 
 
-def _number(value: float | str, kind: type[int] | type[float]) -> int | float:
-    """Return an int or float; a float that is whole may stand for an int, NaN for nothing."""
+def _to_number(value: float | str, kind: type[int] | type[float]) -> int | float:
+    """Return an int or float; an integral float is accepted as int, but NaN as neither."""
     whole = not isinstance(value, float) or value.is_integer()
     if kind is float or whole:
         with suppress(ValueError, OverflowError):
             number = kind(value)
-            if number == number:  # noqa: PLR0124 - NaN is no option's value
+            if number == number:  # noqa: PLR0124 - false for NaN
                 return number
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 

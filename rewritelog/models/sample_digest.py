@@ -1,4 +1,4 @@
-"""What tells the samples of two fits apart: their digest, which runs of any kind record."""
+"""A digest of samples, which identifies them in reports and model files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewritelog.models.base import Timings
 
 
 def digest_of(timings: Timings) -> str:
-    """Return the SHA-256 of samples: their events, shapes and numbers in little-endian order."""
+    """Return the SHA-256 in hex of all events, shapes and numbers in little-endian byte order."""
     digest = hashlib.sha256()
     for samples in timings:
         name = samples.event.encode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""The automatic model on a random sample of the timing lines, checked on those left out."""
+"""The model `sampled`: `auto` on a random part of the timing lines, validated on the rest."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from rewritelog.models.splits import random_ranks
 from rewritelog.text import event_label, json_number, percent_text
 
 FEWEST_LINES = 8
-"""The least number of lines that each event keeps, as far as it has them."""
+"""At least this many lines of each event are drawn, or all that it has."""
 
 LARGE_ERROR = 0.1
-"""An error of the sum of the times left out beyond this share is warned of."""
+"""A larger relative error of the sum of the times left out gets a warning."""
 
 
 @dataclass(frozen=True)
 class HeldOutError:
-    """The error of one event's fit on the timing lines left out."""
+    """The errors of one event's fit on the timing lines left out."""
 
     lines: int
-    """All timing lines of the event."""
+    """The number of all timing lines of the event."""
     drawn: int
     left_out: int
-    """Lines left out that have a prediction."""
+    """The number of lines left out that have a prediction."""
     mean_relative_error: float | None
     sum_error: float | None
 
 
 @dataclass(frozen=True)
 class FittedSampled(FittedEvents):
-    """The fits to the lines drawn, with their errors on the others."""
+    """The fits to the lines drawn, with their errors on the lines left out."""
 
     left_out: Mapping[Key, HeldOutError] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
-        """Return the fits in full, each with its error on the lines left out."""
+        """Return all fits as a JSON object, each with its errors on the lines left out."""
         described = super().describe()
         for event, key in zip(described["events"], self.fits, strict=True):
             error = self.left_out[key]
@@ -62,13 +62,13 @@ class FittedSampled(FittedEvents):
         """Return each fit in a few lines, then the errors on the lines left out."""
         head = f"lines drawn: fraction {self.options['fraction']:g}, seed {self.options['seed']}"
         errors = (
-            _spell(self._label(event, count), error)
+            _error_text(self._label(event, count), error)
             for (event, count), error in self.left_out.items()
         )
         return (head, *super().summary(), *errors)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the fits' weak points, and which errors on the lines left out are large."""
+        """Return the weak points of the fits, and large errors on the lines left out."""
         large = (
             f"{self._label(event, count)}: on the {error.left_out} timing lines left out the sum "
             f"of the predictions is off by {percent_text(error.sum_error, 1, '+')}; draw a larger "
@@ -96,12 +96,12 @@ class Sampled(Model[SampledOptions]):
         self._auto = Auto(AutoOptions(options.weights, options.loss, options.exact_match), text)
 
     def fit(self, timings: Timings) -> FittedSampled:
-        """Return the fit to the lines drawn, checked on the lines left out."""
+        """Return the fit to the lines drawn, validated on the lines left out."""
         masks = [self._drawn(samples) for samples in timings]
         pairs = list(zip(timings, masks, strict=True))
         fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
         left_out = {
-            (samples.event, samples.params.shape[1]): _check(fitted, samples, mask)
+            (samples.event, samples.params.shape[1]): _held_out_error(fitted, samples, mask)
             for samples, mask in pairs
         }
         return FittedSampled(
@@ -115,15 +115,15 @@ class Sampled(Model[SampledOptions]):
         )
 
     def _drawn(self, samples: EventTimings) -> Flags:
-        """Draw the event's lines: the share asked for, or what a fit needs at least."""
+        """Return which of the event's lines are drawn: the given share, at least `FEWEST_LINES`."""
         rows, parameters = samples.params.shape
         count = max(FEWEST_LINES, round(self.options.fraction * rows))
         ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
         return np.asarray(ranks < count)
 
 
-def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:
-    """Measure the error on the lines left out; predictions below zero count as zero."""
+def _held_out_error(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:
+    """Return the errors on the lines left out; negative predictions count as 0."""
     others = samples.part(~mask)
     predicted = np.maximum(fitted.predict(others.event, others.params), 0)
     known = np.isfinite(predicted) & np.isfinite(others.seconds)
@@ -137,8 +137,8 @@ def _check(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutE
     )
 
 
-def _spell(label: str, error: HeldOutError) -> str:
-    """Return the error of one event in a line."""
+def _error_text(label: str, error: HeldOutError) -> str:
+    """Return the errors of one event as a line of text."""
     head = f"{label}: {error.drawn} of {error.lines} lines drawn"
     if error.mean_relative_error is None or error.sum_error is None:
         return f"{head}; none is left out to measure the error with"

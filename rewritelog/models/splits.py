@@ -1,4 +1,4 @@
-"""Which timing lines a model is fitted to, and which it is then tried on."""
+"""Splits of timing lines into those that a model is fitted to, and those it is tested on."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from rewritelog.models.base import EventTimings, Timings
 
 @dataclass(frozen=True)
 class Split:
-    """Which lines of each event are left out of a fit, in the order of the events."""
+    """One division of the lines; a mask for each event, in their order."""
 
     left_out: tuple[Flags, ...]
 
     def fitted_to(self, timings: Timings) -> list[EventTimings]:
-        """Return the samples of the fit; events that keep none are not among them."""
+        """Return the samples for the fit, without events that have none left."""
         parts = [samples.part(~rows) for samples, rows in zip(timings, self.left_out, strict=True)]
         return [part for part in parts if len(part.seconds)]
 
 
 def folds(timings: Timings, count: int, seed: int) -> Iterator[Split]:
-    """Yield splits that leave out each line once, an equal share of each event at a time."""
+    """Yield the splits of a `count`-fold cross-validation, stratified by event."""
     ranks = [random_ranks(one.event, len(one.seconds), seed) for one in timings]
     for fold in range(count):
         yield Split(tuple(rank % count == fold for rank in ranks))
 
 
 def fraction(timings: Timings, share: float, seed: int) -> Split:
-    """Return the split that fits to a random share of each event's lines, at least to one."""
+    """Return a split with a random share of each event's lines, at least one, in the fit."""
     ranks = [random_ranks(one.event, len(one.seconds), seed) for one in timings]
     return Split(tuple(rank >= max(1, round(share * len(rank))) for rank in ranks))
 
@@ -40,8 +40,8 @@ def fraction(timings: Timings, share: float, seed: int) -> Split:
 def random_ranks(label: str, count: int, seed: int) -> Ints:
     """Return the rank of each of `count` lines in a random order, the same on every machine.
 
-    It depends on seed, label and count alone. With an event for label, models of parameters and of
-    counters get the same lines where all lines have both.
+    It depends on nothing but seed, label and count. With the event as the label, models of
+    parameters and of counters get the same lines if all lines have both.
     """
     ranks = np.empty(count, dtype=np.int64)
     ranks[np.argsort(draw_numbers(label, count, seed), kind="stable")] = np.arange(count)

@@ -1,9 +1,10 @@
-"""Output folders that are whole or not there, and the files in them.
+"""Output folders that are complete or do not exist, and output files.
 
-- `folders`: a folder made beside its place, which takes its name when it is whole
-- `lock`: whose turn it is to write a folder, and whether that process is still alive
-- `files`: their files, written in pieces, copied, and flushed to the disk
-- `texts`: reports, model files and lists, checked before the work and then whole or as they were
+- `folders`: a folder written under a temporary name, and renamed when it is complete
+- `lock`: the lock on an output folder, which also detects processes that have died
+- `files`: the files of a folder, written in pieces, copied, and flushed to the disk
+- `texts`: single files, checked before the work begins, and replaced atomically
+- `drawing`: matplotlib with defined settings
 """
 
 from rewritelog.output.files import OutputFile, copy_file, create_file, flush_files

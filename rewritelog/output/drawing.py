@@ -1,4 +1,4 @@
-"""matplotlib with its own settings, for all figures."""
+"""matplotlib with its default settings, for all figures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @contextmanager
 def drawing_defaults(settings: dict[str, Any] | None = None) -> Iterator[None]:
-    """Draw with matplotlib's own settings and these.
+    """Draw with matplotlib's default settings and these.
 
-    When it is imported it reads a `matplotlibrc` of the working directory, which is anybody's.
-    Raise `ImportError` without matplotlib.
+    The import of matplotlib reads a `matplotlibrc` from the working directory, which may be
+    untrusted. Raise `ImportError` without matplotlib.
     """
     import matplotlib as mpl  # noqa: PLC0415 - an extra
 

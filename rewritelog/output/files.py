@@ -1,4 +1,4 @@
-"""Files of an output folder: written in pieces and by many, copied, flushed."""
+"""Files of an output folder: written in pieces and by several workers, copied, flushed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rewritelog.logs.files import InputFile, OpenFile
 _COPY_BYTES = 1 << 20
 
 _CACHED_WRITE_BYTES = 1 << 18
-"""As cp does: for longer writes a system looks for memory in larger pieces, and may lack them."""
+"""The size of cached writes, as in cp: longer ones need larger contiguous pieces of memory."""
 
 _NAME_BYTES = 200
-"""File systems take names of 255 bytes, and the longest ending has 35."""
+"""Longer names are shortened: file systems allow 255 bytes, and the longest ending has 35."""
 
 _RWF_DONTCACHE = 0x80
-"""A flag of pwritev2 (Linux 6.14 and newer, some file systems), which Python does not name."""
-_NO_SUCH_WAY = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
+"""A flag of pwritev2 (Linux 6.14 and newer, some file systems) without a constant in Python."""
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
 
 def name_beside(target: Path, ending: str) -> Path:
-    """Return where something that belongs to an output is while that is written.
+    """Return the path of a temporary file or folder that belongs to an output.
 
-    A name that leaves no room for more beside it is shortened, with a digest for the rest.
+    A name that is too long for an ending is shortened, with a digest of the whole.
     """
     name = target.name
     if len(os.fsencode(name)) > _NAME_BYTES:
@@ -40,9 +40,10 @@ def name_beside(target: Path, ending: str) -> Path:
 
 
 def flush_files(paths: Iterable[Path]) -> None:
-    """Wait until files and folders are on the disk, so that a power cut leaves them whole.
+    """Wait until files and folders are on the disk, so that they survive a power failure.
 
-    It is sure for what this process wrote; on a file system of several hosts, each must do it.
+    That is certain for what this process has written; on a shared file system each host has to
+    call it.
     """
     for path in paths:
         opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -55,14 +56,14 @@ def flush_files(paths: Iterable[Path]) -> None:
 
 
 def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:
-    """Make a file of the size that it will have, beginning with `head`."""
+    """Create a file of its final size, beginning with `head`."""
     with path.open("xb") as file:
         file.write(head)
         file.truncate(size_bytes)
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a regular file; raise `RewriteLogError` where it cannot be read as a whole."""
+    """Copy a regular file; raise `RewriteLogError` if it cannot be read completely."""
     buffer = np.empty(_COPY_BYTES, dtype=np.uint8)
     with InputFile(source) as file, target.open("xb") as copy:
         for at in range(0, file.size_bytes, _COPY_BYTES):
@@ -72,21 +73,21 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 class OutputFile(OpenFile):
-    """A file that was created before, written in any order and by many threads or processes."""
+    """An existing file, written in any order and by several threads or processes."""
 
     def __init__(self, path: Path, *, flush: bool) -> None:
-        """Open a file; `flush` says that it will be flushed when it is written.
+        """Open a file; `flush` says that it will be flushed in the end.
 
-        Its bytes then begin to go to the disk at once and do not stay in the system's cache, where
-        the system can do so. Waiting for the disk at the end, and taking from the system all the
-        memory that the whole output needs, cost several times as much.
+        Its bytes are then written to the disk at once and do not stay in the page cache, if the
+        system supports that. Flushing everything at the end, and filling the page cache with the
+        whole output, take several times as long.
         """
         self.path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self._uncached = flush and sys.platform == "linux"
 
     def write(self, data: NDArray[np.uint8] | bytes, offset: int) -> None:
-        """Write all of `data` at `offset`; raise `OSError` where the system will not."""
+        """Write all of `data` at `offset`; raise `OSError` if that fails."""
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         done = 0
         while done < len(view):
@@ -97,7 +98,7 @@ class OutputFile(OpenFile):
             try:
                 return os.pwritev(self._fd, [view], offset, _RWF_DONTCACHE)
             except OSError as error:
-                if error.errno not in _NO_SUCH_WAY:
+                if error.errno not in _UNSUPPORTED:
                     raise
                 self._uncached = False
         return os.pwrite(self._fd, view[:_CACHED_WRITE_BYTES], offset)

@@ -1,13 +1,13 @@
-"""Output folders that are whole or not there.
+"""Output folders that are complete or do not exist.
 
-Beside OUT there may be, while it is written and after a run that was killed:
+While OUT is written, and after a run that was killed, these may exist beside it:
 
-- `.OUT.rewritelog.lock`: says which process of which host writes OUT, and is locked by it
+- `.OUT.rewritelog.lock`: names the process and host that write OUT, and is locked by that process
 - `.OUT.rewritelog-TOKEN`: the folder that becomes OUT
-- `.OUT.rewritelog-TOKEN.old`: what OUT was, while it is replaced where two folders cannot be
-  exchanged at once
+- `.OUT.rewritelog-TOKEN.old`: the previous OUT, during its replacement on systems that cannot
+  exchange two folders atomically
 
-Who has the lock knows that whatever else is there was left by a run that is dead.
+For the process that holds the lock, the others can only be the remains of a run that was killed.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 def new_folder(
     out: Path, inputs: Sequence[Path] = (), *, force: bool = False, flush: bool = True
 ) -> Iterator[Path]:
-    """Yield a folder beside `out` to write into; it becomes `out` when the block ends well.
+    """Yield a temporary folder to write into; it becomes `out` if the block does not raise.
 
-    What was written is on the disk before it does, unless not to `flush` is what is wanted.
+    With `flush`, everything in it is on the disk before that.
 
-    `out` must be absent or empty unless `force`, and then what it held is removed after the new
-    folder has taken its place; what cannot be done then is an `OutputWarning`. Whatever else ends
-    the block leaves `out` as it was; what a killed process leaves, the next one that writes `out`
-    removes. Raise `OutputError` where `out` is or holds one of `inputs`, or what they link to;
-    where it is taken, or another process is writing it; and where it cannot be written.
+    `out` has to be absent or empty. With `force` it may exist, and is removed after the new folder
+    has replaced it; a failure to do so is an `OutputWarning`. If the block raises, `out` is not
+    changed. The remains of a killed process are removed by the next one that writes `out`. Raise
+    `OutputError` if `out` is or contains one of `inputs`, or the target of a link in them; if it
+    exists and is not empty; if another process is writing it; and if it cannot be written.
     """
     target = Path(os.path.realpath(out))
     try:
-        _check_place(out, target, inputs)
+        _check_target(out, target, inputs)
         with OutputLock(out, name_beside(target, ".lock")):
             _clear_up(target)
             _check_free(out, target, force=force)
@@ -73,7 +73,7 @@ def new_folder(
 
 
 def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
-    """Do what is left when `out` is the new folder; what goes wrong then is a warning."""
+    """Remove the old folder and flush its parent, after the exchange; failures are warnings."""
     _remove_old(draft)
     if not flush:
         return
@@ -89,7 +89,7 @@ def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove what an output was, or what a killed run has left; warn where that cannot be."""
+    """Remove an old output, or the remains of a killed run; warn if that fails."""
     if problem := _remove(folder):
         warnings.warn(
             f"the old folder {folder} could not be removed: {problem}; remove it by hand",
@@ -99,7 +99,7 @@ def _remove_old(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> str:
-    """Remove a folder, read-only folders in it too; return why it could not be, else nothing."""
+    """Remove a folder, with read-only folders in it; return why that failed, or ""."""
     problems: list[str] = []
 
     def note(_function: object, path: str, info: tuple[type, BaseException, object]) -> None:
@@ -114,13 +114,13 @@ def _remove(folder: Path) -> str:
                     path.chmod(stat.S_IRWXU)
     try:
         shutil.rmtree(folder, onerror=note)
-    except OSError as error:  # of a descriptor, which it does not note
+    except OSError as error:  # of a descriptor, for which `onerror` is not called
         problems.append(error.strerror or str(error))
     return problems[0] if problems else ""
 
 
-def _check_place(out: Path, target: Path, inputs: Sequence[Path]) -> None:
-    """Refuse a place that cannot be an output folder, or where an input is or would vanish."""
+def _check_target(out: Path, target: Path, inputs: Sequence[Path]) -> None:
+    """Raise `OutputError` if `out` cannot be an output folder, or contains an input."""
     for path in inputs:
         if _holds(target, path):
             raise OutputError(f"{out}: the output would replace its own input {path}")
@@ -133,14 +133,14 @@ def _check_place(out: Path, target: Path, inputs: Sequence[Path]) -> None:
 
 
 def _holds(folder: Path, path: Path) -> bool:
-    """Return whether a path is a folder or lies in it, by whatever names both are reached."""
+    """Return whether a path is a folder or lies in it, through links and mounts too."""
     real = Path(os.path.realpath(path))
     above = (real, *real.parents)
     if folder in above:
         return True
     try:
         wanted = folder.stat()
-    except OSError:  # what is not there holds nothing
+    except OSError:  # a folder that does not exist contains nothing
         return False
     return any(_is_same(one, wanted) for one in above)
 
@@ -148,21 +148,21 @@ def _holds(folder: Path, path: Path) -> bool:
 def _is_same(path: Path, wanted: os.stat_result) -> bool:
     try:
         return os.path.samestat(path.stat(), wanted)
-    except OSError:  # an input that is not there is refused by who reads it
+    except OSError:  # a missing input raises an error when it is read
         return False
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:
     if not force and target.is_dir() and any(target.iterdir()):
-        raise _taken(out)
+        raise _not_empty_error(out)
 
 
-def _taken(out: Path) -> OutputError:
+def _not_empty_error(out: Path) -> OutputError:
     return OutputError(f"{out}: exists and is not empty (--force replaces it)")
 
 
 def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:
-    """Refuse to replace a folder that holds the files which an input folder only links to."""
+    """Raise `OutputError` if links in an input folder lead to files in the folder to replace."""
     if not (target.is_dir() and any(target.iterdir())):
         return
     for folder in inputs:
@@ -175,7 +175,7 @@ def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:
 
 
 def _clear_up(target: Path) -> None:
-    """Remove what killed runs left beside the output, and put back what one had set aside."""
+    """Remove the remains of killed runs; restore an old output that one had moved away."""
     beside = re.escape(name_beside(target, "-").name)
     left = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
     for path in target.parent.iterdir():
@@ -187,7 +187,7 @@ def _clear_up(target: Path) -> None:
 
 
 def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
-    """Give the draft the output's name; what was there is then under the draft's, if at all."""
+    """Rename the draft to the output's name; an old output then has the draft's name."""
     try:
         draft.rename(target)  # over nothing or an empty folder
     except OSError as error:
@@ -196,13 +196,13 @@ def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
     else:
         return
     if not force:
-        raise _taken(out)
+        raise _not_empty_error(out)
     if not _exchange(draft, target):
         _rename_in_turn(target, draft, draft.with_name(f"{draft.name}.old"))
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Give each of two folders the other's name at once; return whether the system can."""
+    """Exchange two folders atomically; return whether the system supports that."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

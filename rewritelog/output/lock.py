@@ -1,8 +1,8 @@
-"""Whose turn it is to write an output folder: a locked file beside it, which says who has it.
+"""The lock on an output folder: a locked file beside it, which names the process that holds it.
 
-Where the file system has locks, they tell a run that is dead from one that is alive: the system
-drops a lock with its process. Where it has none, or none that other hosts see, the host and the
-process that the file names are asked instead, and what cannot be told is left to the user.
+Where the file system has locks, they distinguish dead runs from running ones: the system releases
+the locks of a process that ends. Where it has none, or none that other hosts see, the process
+named in the file is looked up, and undecidable cases are left to the user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rewritelog.errors import OutputError, OutputWarning
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 _LOCAL_OPTIONS = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
-"""Options of mounts of network file systems whose locks other hosts do not see."""
+"""Mount options of network file systems whose locks other hosts do not see."""
 
 _MOST_BYTES = 1000
 _LARGEST_PROCESS = (1 << 31) - 1
@@ -38,7 +38,7 @@ class _Locked(Enum):
 
 @dataclass(frozen=True)
 class _Owner:
-    """The process that has, or had, the turn."""
+    """The process that holds, or held, the lock."""
 
     host: str
     process: int
@@ -52,7 +52,7 @@ class _Owner:
 
     @property
     def is_dead(self) -> bool:
-        """Whether this is known to run no more; it never is of another host's process."""
+        """Whether the process is known to have ended; unknown for one on another host."""
         if not self.is_here:
             return False
         try:
@@ -65,28 +65,28 @@ class _Owner:
 
 
 class OutputLock:
-    """The turn to write `out`, from entering to leaving; the file is `path`.
+    """The lock for writing `out`, held within a `with` block; `path` is the lock file.
 
-    Raise `OutputError` where another process has it, or may have it.
+    Raise `OutputError` if another process holds it, or may hold it.
     """
 
     def __init__(self, out: Path, path: Path) -> None:
         self._out, self._path = out, path
         self._fd = -1
-        self._making = self._mine = False
+        self._created = self._mine = False
 
     def __enter__(self) -> OutputLock:
         try:
-            while not self._take():
+            while not self._acquire():
                 self._close()
         except BaseException:  # a signal may come as soon as the file is made
-            self._give_back()
+            self._release()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self._give_back()
+            self._release()
         except OSError as problem:
             if kind is None:
                 warnings.warn(
@@ -96,8 +96,8 @@ class OutputLock:
                     stacklevel=2,
                 )
 
-    def _take(self) -> bool:
-        """Open, lock and sign the file; return False where it has just gone."""
+    def _acquire(self) -> bool:
+        """Open, lock and sign the file; return False if it has vanished."""
         self._open()
         if self._fd < 0:
             return False
@@ -110,23 +110,25 @@ class OutputLock:
         return True
 
     def _open(self) -> None:
-        self._making = True
+        self._created = True
         try:
             self._fd = os.open(self._path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:
-            self._making = False
+            self._created = False
             with suppress(FileNotFoundError):
                 self._fd = os.open(self._path, _FLAGS)
 
-    def _give_back(self) -> None:
-        """Remove the file where it is this process's, signed or not yet."""
-        if self._fd < 0 and self._making:
+    def _release(self) -> None:
+        """Remove the file if it belongs to this process, even if it is still empty."""
+        if self._fd < 0 and self._created:
             with suppress(OSError):
                 self._fd = os.open(self._path, _FLAGS)
         if self._fd < 0:
             return
         try:
-            unsigned = self._making and _lock(self._fd) is _Locked.MINE and _owner(self._fd) is None
+            unsigned = (
+                self._created and _lock(self._fd) is _Locked.MINE and _owner(self._fd) is None
+            )
             if (self._mine or unsigned) and _is_at(self._fd, self._path):
                 self._path.unlink(missing_ok=True)
         finally:
@@ -138,16 +140,16 @@ class OutputLock:
             os.close(fd)
 
     def _is_mine(self, fd: int) -> bool:
-        """Return whether it is this process's turn, False where that is to be asked again."""
+        """Return whether this process holds the lock; False means to try again."""
         locked = _lock(fd)
         owner = _owner(fd)
         if locked is _Locked.TAKEN:
             raise OutputError(f"{self._out}: {owner or 'another run'} is writing it")
         if not _is_at(fd, self._path):
             return False
-        if self._making:
+        if self._created:
             return True
-        if locked is _Locked.MINE and (owner is None or owner.is_here or _locks_reach_far(fd)):
+        if locked is _Locked.MINE and (owner is None or owner.is_here or _locks_are_shared(fd)):
             return True
         if owner is not None and owner.is_dead:
             self._remove(fd)
@@ -158,7 +160,7 @@ class OutputLock:
         )
 
     def _remove(self, fd: int) -> None:
-        """Remove the file of a dead process, and not one that another has made instead."""
+        """Remove the file of a dead process, but not one that another process has just created."""
         aside = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
         self._path.rename(aside)
         if not _is_at(fd, aside):
@@ -167,7 +169,7 @@ class OutputLock:
 
 
 def _check_lock_file(fd: int, out: Path, path: Path) -> None:
-    """Refuse a file that no run has left, since it is to be written to."""
+    """Raise `OutputError` for a file that is no lock file, since it would be overwritten."""
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         problem = "is not a regular file"
@@ -193,22 +195,22 @@ def _lock(fd: int) -> _Locked:
 
 
 def _owner(fd: int) -> _Owner | None:
-    """Return whom the file names; None where it names nobody, or not yet."""
+    """Return the process that the file names; None if it names none, or not yet."""
     process, _, host = os.pread(fd, _MOST_BYTES, 0).decode(errors="replace").strip().partition(" ")
     known = process.isascii() and process.isdecimal() and 0 < int(process) <= _LARGEST_PROCESS
     return _Owner(host, int(process)) if known else None
 
 
 def _is_at(fd: int, path: Path) -> bool:
-    """Return whether an opened file still has a name."""
+    """Return whether an open file still is the one at a path."""
     try:
         return os.path.samestat(os.fstat(fd), path.stat(follow_symlinks=False))
     except FileNotFoundError:
         return False
 
 
-def _locks_reach_far(fd: int) -> bool:
-    """Return whether other hosts see the locks of a file, as far as its mount says."""
+def _locks_are_shared(fd: int) -> bool:
+    """Return whether other hosts see the locks of a file, according to its mount options."""
     device = os.fstat(fd).st_dev
     name = f"{os.major(device)}:{os.minor(device)}"
     try:

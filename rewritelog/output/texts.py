@@ -1,4 +1,4 @@
-"""Single files that a command writes: checked before the work, then whole or as they were."""
+"""Single output files: checked before the work begins, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def check_outputs(
     folders: Iterable[Path | None] = (),
     replaced: Iterable[Path | None] = (),
 ) -> None:
-    """Raise `OutputError` where a file to be written is an input, a folder or another output.
+    """Raise `OutputError` if a file to be written is an input, a folder or another output.
 
-    It is raised too where the file lies in a folder that is `replaced` as a whole, and where it
-    cannot be written, so that this is known before the work. Whatever there is in one of the input
-    folders is an input. None stands for a file or folder that was not named.
+    It is also raised if the file lies in a folder that is `replaced` as a whole, and if it cannot
+    be written, so that this is known before the work begins. All files in `folders` are inputs.
+    None stands for a file or folder that was not given.
     """
     files = [path for path in inputs if path is not None]
     within = [path for path in folders if path is not None]
@@ -57,22 +57,22 @@ def _check_output(
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file or folder, through links of any kind too."""
+    """Return whether two paths lead to the same file or folder, through links too."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     try:
         return one.samefile(other) and not _is_stream(one)
-    except OSError:  # what is not there is not the same
+    except OSError:  # a file that does not exist is not the same
         return False
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether a path is a pipe, a terminal or another device, which is not replaced."""
+    """Return whether a path is a pipe, a terminal or another device, which cannot be replaced."""
     return not (path.is_file() or path.is_dir())
 
 
 def _check_writable(path: Path) -> None:
-    """Raise `OSError` where a file cannot be written; nothing is left of the trial."""
+    """Raise `OSError` if a file cannot be written; the trial leaves no file behind."""
     descriptor = descriptor_of(path)
     if descriptor is not None:
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
@@ -91,9 +91,9 @@ def _draft_of(path: Path) -> Path:
 
 
 def descriptor_of(path: Path) -> int | None:
-    """Return the descriptor of this process that a path such as `/dev/stdout` stands for.
+    """Return the descriptor of this process that a path such as `/dev/stdout` refers to.
 
-    What it leads to is written at its position, and never replaced: it may be a file.
+    Even if it is a file, it is written at its position, and not replaced.
     """
     own = Path(f"/proc/{os.getpid()}/fd")
     name = Path.cwd() / path if not path.is_absolute() else path
@@ -110,14 +110,14 @@ def descriptor_of(path: Path) -> int | None:
 
 
 def write_text_file(path: Path, text: str) -> None:
-    """Write text as `write_file` writes bytes."""
+    """Write text in UTF-8, as `write_file` writes bytes."""
     write_file(path, text.encode())
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file so that it is whole or as it was; a pipe or a device is written as it is.
+    """Replace a file atomically; a pipe or a device is written to directly.
 
-    Raise `OutputError` where it cannot be written.
+    Raise `OutputError` if it cannot be written.
     """
     try:
         descriptor = descriptor_of(path)

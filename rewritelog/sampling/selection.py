@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import DistinctPoints, among
+from rewritelog.models.distinct_points import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.models.options import SampleMethod
 from rewritelog.progress import report_progress
@@ -151,7 +151,7 @@ class _StratumChoice:
             points,
             spanned,
             timed,
-            ~among(points.params, stratum.timed),
+            ~is_among(points.params, stratum.timed),
             Coordinates.over(spanned, points.counts),
             _RowDraws.of(points, numbers),
         )

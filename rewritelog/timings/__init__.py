@@ -1,1 +1,1 @@
-"""Timing lines of files, and the other texts that models are made with."""
+"""Timing lines read from files, and the other files that models need."""

@@ -1,4 +1,4 @@
-"""Timing lines of files, gathered into the samples that a model is fitted to."""
+"""Timing lines read from files, and grouped into the samples that models are fitted to."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ from tracebigsim.lines import LineTable, TimeUnit
 
 
 @dataclass(frozen=True)
-class SamplePlaces:
-    """Where the samples of one event are in the files, an array entry each."""
+class SampleLocations:
+    """The locations of one event's samples in the files, one array entry for each."""
 
     file: Ints
-    """Index into the files."""
+    """The index of the file."""
     line: Ints
 
-    def part(self, rows: Any) -> SamplePlaces:
-        """Return the places that a mask or indices select."""
-        return SamplePlaces(self.file[rows], self.line[rows])
+    def part(self, rows: Any) -> SampleLocations:
+        """Return the locations that a mask or indices select."""
+        return SampleLocations(self.file[rows], self.line[rows])
 
 
 @dataclass(frozen=True)
 class TimingsRead:
-    """The samples of some files, and what could not be used."""
+    """The samples in some files, and counts of lines that could not be used."""
 
     timings: tuple[EventTimings, ...]
     lines: int
-    """Timing lines that became samples."""
+    """The number of timing lines that are samples."""
     untimed: int
-    """Lines without a time."""
+    """The number of lines without a time."""
     faulty: int
-    """Torn or malformed lines."""
+    """The number of torn or malformed lines."""
     faults: tuple[str, ...]
     """The first few of them, as `file:line: problem: text`."""
     columns: Columns = "params"
-    """What the columns of the samples are."""
+    """Whether the columns of the samples are parameters or counters."""
     uncounted: int = 0
-    """Lines with a time but without counters, where these are the columns."""
+    """The number of lines with a time but without counters, if these are the columns."""
     unused_clock: bool = False
-    """Whether a clock was given, and no time is in cycles."""
+    """Whether a clock was given although no time is in cycles."""
     files: tuple[Path, ...] = ()
     repeated: tuple[Path, ...] = ()
-    """The files that were named before."""
-    places: tuple[SamplePlaces, ...] = ()
-    """Where the samples of each entry of `timings` are; empty where they are of no file."""
+    """The files that were given more than once."""
+    locations: tuple[SampleLocations, ...] = ()
+    """The locations of the samples of each entry of `timings`; empty if they are not from files."""
 
     def where(self, entry: int, row: int) -> str:
-        """Return the place of a sample of an entry of `timings`, as `file:line`."""
-        if not self.places:
+        """Return the location of a sample of an entry of `timings`, as `file:line`."""
+        if not self.locations:
             return f"sample {row + 1}"
-        places = self.places[entry]
-        return f"{self.files[int(places.file[row])]}:{places.line[row]}"
+        locations = self.locations[entry]
+        return f"{self.files[int(locations.file[row])]}:{locations.line[row]}"
 
     def warnings(self) -> tuple[str, ...]:
-        """Return a sentence for each thing that a user should know of."""
+        """Return the warnings, one sentence each."""
         said = []
         if self.faulty:
             shown = "; ".join(self.faults)
@@ -111,12 +111,12 @@ def read_timings(
     strict: bool = False,
     columns: Columns = "params",
 ) -> TimingsRead:
-    """Read the timing lines of files, plain or compressed, among whatever else is in them.
+    """Read the timing lines of files, plain or compressed, among any other text.
 
-    The samples' tables have the lines' parameters for columns, or their counters; lines without
-    counters are then no samples.
-    Raise `TimingError` for a file that cannot be read, for cycles without a clock, for files
-    without any timing line, and with `strict` for the first malformed line.
+    The columns of the samples are the parameters of the lines, or their counters; lines without
+    counters are then left out. Raise `TimingError` for a file that cannot be read, for times in
+    cycles without a clock, for files without any timing line, and with `strict` for the first
+    malformed line.
     """
     return read_timings_as((columns,), paths, clock_hz, strict=strict)[columns]
 
@@ -128,7 +128,7 @@ def read_timings_as(
     *,
     strict: bool = False,
 ) -> dict[Columns, TimingsRead]:
-    """Read files as `read_timings` does, once for several kinds of columns: they may be pipes."""
+    """Read files as `read_timings` does, once for several kinds of columns, as pipes require."""
     gathered = {columns: _Gathered(columns) for columns in kinds}
     named = tuple(paths)
     for path in named:
@@ -161,7 +161,7 @@ class _Gathered:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._parts: dict[tuple[str, int], list[tuple[Floats, Floats]]] = {}
-        self._places: dict[tuple[str, int], list[SamplePlaces]] = {}
+        self._locations: dict[tuple[str, int], list[SampleLocations]] = {}
         self._files: list[Path] = []
         self._untimed = self._uncounted = 0
         self._faulty = 0
@@ -186,8 +186,8 @@ class _Gathered:
             key = event, params.shape[1]
             self._parts.setdefault(key, []).append((params, seconds[rows]))
             file = np.full(len(rows), len(self._files) - 1, dtype=np.int64)
-            self._places.setdefault(key, []).append(
-                SamplePlaces(file, table.line[rows].astype(np.int64))
+            self._locations.setdefault(key, []).append(
+                SampleLocations(file, table.line[rows].astype(np.int64))
             )
 
     def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
@@ -212,11 +212,11 @@ class _Gathered:
             tuple(self._files),
             tuple(_repeated(named)),
             tuple(
-                SamplePlaces(
+                SampleLocations(
                     np.concatenate([part.file for part in parts]),
                     np.concatenate([part.line for part in parts]),
                 )
-                for parts in self._places.values()
+                for parts in self._locations.values()
             ),
         )
 
@@ -234,9 +234,9 @@ def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
 def line_groups(
     table: LineTable, columns: Columns, wanted: Flags
 ) -> Iterator[tuple[str, Ints, Floats]]:
-    """Yield the wanted lines by event and number of columns, in order of first appearance.
+    """Yield the wanted lines grouped by event and number of columns, in order of first appearance.
 
-    Each group comes as its event, its rows in the table and their parameters or counters, shape
+    A group consists of its event, its rows in the table and their parameters or counters, shape
     (rows, columns).
     """
     start, numbers = table.param_start, table.params
@@ -251,7 +251,10 @@ def line_groups(
 
 
 def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
-    """Return the time of each line, NaN without one; raise `TimingError` for cycles, no clock."""
+    """Return the time of each line in seconds, NaN without one.
+
+    Raise `TimingError` for times in cycles without a clock.
+    """
     cycles = table.time_unit == TimeUnit.CYCLES
     if not cycles.any():
         return table.time

@@ -1,4 +1,4 @@
-"""The files that a model is made with besides timings: formulas, coefficients, model files."""
+"""The files that models need besides timings: formulas, coefficients, names, model files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from rewritelog.models.param_names import ParamNames
 
 MAX_BYTES = 16 << 20
-"""A larger file is not a list of formulas or coefficients."""
+"""The largest size of a file of formulas, coefficients or names."""
 
 MAX_MODEL_BYTES = 512 << 20
-"""A larger file is no model: one with a million exact matches of 8 parameters has 150 MB, one of
-100,000 events 300 MB."""
+"""The largest size of a model file: a million exact matches of 8 parameters take 150 MB, 100,000
+events 300 MB."""
 
 
 def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, ModelText]:
-    """Return the texts of the files that are named, by what they are.
+    """Return the texts of the given files by kind, `formulas` or `coefficients`.
 
     Raise `ModelError` for a file that cannot be read or is not UTF-8.
     """
@@ -32,7 +32,7 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 
 
 def read_param_names(path: Path | None) -> ParamNames | None:
-    """Return what a file of parameter names says; raise `ModelError` for whatever is wrong."""
+    """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
     if path is None:
         return None
     from rewritelog.models.param_names import parse_param_names  # noqa: PLC0415 - few runs need it
@@ -41,7 +41,7 @@ def read_param_names(path: Path | None) -> ParamNames | None:
 
 
 def named_fit(fitted: FittedModel, names: ParamNames | None) -> FittedModel:
-    """Return a fit whose reports use the names, where there are any."""
+    """Return a fit whose reports use the names, if there are any."""
     if names is None:
         return fitted
     from rewritelog.models.param_names import with_names  # noqa: PLC0415 - few runs need it
@@ -50,7 +50,7 @@ def named_fit(fitted: FittedModel, names: ParamNames | None) -> FittedModel:
 
 
 def read_model_file(path: Path) -> ModelFile:
-    """Return the model that a file holds; raise `ModelError` where it does not hold one."""
+    """Return the contents of a model file; raise `ModelError` if it is invalid."""
     from rewritelog.models.model_file import parse_model  # noqa: PLC0415 - only some runs need it
 
     read = read_model_text(path, MAX_MODEL_BYTES)
@@ -58,7 +58,7 @@ def read_model_file(path: Path) -> ModelFile:
 
 
 def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:
-    """Return the text of a file; raise `ModelError` where it cannot be read or is not UTF-8."""
+    """Return the text of a file; raise `ModelError` if it is too large, unreadable or not UTF-8."""
     try:
         with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most_bytes + 1)
@@ -73,7 +73,7 @@ def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a regular file; one that waits for a writer, or never ends, is refused."""
+    """Open a regular file; raise `OSError` for a pipe or device, which might block or never end."""
     handle = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

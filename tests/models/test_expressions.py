@@ -98,7 +98,7 @@ def test_parameters_are_columns_and_names_stand_for_them() -> None:
     assert named == parse("p1*p3 - p2")
     assert named.parameters == {1, 2, 3}
     assert str(named) == "p1*p3 - p2"
-    assert named.spelled({1: "n", 2: "half", 3: "c"}) == "n*c - half"
+    assert named.to_text({1: "n", 2: "half", 3: "c"}) == "n*c - half"
 
 
 def test_a_constant_has_a_value_for_each_row() -> None:

@@ -19,7 +19,7 @@ from kinds import ReferenceTimings
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
 from rewritelog.models.formulas.entries import matches
-from rewritelog.models.formulas.places import find_places
+from rewritelog.models.formulas.toml_locations import find_locations
 
 DOCS = Path(__file__).parents[2] / "docs" / "formulas.md"
 
@@ -70,7 +70,7 @@ def test_an_event_gets_the_first_formula_that_matches_and_fits() -> None:
     assert pair.where == "namd.toml:2"
     assert pair.category == parse("torus_distance(p3, p4, p5, p6, p7, p8, 6, 6, 4)")
     assert [str(term) for term in pair.terms] == ["1", "p1*p2", "p9", "p10"]
-    assert [pair.spelled(term) for term in pair.terms] == ["1", "n1*n2", "tested", "close"]
+    assert [pair.expression_text(term) for term in pair.terms] == ["1", "n1*n2", "tested", "close"]
     assert formulas.for_event("dihedrals", 2) is formulas.entries[1]
     assert formulas.for_event("other", 2) is formulas.entries[2]
     assert formulas.for_event("other", 0) is None
@@ -326,14 +326,16 @@ def strings(value: Any, path: tuple[Any, ...] = ()) -> Iterator[Any]:
 
 def test_every_string_of_a_tricky_file_is_found_where_it_stands() -> None:
     lines = TRICKY.split("\n")
-    places = find_places(TRICKY, "tricky.toml")
+    places = find_locations(TRICKY, "tricky.toml")
     found = dict(strings(tomllib.loads(TRICKY)))
     assert len(found) == 15
     for path, value in found.items():
         origin = places.of_value(path)
         assert origin.line is not None
         assert origin.column is not None
-        steps = origin.places or [(origin.line, origin.column + i) for i in range(len(value) + 1)]
+        steps = origin.positions or [
+            (origin.line, origin.column + i) for i in range(len(value) + 1)
+        ]
         assert len(steps) == len(value) + 1, path
         for character, (line, column) in zip(value, steps, strict=False):
             written = (lines[line - 1] + "\n")[column - 1]
@@ -392,9 +394,9 @@ def test_any_string_is_found_where_it_stands(content: str, quote: str) -> None:
         value = tomllib.loads(text)["a"][1]
     except ValueError:
         return
-    places = find_places(text, "my.toml")
+    places = find_locations(text, "my.toml")
     origin = places.of_value(("a", 1))
-    assert len(origin.places) in (0, len(value) + 1)
+    assert len(origin.positions) in (0, len(value) + 1)
     last = text.replace("\r\n", "\n").rindex("'end'")
     end = places.of_value(("a", 2))
     before = text.replace("\r\n", "\n")[:last]

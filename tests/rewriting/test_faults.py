@@ -252,7 +252,7 @@ def test_a_lock_of_another_host_counts_where_hosts_share_locks(
     if far:
         rewrite(logs, tmp_path / "out", TWICE)
         return
-    monkeypatch.setattr(lock, "_locks_reach_far", lambda _fd: False)
+    monkeypatch.setattr(lock, "_locks_are_shared", lambda _fd: False)
     with pytest.raises(OutputError, match="process 7 on another-host is writing it, or was killed"):
         rewrite(logs, tmp_path / "out", TWICE)
 

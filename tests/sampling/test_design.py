@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import DistinctPoints, among
+from rewritelog.models.distinct_points import DistinctPoints, is_among
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
@@ -162,7 +162,13 @@ def test_points_are_the_distinct_rows_in_order() -> None:
     assert points.params.tolist() == [[2, 1], [0, 1], [3, 3]]
     assert points.counts.tolist() == [2, 2, 1]
     assert points.point_of_row.tolist() == [0, 1, 0, 1, 2]
-    assert among(rows, np.array([[0.0, 1], [9, 9]])).tolist() == [False, True, False, True, False]
+    assert is_among(rows, np.array([[0.0, 1], [9, 9]])).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_points_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,10 @@
-"""Expressions over an event's parameters: text in, a value for each row of parameters out.
+"""Expressions in an event's parameters: text in, a value for each row of parameters out.
 
-`parse` reads one, as in `min(p1, p2)*log1p(p3) + 2`, and `Expression` is what it gives. No text
-ever reaches Python's `eval`, and text from strangers costs bounded time, memory and stack.
+`parse` turns a text such as `min(p1, p2)*log1p(p3) + 2` into an `Expression`. No text ever reaches
+Python's `eval`, and untrusted text takes bounded time, memory and stack.
 
-Within: `origin` (where a text is, and the error that says so), `tokens`, `parser`, `operations`
-(what the operators and functions compute), `expression` (evaluation and canonical text).
+Modules: `origin` (the location of a text, for errors), `tokens`, `parser`, `operations` (what
+operators and functions compute), `expression` (evaluation and canonical text).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A parsed expression: its steps in postfix order, their evaluation, and its canonical text.
+"""A parsed expression: its steps in postfix notation, their evaluation, and its canonical text.
 
-Steps are in a flat tuple, so that nothing that is done with an expression recurses.
+The steps are a flat tuple, so that no operation on an expression is recursive.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from rewritelog.models.expressions.operations import (
 )
 
 BLOCK_ROWS = 1 << 13
-"""Rows computed at a time, so that all temporaries stay in the cache."""
+"""Rows evaluated at a time, so that all temporaries stay in the cache."""
 
-BINDING = {"+": 2, "-": 2, "*": 3, "/": 3, "^": 5} | dict.fromkeys(
+PRECEDENCE = {"+": 2, "-": 2, "*": 3, "/": 3, "^": 5} | dict.fromkeys(
     ("<", "<=", ">", ">=", "==", "!="), 1
 )
-"""How tight each operator binds."""
+"""The precedence of each operator; a higher one binds tighter."""
 
-SIGN_BINDING = 4
-"""How tight a sign binds: −a^b is −(a^b), and −a·b is (−a)·b."""
+SIGN_PRECEDENCE = 4
+"""The precedence of a sign: −a^b is −(a^b), and −a·b is (−a)·b."""
 
 _TIGHTEST = 6
-"""The binding of what needs no parentheses anywhere."""
+"""The precedence of what never needs parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operation on what the steps before have left."""
+    """An operation on the values that the steps before it have left on the stack."""
 
     name: str
 
@@ -63,14 +63,14 @@ Step: TypeAlias = Constant | Parameter | Apply
 
 @dataclass(frozen=True)
 class Expression:
-    """A formula over the parameters of one event; `parse` makes it.
+    """An expression in the parameters of one event; `parse` creates it.
 
-    Two are equal where they compute the same in the same order. `str` gives a text that parses to
-    an equal one.
+    Two are equal if they consist of the same steps. `str` returns a text that parses to an equal
+    one.
     """
 
     steps: tuple[Step, ...]
-    """In postfix order: operands before their operation."""
+    """In postfix notation: operands before their operation."""
 
     def __hash__(self) -> int:
         return self._hash
@@ -81,7 +81,7 @@ class Expression:
 
     @cached_property
     def parameters(self) -> frozenset[int]:
-        """Return which parameters it needs, counted from 1."""
+        """The numbers of the parameters that it needs, counted from 1."""
         return frozenset(step.number for step in self.steps if isinstance(step, Parameter))
 
     @cached_property
@@ -92,8 +92,8 @@ class Expression:
     def evaluate(self, params: Floats) -> Floats:
         """Return the value for each row of `params`, shape (rows, parameters), as float64 (rows,).
 
-        Values are IEEE arithmetic's, NaN and infinity included, without warnings. A row's value
-        does not depend on the rows beside it. Raise `ModelError` where a parameter is missing.
+        The arithmetic is IEEE 754's, including NaN and infinity, without warnings. The value of a
+        row does not depend on the other rows. Raise `ModelError` if a parameter is missing.
         """
         if params.ndim != 2 or params.shape[1] < self._needed:
             needed = f"{self} needs {self._needed} parameters"
@@ -106,15 +106,15 @@ class Expression:
         return values
 
     def times(self, other: Expression) -> Expression:
-        """Return the product of both."""
+        """Return the product of the two."""
         return self.applied("*", other)
 
     def applied(self, operation: str, other: Expression) -> Expression:
-        """Return what an operation of two operands makes of both."""
+        """Return an operation of two operands applied to the two."""
         return Expression((*self.steps, *other.steps, Apply(operation)))
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
-        """Return it with expressions in the place of parameters, each of which must be given."""
+        """Return it with an expression substituted for each parameter; none may be missing."""
         steps: list[Step] = []
         for step in self.steps:
             steps.extend(values[step.number].steps if isinstance(step, Parameter) else (step,))
@@ -122,32 +122,32 @@ class Expression:
 
     @property
     def is_sum(self) -> bool:
-        """Return whether its last operation binds looser than a product: it needs parentheses."""
+        """Whether it needs parentheses as a factor: its last operation binds looser than `*`."""
         last = self.steps[-1]
-        return isinstance(last, Apply) and BINDING.get(last.name, _TIGHTEST) < BINDING["*"]
+        return isinstance(last, Apply) and PRECEDENCE.get(last.name, _TIGHTEST) < PRECEDENCE["*"]
 
-    def spelled(self, names: Mapping[int, str]) -> str:
-        """Return the canonical text, with names for the parameters that have one."""
+    def to_text(self, names: Mapping[int, str]) -> str:
+        """Return the canonical text, with the parameters in `names` called by these names."""
         texts: list[tuple[str, int]] = []
         for step in self.steps:
             if isinstance(step, Constant):
-                texts.append((_spell_number(step.value), _TIGHTEST))
+                texts.append((_number_text(step.value), _TIGHTEST))
             elif isinstance(step, Parameter):
                 texts.append((names.get(step.number, f"p{step.number}"), _TIGHTEST))
             else:
                 arity = OPERATIONS[step.name].arity
-                texts[-arity:] = [_spell(step.name, texts[-arity:])]
+                texts[-arity:] = [_operation_text(step.name, texts[-arity:])]
         ((text, _),) = texts
         return text
 
     def __str__(self) -> str:
-        return self.spelled({})
+        return self.to_text({})
 
     def _evaluate_block(self, params: Floats) -> Value:
-        """Return the value of a few rows: an array, or a constant for all of them.
+        """Return the values of a block of rows: an array, or a constant for all of them.
 
-        Each array on the stack is a contiguous copy of its own, which operations overwrite: that
-        saves temporaries, and the memory layout, by which numpy picks its loops, never varies.
+        Each array on the stack is a contiguous copy that operations may overwrite. That saves
+        temporaries, and keeps the memory layout, by which numpy chooses its loops, the same.
         """
         stack: list[Value] = []
         for step in self.steps:
@@ -167,35 +167,35 @@ def constant(value: float) -> Expression:
     return Expression((Constant(abs(value)), *sign))
 
 
-def _spell_number(value: float) -> str:
-    """Return the shortest text that reads back as the number; whole ones without a point."""
+def _number_text(value: float) -> str:
+    """Return the shortest text that reads back as the number; integers without a point."""
     text = repr(value)
     return text.removesuffix(".0")
 
 
-def _spell(name: str, operands: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return the text of an operation with its binding; operands come as texts with theirs."""
+def _operation_text(name: str, operands: list[tuple[str, int]]) -> tuple[str, int]:
+    """Return text and precedence of an operation, given those of its operands."""
     if name == NEGATE:
-        return "-" + _bracketed(operands[0], SIGN_BINDING), SIGN_BINDING
+        return "-" + _parenthesized(operands[0], SIGN_PRECEDENCE), SIGN_PRECEDENCE
     if name in OPERATORS:
-        return _spell_operator(name, *operands), BINDING[name]
+        return _operator_text(name, *operands), PRECEDENCE[name]
     texts = [text for text, _ in operands]
     if name in MANY and texts[0].startswith(f"{name}(") and operands[0][1] == _TIGHTEST:
         texts[0] = texts[0][len(name) + 1 : -1]  # min(min(a, b), c) is min(a, b, c)
     return f"{name}({', '.join(texts)})", _TIGHTEST
 
 
-def _spell_operator(name: str, left: tuple[str, int], right: tuple[str, int]) -> str:
-    """Return both operands with the operator between, in parentheses only where they must be."""
-    binding = BINDING[name]
+def _operator_text(name: str, left: tuple[str, int], right: tuple[str, int]) -> str:
+    """Return the text of a binary operation, with parentheses only where they are needed."""
+    precedence = PRECEDENCE[name]
     if name == "^":
-        return f"{_bracketed(left, binding + 1)}^{_bracketed(right, SIGN_BINDING)}"
-    from_left = binding + 1 if binding == BINDING["<"] else binding
+        return f"{_parenthesized(left, precedence + 1)}^{_parenthesized(right, SIGN_PRECEDENCE)}"
+    from_left = precedence + 1 if precedence == PRECEDENCE["<"] else precedence
     between = name if name in "*/" else f" {name} "
-    return _bracketed(left, from_left) + between + _bracketed(right, binding + 1)
+    return _parenthesized(left, from_left) + between + _parenthesized(right, precedence + 1)
 
 
-def _bracketed(operand: tuple[str, int], loosest: int) -> str:
-    """Return an operand's text, in parentheses where it binds looser than its place allows."""
-    text, binding = operand
-    return text if binding >= loosest else f"({text})"
+def _parenthesized(operand: tuple[str, int], loosest: int) -> str:
+    """Return an operand's text, in parentheses if it binds looser than `loosest`."""
+    text, precedence = operand
+    return text if precedence >= loosest else f"({text})"

@@ -1,7 +1,7 @@
 """What the operators and functions of expressions compute, on arrays and on constants.
 
-Every operation is elementwise IEEE arithmetic in float64: log(0) is −∞, 0/0 is NaN, and no warning
-is raised by whoever calls within `np.errstate`. A result goes into the place of an operand.
+Every operation is elementwise IEEE 754 arithmetic in float64: log(0) is −∞ and 0/0 is NaN. Callers
+suppress numpy's warnings with `np.errstate`. A result overwrites an operand.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Value: TypeAlias = Any
-"""A float64 array of its own, or a `np.float64`: numpy's stubs have no short name for the two."""
+"""A float64 array that may be overwritten, or a `np.float64`; numpy has no name for both."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator or function: how many operands it takes from the stack, and what it gives."""
+    """An operator or function: its number of operands, and what it computes."""
 
     arity: int
     compute: Callable[..., Value]
-    """Takes its operands, which it may overwrite, and returns the result."""
+    """A function of the operands, which it may overwrite, that returns the result."""
 
 
 def _unary(ufunc: np.ufunc) -> Operation:
-    """Return the operation of a function of one operand."""
+    """Return the operation of a ufunc with one operand."""
 
     def compute(operand: Value) -> Value:
         return ufunc(operand, out=_reusable(operand))
@@ -36,7 +36,7 @@ def _unary(ufunc: np.ufunc) -> Operation:
 
 
 def _binary(ufunc: np.ufunc) -> Operation:
-    """Return the operation of a function of two operands; truth values become 1 and 0."""
+    """Return the operation of a ufunc with two operands; booleans become 1 and 0."""
 
     def compute(left: Value, right: Value) -> Value:
         target = _reusable(left, right)
@@ -47,7 +47,7 @@ def _binary(ufunc: np.ufunc) -> Operation:
 
 
 def _reusable(*operands: Value) -> NDArray[np.float64] | None:
-    """Return the first operand that is an array, to hold the result; None among constants."""
+    """Return the first operand that is an array, to hold the result; None if all are constants."""
     for operand in operands:
         if isinstance(operand, np.ndarray):
             return operand
@@ -55,26 +55,25 @@ def _reusable(*operands: Value) -> NDArray[np.float64] | None:
 
 
 def _power(base: Value, exponent: Value) -> Value:
-    """Return base^exponent; squares, the commonest power, by one multiplication."""
+    """Return base^exponent; squares, the most common power, by one multiplication."""
     if isinstance(exponent, np.float64) and exponent == 2:
         return np.multiply(base, base, out=_reusable(base))
     return np.power(base, exponent, out=_reusable(base, exponent))
 
 
-def _torus_distance(*places_and_sizes: Value) -> Value:
-    """Return how many steps from cell to neighbouring cell part two cells of a periodic grid.
+def _torus_distance(*positions_and_sizes: Value) -> Value:
+    """Return the Manhattan distance of two cells in a periodic grid.
 
-    In each dimension d = |a − b| modulo n, and min(d, n − d) is the shorter way round; the sum over
-    the dimensions (Manhattan) tells neighbours across a face (1), an edge (2) and a corner (3)
-    apart, whose shares within a cutoff differ. A size that is infinite does not wrap round; one
-    that is not above 0 gives NaN.
+    It is the sum of min(d, n − d) over the dimensions, where d = |a − b| modulo n. It distinguishes
+    neighbours across a face (1), an edge (2) and a corner (3), whose shares of pairs within a
+    cutoff differ. An infinite size does not wrap round; one that is not positive returns NaN.
     """
-    x1, y1, z1, x2, y2, z2, nx, ny, nz = places_and_sizes
-    return _way_round(x1, x2, nx) + _way_round(y1, y2, ny) + _way_round(z1, z2, nz)
+    x1, y1, z1, x2, y2, z2, nx, ny, nz = positions_and_sizes
+    return _ring_distance(x1, x2, nx) + _ring_distance(y1, y2, ny) + _ring_distance(z1, z2, nz)
 
 
-def _way_round(start: Value, end: Value, size: Value) -> Value:
-    """Return the shorter of the two ways between two places on a ring."""
+def _ring_distance(start: Value, end: Value, size: Value) -> Value:
+    """Return the shorter of the two distances between two positions on a ring."""
     way = np.fmod(np.abs(start - end), size)
     return np.minimum(way, np.where(size > 0, size, np.nan) - way)
 
@@ -92,10 +91,10 @@ OPERATORS = {
     "==": _binary(np.equal),
     "!=": _binary(np.not_equal),
 }
-"""The operators between two operands."""
+"""The binary operators."""
 
 NEGATE = "negate"
-"""The name of the minus before one operand, which `-` between two does not clash with."""
+"""The name of the unary minus, which differs from that of the binary one."""
 
 MANY = frozenset({"min", "max"})
 """Functions of two or more operands; min(a, b, c) is min(min(a, b), c)."""
@@ -113,7 +112,7 @@ FUNCTIONS = {
     "sqrt": _unary(np.sqrt),
     "torus_distance": Operation(9, _torus_distance),
 }
-"""The functions by name; logarithms are natural but for log2, and min and max pass NaN on."""
+"""The functions by name; logarithms are natural except log2, and min and max propagate NaN."""
 
 OPERATIONS = {**OPERATORS, **FUNCTIONS, NEGATE: _unary(np.negative)}
-"""All operations by the name that a step has for them."""
+"""All operations by their names in steps."""

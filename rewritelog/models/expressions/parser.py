@@ -1,6 +1,7 @@
-"""From text to an expression: precedence climbing (Pratt 1973) that emits postfix steps.
+"""From text to an expression: top-down operator precedence (Pratt 1973) that emits postfix steps.
 
-Loosest first: comparisons (which do not chain), `+ -`, `* /`, the sign, `^` (from the right).
+From lowest to highest precedence: comparisons (which do not chain), `+ -`, `* /`, the sign, `^`
+(right-associative).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rewritelog.models.expressions.expression import (
-    BINDING,
-    SIGN_BINDING,
+    PRECEDENCE,
+    SIGN_PRECEDENCE,
     Apply,
     Constant,
     Expression,
@@ -29,7 +30,7 @@ from rewritelog.models.expressions.tokens import (
 )
 
 MAX_DEPTH = 100
-"""Parentheses, signs, powers and right-hand sides may nest this deep."""
+"""The deepest nesting of parentheses, signs, powers and right operands."""
 
 MAX_STEPS = 2000
 """The most constants, parameters and operations of an expression."""
@@ -42,11 +43,11 @@ def parse(
     parameters: int = MAX_PARAMETERS,
     where: Origin | None = None,
 ) -> Expression:
-    """Return the expression that the text says, over p1 … p20 and the names.
+    """Return the expression of a text in p1 … p20 and the given names.
 
-    `names` gives the parameter number, from 1, that each name stands for; functions keep theirs.
-    `parameters` is how many parameters there are.
-    Raise `FormulaError` with the place for anything that is not an expression.
+    `names` maps names to the numbers of parameters, from 1; they cannot hide functions.
+    `parameters` is the number of parameters, and `where` the location of the text for errors.
+    Raise `FormulaError` with the location for anything that is not an expression.
     """
     if names or where:
         return _parse(text, names or {}, parameters, where or Origin())
@@ -55,7 +56,7 @@ def parse(
 
 @lru_cache(maxsize=1 << 12)
 def _parse_plain(text: str, parameters: int) -> Expression:
-    """Return a text's expression, which fits ask for again and again."""
+    """Return the expression of a text, from a cache: fits parse the same texts many times."""
     return _parse(text, {}, parameters, Origin())
 
 
@@ -63,7 +64,7 @@ def _parse(text: str, names: Mapping[str, int], parameters: int, where: Origin) 
     parser = _Parser(tokenize(text, where), names, parameters, where)
     parser.expression(0, 0)
     if parser.next.kind != "end":
-        raise parser.wrong("an operator is missing before")
+        raise parser.unexpected("an operator is missing before")
     return Expression(tuple(parser.steps))
 
 
@@ -76,7 +77,7 @@ class _Call:
 
 
 class _Parser:
-    """Reads the words from left to right; `steps` is what they mean so far."""
+    """Reads the tokens from left to right; `steps` is the expression so far."""
 
     def __init__(
         self, tokens: list[Token], names: Mapping[str, int], parameters: int, where: Origin
@@ -89,18 +90,18 @@ class _Parser:
         self.next = next(self._tokens)
 
     def expression(self, loosest: int, depth: int) -> None:
-        """Read operands and the operators between them that bind at least as tight."""
+        """Read operands and operators of at least the precedence `loosest`."""
         self._operand(depth)
-        while self.next.text in OPERATORS and BINDING[self.next.text] >= loosest:
+        while self.next.text in OPERATORS and PRECEDENCE[self.next.text] >= loosest:
             operator = self._take()
-            binding = BINDING[operator.text]
-            self.expression(binding if operator.text == "^" else binding + 1, depth + 1)
+            precedence = PRECEDENCE[operator.text]
+            self.expression(precedence if operator.text == "^" else precedence + 1, depth + 1)
             self._emit(Apply(operator.text), operator)
-            if binding == BINDING["<"] and BINDING.get(self.next.text) == binding:
-                raise self.wrong("comparisons do not chain: write (a < b)*(b < c); found")
+            if precedence == PRECEDENCE["<"] and PRECEDENCE.get(self.next.text) == precedence:
+                raise self.unexpected("comparisons do not chain: write (a < b)*(b < c); found")
 
-    def wrong(self, problem: str) -> FormulaError:
-        """Return the error that the next word is not what may be there."""
+    def unexpected(self, problem: str) -> FormulaError:
+        """Return the error that the next token is not expected here."""
         found = "the end" if self.next.kind == "end" else repr(self.next.text)
         return self._where.error(f"{problem} {found}", self.next.offset)
 
@@ -110,12 +111,12 @@ class _Parser:
             problem = f"the expression is nested more than {MAX_DEPTH} deep"
             raise self._where.error(problem, self.next.offset)
         if self.next.kind == "number":
-            self._number(self._take())
+            self._emit_number(self._take())
         elif self.next.kind == "name":
-            self._name(self._take(), depth)
+            self._name_or_call(self._take(), depth)
         elif self.next.text in ("-", "+"):
             sign = self._take()
-            self.expression(SIGN_BINDING, depth + 1)
+            self.expression(SIGN_PRECEDENCE, depth + 1)
             if sign.text == "-":
                 self._emit(Apply(NEGATE), sign)
         elif self.next.text == "(":
@@ -123,15 +124,15 @@ class _Parser:
             self.expression(0, depth + 1)
             self._close("')' is missing before")
         else:
-            raise self.wrong("a number, a name or '(' is missing before")
+            raise self.unexpected("a number, a name or '(' is missing before")
 
-    def _number(self, token: Token) -> None:
+    def _emit_number(self, token: Token) -> None:
         value = float(token.text)
         if not math.isfinite(value):
             raise self._where.error(f"{token.text} is larger than any float64", token.offset)
         self._emit(Constant(value), token)
 
-    def _name(self, token: Token, depth: int) -> None:
+    def _name_or_call(self, token: Token, depth: int) -> None:
         """Read a function's arguments, or emit the parameter that the name stands for."""
         if token.text in FUNCTIONS:
             self._call(_Call(token, depth))
@@ -155,7 +156,7 @@ class _Parser:
     def _call(self, call: _Call) -> None:
         """Read `(a, b, …)` and emit the function; min and max after each argument but the first."""
         if self.next.text != "(":
-            raise self.wrong(f"'(' is missing after {call.name.text!r}, before")
+            raise self.unexpected(f"'(' is missing after {call.name.text!r}, before")
         self._take()
         many = call.name.text in MANY
         arguments = 0
@@ -184,11 +185,11 @@ class _Parser:
 
     def _close(self, problem: str) -> None:
         if self.next.text != ")":
-            raise self.wrong(problem)
+            raise self.unexpected(problem)
         self._take()
 
     def _take(self) -> Token:
-        """Return the next word, and move on; the end stays where it is."""
+        """Return the next token and advance, but not past the end."""
         taken = self.next
         self.next = next(self._tokens, taken)
         return taken

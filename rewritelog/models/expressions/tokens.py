@@ -1,4 +1,4 @@
-"""The words of an expression: numbers, names, operators, each with its place in the text."""
+"""The tokens of an expression: numbers, names and operators, each with its offset in the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from rewritelog.models.expressions.origin import Origin
 
 MAX_LENGTH = 100_000
-"""The most characters of a text; the canonical text of what parses is shorter."""
+"""The most characters of a text; canonical texts are always shorter."""
 
 MAX_PARAMETERS = 20
 """Parameters are p1 … p20, as timing lines have them."""
@@ -24,21 +24,21 @@ _TOKEN = re.compile(
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 _MISSPELLED = {"**": "^", "=": "=="}
-"""Operators of other languages, and how they are written here."""
+"""Operators of other languages, and the ones to use in their place."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """One word of the text."""
+    """One token of the text."""
 
     kind: Kind
     text: str
     offset: int
-    """Of its first character, from 0."""
+    """The offset of its first character, from 0."""
 
 
 def tokenize(text: str, where: Origin) -> list[Token]:
-    """Return the words of the text and an `end`; raise `FormulaError` for anything else."""
+    """Return the tokens of the text and an `end`; raise `FormulaError` for anything else."""
     if len(text) > MAX_LENGTH:
         raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
     tokens = []
@@ -58,7 +58,7 @@ def is_name(text: str) -> bool:
 
 
 def parameter_number(name: str) -> int | None:
-    """Return which parameter a name such as `p12` means; None for any other name."""
+    """Return the number in a name such as `p12`; None for any other name."""
     found = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
     return int(found[1]) if found else None
 
@@ -69,7 +69,7 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def _token(text: str, at: int, where: Origin) -> Token:
-    """Return the word that begins here."""
+    """Return the token that begins at an offset."""
     found = _TOKEN.match(text, at)
     if found is None:
         raise where.error(f"{text[at]!r} cannot be in an expression", at)

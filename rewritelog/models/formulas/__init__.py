@@ -1,9 +1,9 @@
-"""Formulas files: for events by name or pattern, the terms of a fit, and maybe its classes.
+"""Formulas files: the terms of fits, and optionally their classes, for events by name or pattern.
 
-`parse_formulas` reads the text of one, and `Formulas.for_event` finds what it says of an event;
-`docs/formulas.md` says what may be in it. Within: `entries` (what a file says), `reading` (from
-text to that), `names` (of parameters), `places` (lines and columns in TOML), `library` (formulas by
-kind of kernel).
+`parse_formulas` parses the text of one, and `Formulas.for_event` finds the formula of an event;
+`docs/formulas.md` describes the format. Modules: `entries` (the contents of a file), `reading`
+(parsing), `names` (of parameters), `toml_locations` (lines and columns in TOML), `library`
+(formulas by kind of kernel).
 """
 
 from __future__ import annotations

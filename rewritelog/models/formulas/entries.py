@@ -1,4 +1,4 @@
-"""What a formulas file says: an entry for events by name or pattern, and which of them counts."""
+"""The contents of a formulas file: entries for events by name or pattern, and how they match."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rewritelog.text import count_text, printable
 
 @dataclass(frozen=True)
 class EventFormula:
-    """What a formulas file says of the events that match its patterns."""
+    """The formula of the events that match its patterns."""
 
     patterns: tuple[str, ...]
-    """Event names, in which `*` stands for any characters."""
+    """Event names, in which `*` matches any characters."""
     terms: tuple[Expression, ...]
-    """The terms of the fit, one or more, all different; a constant only if it is meant."""
+    """The terms of the fit, at least one, all different; a constant only if the file has one."""
     category: Expression | None = None
-    """Splits the event: rows with equal values have a fit of their own."""
+    """Divides the event into classes: rows with equal values have their own fit."""
     names: tuple[str, ...] = ()
-    """The parameters' names, `_` for one without; empty where the file names none."""
+    """The names of the parameters, `_` for one without a name; empty without names."""
     where: str = ""
     """File and line, for messages."""
 
     @property
     def highest_parameter(self) -> int:
-        """Return the number of the last parameter that terms and category need; 0 for none."""
+        """The highest number of a parameter that terms and category need; 0 for none."""
         expressions = (*self.terms, *([self.category] if self.category else []))
         return max((number for one in expressions for number in one.parameters), default=0)
 
@@ -35,15 +35,15 @@ class EventFormula:
         return any(matches(pattern, event) for pattern in self.patterns)
 
     def fits(self, parameters: int) -> bool:
-        """Return whether it applies to this number of parameters: as many as named, or enough."""
+        """Return whether it applies to this number of parameters: as many as names, or enough."""
         if self.names:
             return parameters == len(self.names)
         return parameters >= self.highest_parameter
 
-    def spelled(self, expression: Expression) -> str:
-        """Return an expression's text in the names that the file gives to the parameters."""
+    def expression_text(self, expression: Expression) -> str:
+        """Return an expression's text with the file's names of parameters."""
         given = {number: name for number, name in enumerate(self.names, 1) if name != "_"}
-        return expression.spelled(given)
+        return expression.to_text(given)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Formulas:
     """The entries of a formulas file, in its order."""
 
     name: str
-    """What the file is called in messages."""
+    """The name of the file in messages."""
     entries: tuple[EventFormula, ...]
 
     def for_event(self, event: str, parameters: int) -> EventFormula | None:
@@ -61,13 +61,13 @@ class Formulas:
     def misfits(self, event: str, parameters: int) -> tuple[str, ...]:
         """Return a sentence for each entry that matches the event but not its parameters.
 
-        Empty where a formula is found: then the entries before it were meant for other counts.
+        It is empty if any entry applies: then the others are meant for other parameter counts.
         """
         if self.for_event(event, parameters) is not None:
             return ()
         return tuple(
             f"{entry.where}: the formula is not used for {printable(event)} with "
-            f"{count_text(parameters, 'parameter')}: it {_needs(entry)}"
+            f"{count_text(parameters, 'parameter')}: it {_needed_text(entry)}"
             for entry in self._matching(event)
         )
 
@@ -84,7 +84,7 @@ class Formulas:
         return (entry for entry in self.entries if entry.is_for(event))
 
 
-def _needs(entry: EventFormula) -> str:
+def _needed_text(entry: EventFormula) -> str:
     """Return how many parameters an entry is for."""
     if entry.names:
         return f"names {len(entry.names)}"
@@ -92,7 +92,7 @@ def _needs(entry: EventFormula) -> str:
 
 
 def matches(pattern: str, event: str) -> bool:
-    """Return whether `*` for any characters makes the pattern the event's name; in linear time."""
+    """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
     first, *rest = pattern.split("*")
     if not rest:
         return event == first

@@ -1,10 +1,10 @@
-"""Formulas by kind of kernel, to be named in a formulas file instead of writing terms out.
+"""Formulas by kind of kernel, which a formulas file may name in place of writing out terms.
 
 They correspond to the standard models of the Lost Cycles Toolkit (Crovella and LeBlanc, "Parallel
-performance prediction using lost cycles analysis", Supercomputing '94): forms that are known for
-a kind of work, among which an engineer picks by knowing the code. Here each is the operation count
-of the textbook algorithm, with the lower orders that real code has beside it (start-up, loop
-heads, surfaces), so that the fit's coefficients are seconds an operation.
+performance prediction using lost cycles analysis", Supercomputing '94): known forms for kinds of
+work, among which an engineer who knows the code chooses. Each one is the operation count of the
+textbook algorithm, with the lower-order terms of real code (start-up, loop heads, surfaces), so
+that the coefficients of the fit are seconds per operation.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ class KernelKind:
     """The terms of one kind of kernel."""
 
     of: tuple[str, ...]
-    """Its sizes, in the order in which a formulas file's `of` gives them."""
+    """The names of its sizes, in the order of `of` in a formulas file."""
     terms: tuple[str, ...]
     meant_for: str
+    """The work that it describes, for documentation."""
 
     def expressions(self) -> tuple[Expression, ...]:
-        """Return the terms, with the first size as p1, the second as p2 and so on."""
+        """Return the terms, with p1 as the first size, p2 as the second and so on."""
         names = {name: number for number, name in enumerate(self.of, 1)}
         return tuple(parse(term, names=names) for term in self.terms)
 
@@ -108,4 +109,4 @@ KINDS = {
         "PE-seconds after the last SEBs: the slowest of P PEs ends the run",
     ),
 }
-"""The kinds by name; logarithms are of 1 + n, so that a size of 0 has one."""
+"""The kinds by name; logarithms are of 1 + n, so that they are defined for a size of 0."""

@@ -1,4 +1,4 @@
-"""Names that a file gives to the parameters of events."""
+"""Validation of names for the parameters of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewritelog.models.expressions import (
 
 
 def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
-    """Return the names, in the parameters' order; raise `FormulaError` for an invalid one."""
+    """Return the names, in the order of the parameters; raise `FormulaError` for an invalid one."""
     if len(named) > MAX_PARAMETERS:
         where = named[MAX_PARAMETERS][1]
         raise where.error(f"there are at most {MAX_PARAMETERS} parameters")

@@ -1,4 +1,4 @@
-"""Reads the text of a formulas file; every error names file, line and column."""
+"""Parses the text of a formulas file; every error names file, line and column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewritelog.models.expressions import (
 from rewritelog.models.formulas.entries import EventFormula, Formulas
 from rewritelog.models.formulas.library import KINDS
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.formulas.places import Path, TomlPlaces, find_places
+from rewritelog.models.formulas.toml_locations import KeyPath, TomlLocations, find_locations
 
 MAX_FILE = 200_000
 """The most characters of a formulas file."""
@@ -27,44 +27,44 @@ MAX_LINE = 1000
 """The most characters of a line: tomllib's time grows with the square of a dotted key's parts."""
 
 MAX_TERMS = 100
-"""The most terms of a formula: a fit needs some samples for each."""
+"""The most terms of a formula."""
 
 TABLE = "formula"
-"""The name of the one array of tables."""
+"""The name of the array of tables that holds the formulas."""
 
 _KEYS = ("event", "params", "terms", "category", "kind", "of", "times")
-_PLACE_OF_TOMLLIB = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_TOMLLIB_LOCATION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def parse_formulas(text: str, name: str) -> Formulas:
-    """Return what a formulas file says; `name` is what errors call it.
+    """Return the contents of a formulas file; `name` is its name in errors.
 
-    Raise `FormulaError` for text that is not TOML, for unknown or missing keys, and for values
-    that is invalid, with the location of each.
+    Raise `FormulaError` with the location for text that is not TOML, for unknown or missing keys,
+    and for invalid values.
     """
     try:
         document = load_toml(text, name)
-        places = find_places(text, name)
+        locations = find_locations(text, name)
     except RecursionError as error:
         raise FormulaError(name, None, None, "is nested too deep") from error
     for key in document:
         if key != TABLE:
             problem = f"unknown key {key!r}; formulas go under [[{TABLE}]]"
-            raise places.of_key((key,)).error(problem)
+            raise locations.of_key((key,)).error(problem)
     tables = document.get(TABLE, [])
-    where = places.of_value((TABLE,))
+    where = locations.of_value((TABLE,))
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise where.error(f"{TABLE} is written [[{TABLE}]], in two brackets, for each formula")
     if not tables:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
     entries = (
-        _Entry(places, (TABLE, index), table).formula() for index, table in enumerate(tables)
+        _Entry(locations, (TABLE, index), table).formula() for index, table in enumerate(tables)
     )
     return Formulas(name, tuple(entries))
 
 
 def load_toml(text: str, name: str) -> Mapping[str, Any]:
-    """Return the document as tomllib reads it."""
+    """Return the parsed document; raise `FormulaError` if it is too large or invalid."""
     if len(text) > MAX_FILE:
         raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
     for number, line in enumerate(text.split("\n"), 1):
@@ -74,27 +74,27 @@ def load_toml(text: str, name: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # also for a number with thousands of digits
-        found = _PLACE_OF_TOMLLIB.search(str(error))
-        place = (int(found[1]), int(found[2])) if found and found[1] else _end(text)
-        problem = _PLACE_OF_TOMLLIB.sub("", str(error))
-        raise FormulaError(name, *place, f"is not TOML: {problem}") from error
+        found = _TOMLLIB_LOCATION.search(str(error))
+        location = (int(found[1]), int(found[2])) if found and found[1] else _end(text)
+        problem = _TOMLLIB_LOCATION.sub("", str(error))
+        raise FormulaError(name, *location, f"is not TOML: {problem}") from error
 
 
 def _end(text: str) -> tuple[int, int]:
-    """Return line and column behind the last character."""
+    """Return line and column just after the last character."""
     return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """One `[[formula]]` on its way to what it means."""
+    """One `[[formula]]` table while it is parsed."""
 
-    places: TomlPlaces
-    path: Path
+    locations: TomlLocations
+    path: KeyPath
     table: Mapping[str, Any]
 
     def formula(self) -> EventFormula:
-        """Return what it means."""
+        """Return the formula of the table."""
         for key in self.table:
             if key not in _KEYS:
                 raise self._key(key).error(f"unknown key {key!r}; known: {', '.join(_KEYS)}")
@@ -104,7 +104,7 @@ class _Entry:
             self._terms(names),
             self._expression("category", names),
             names,
-            f"{self.places.name}:{self._header().line}",
+            f"{self.locations.name}:{self._header().line}",
         )
 
     def _patterns(self) -> tuple[str, ...]:
@@ -118,11 +118,11 @@ class _Entry:
         return tuple(text for text, _ in patterns)
 
     def _names(self) -> tuple[str, ...]:
-        """Return the parameters' names, each checked."""
+        """Return the names of the parameters, validated."""
         return checked_names(self._texts("params"))
 
     def _terms(self, names: tuple[str, ...]) -> tuple[Expression, ...]:
-        """Return the kind's terms and those written out, times what both are repeated."""
+        """Return the terms of `kind` and `terms`; with `times`, their products and a constant."""
         terms = list(self._kind_terms(names))
         for text, where in self._texts("terms"):
             term = _parsed(text, names, where)
@@ -142,7 +142,7 @@ class _Entry:
         return tuple(dict.fromkeys([one, *products]))
 
     def _kind_terms(self, names: tuple[str, ...]) -> tuple[Expression, ...]:
-        """Return the terms of the kind that the entry names, over what `of` says."""
+        """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it."""
         sizes = [_parsed(text, names, where) for text, where in self._texts("of")]
         named = self._text("kind")
         if named is None:
@@ -164,20 +164,20 @@ class _Entry:
         return tuple(_checked(term.with_parameters(given), where) for term in kind.expressions())
 
     def _expression(self, key: str, names: tuple[str, ...]) -> Expression | None:
-        """Return the expression that the key has, None without the key."""
+        """Return the expression of a key, None without the key."""
         found = self._text(key)
         return None if found is None else _parsed(found[0], names, found[1])
 
     def _text(self, key: str) -> tuple[str, Origin] | None:
-        """Return a key's text with its place, None without the key."""
+        """Return the text of a key with its location, None without the key."""
         if key not in self.table:
             return None
         return _text(key, self.table[key], self._value(key))
 
     def _texts(self, key: str) -> list[tuple[str, Origin]]:
-        """Return the texts of a key's list with their places, none without the key.
+        """Return the texts of a key's list with their locations; an empty list without the key.
 
-        A single event needs no list, and only a constant is a kind of nothing.
+        A single event needs no list; only `of` may be empty, for a constant.
         """
         values = self.table.get(key)
         if values is None:
@@ -191,23 +191,23 @@ class _Entry:
         return [_text(key, value, self._value(key, at)) for at, value in enumerate(values)]
 
     def _header(self) -> Origin:
-        return self.places.of_key(self.path)
+        return self.locations.of_key(self.path)
 
     def _key(self, key: str) -> Origin:
-        return self.places.of_key((*self.path, key))
+        return self.locations.of_key((*self.path, key))
 
     def _value(self, *key: str | int) -> Origin:
-        return self.places.of_value((*self.path, *key))
+        return self.locations.of_value((*self.path, *key))
 
 
 def _parsed(text: str, names: tuple[str, ...], where: Origin) -> Expression:
-    """Return the expression that a text in the file says, in the names that the entry gives."""
+    """Return the expression of a text with the entry's names of parameters."""
     numbers = {name: number for number, name in enumerate(names, 1) if name != "_"}
     return parse(text, names=numbers, parameters=len(names) or MAX_PARAMETERS, where=where)
 
 
 def _checked(expression: Expression, where: Origin) -> Expression:
-    """Return a composed expression; raise `FormulaError` where it is beyond what may be written."""
+    """Return a composed expression; raise `FormulaError` if it exceeds the limits of `parse`."""
     try:
         return parse(str(expression))
     except FormulaError as error:
@@ -215,13 +215,13 @@ def _checked(expression: Expression, where: Origin) -> Expression:
 
 
 def _text(key: str, value: object, where: Origin) -> tuple[str, Origin]:
-    """Return a value that must be text, with its place."""
+    """Return a value that has to be text, with its location."""
     if not isinstance(value, str):
-        raise where.error(f"{key} takes text in quotes, not {_kind_of(value)}")
+        raise where.error(f"{key} takes text in quotes, not {_type_text(value)}")
     return value, where
 
 
-def _kind_of(value: object) -> str:
-    """Return what TOML calls a value's type."""
+def _type_text(value: object) -> str:
+    """Return the name of a value's TOML type, with its article."""
     names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
     return names.get(type(value), "a date or time")
