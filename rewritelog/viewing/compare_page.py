@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.evaluation.compare import CompareReport, ModelResult
+from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
 from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell

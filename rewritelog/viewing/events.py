@@ -65,7 +65,7 @@ class EventView:
     @property
     def parameters(self) -> int:
         """Return the number of parameters."""
-        return int(self.timings.params.shape[1])
+        return self.timings.parameters
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def view_of(
     """Return what a page shows of an event; `unseen`: these are not the lines of the fit."""
     fit = None
     if isinstance(fitted, FittedEvents):
-        fit = fitted.fits.get((timings.event, timings.params.shape[1]))
+        fit = fitted.fits.get(timings.key)
 
     def predict(params: Floats) -> Floats:
         seconds = fit.predict(params) if fit else fitted.predict(timings.event, params)
