@@ -67,6 +67,34 @@ def test_laws_of_programs_are_found(name: str) -> None:
     assert errors.mean() < 0.1
 
 
+FACTORS: dict[str, tuple[Law, Any]] = {
+    "a constant beside an odd power": (lambda n, m: 2000 + n**1.37 * m**0.8, size),
+    "powers of the larger and of the smaller of two sizes": (
+        lambda n, m: 50 * np.minimum(n, m) * np.sqrt(np.maximum(n, m)),
+        size,
+    ),
+    "sizes that are aligned": (lambda n, m: n * m * np.where(n % 8 == 0, 0.5, 1), size),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_a_power_law_are_found(name: str) -> None:
+    params, seconds = drawn(*FACTORS[name], count=150, seed=1)
+    others, expected = drawn(*FACTORS[name], count=50, seed=2)
+    seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 150))
+    errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)
+    assert np.median(errors) < 0.03
+    assert errors.mean() < 0.05
+
+
+def test_a_tree_goes_on_to_twice_its_depth() -> None:
+    params, seconds = drawn(*LAWS["a tree"], count=80, seed=1)
+    seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 80))
+    deeper = np.array([[100.0, 16.0], [100.0, 20.0], [100.0, 24.0]])
+    predicted = auto(params, seconds).predict("kernel", deeper)
+    assert predicted == pytest.approx(100e-9 * 2 ** deeper[:, 1], rel=0.5)
+
+
 def test_few_lines_of_a_range_are_better_than_any_power() -> None:
     params, seconds = drawn(*LAWS["a range, |n - m|"], count=14, seed=4)
     others, expected = drawn(*LAWS["a range, |n - m|"], count=50, seed=2)

@@ -11,6 +11,7 @@
 - `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
 - `calibration`: the factor that makes the sum of the predictions equal the measured sum
 - `families`, `logarithmic`, `program_terms`: the kinds of function, each a way to choose terms
+- `log_terms`, `constant_part`: the regressors of families in logarithms, and their regressand
 - `polynomial`: the family of the least-squares model
 - `automatic`: the families among which the model `auto` chooses
 - `cross_validation`: the choice of a family by its predictions of held-out samples

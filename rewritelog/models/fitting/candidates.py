@@ -32,6 +32,9 @@ NARROWEST_RANGE = 1e-12
 ROUNDING = 1e-9
 """Parameters, scaled to [0, 1], that differ by at most this are equal up to rounding."""
 
+DEEPEST = 64.0
+"""A parameter up to this may be the depth of a tree, with which times grow exponentially."""
+
 ONE = parse("1")
 
 Product: TypeAlias = tuple[int, ...]

@@ -18,6 +18,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.candidates import DEEPEST
 from rewritelog.models.fitting.cross_validation import (
     CrossValidation,
     fit_family,
@@ -42,7 +43,7 @@ LEAST_CORRELATION = 0.3
 LEAST_S = 1e-300
 """The least time, and range of a parameter, of which logarithms and quotients are taken."""
 
-POWER_OF_ERRORS = 6.0
+POWER_OF_ERRORS = 9.0
 """A family's share falls with this power of the product of its errors in trial and
 cross-validation."""
 
@@ -127,7 +128,11 @@ def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest
         inside[:, column] *= WITHIN
         growth = growth_between(function, inside, edge[rows])
         power = np.fmax(np.log(growth) / -math.log(WITHIN), 1.0)
-        factor[rows] *= (params[rows, column] / highest[column]) ** power
+        further = (params[rows, column] / highest[column]) ** power
+        if highest[column] <= DEEPEST:
+            rate = np.fmax(np.log(growth), 0.0) / (1 - WITHIN)
+            further = np.fmax(further, np.exp(rate * (params[rows, column] / highest[column] - 1)))
+        factor[rows] *= further
     return factor
 
 
@@ -170,10 +175,7 @@ def growth_of(
         shares = _shares_without_trial(own, families, given, validation)
         function = None if shares == own else solve_families(shares, families, given)
         return Growth(function, None, least_s, most_s)
-    trial = {
-        name: float(np.minimum(np.abs(np.concatenate(parts)), LARGEST_ERROR).mean())
-        for name, parts in logs.items()
-    }
+    trial = {name: _trial_error(np.concatenate(parts)) for name, parts in logs.items()}
     shares = _shares_by_trial(own, trial, validation, families, given)
     residual = sum(share * np.concatenate(logs[name]) for name, share in shares.items())
     far = np.concatenate(distances) > 1e-9
@@ -181,6 +183,15 @@ def growth_of(
     error = float(np.quantile(rate, 0.9)) if far.any() else None
     function = None if shares == own else solve_families(shares, families, given)
     return Growth(function, error, least_s, most_s)
+
+
+def _trial_error(logs: Floats) -> float:
+    """Return the error of a family in the trial, as a difference of logarithms.
+
+    It is the power mean of the errors with exponent ½: a few interrupted calls, which every family
+    misses, hide less than in the mean which of them is right about the others.
+    """
+    return float(np.sqrt(np.minimum(np.abs(logs), LARGEST_ERROR)).mean() ** 2)
 
 
 def _shares_without_trial(

@@ -7,43 +7,33 @@ more factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.columns import columns_of
+from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
 from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting.log_terms import (
+    LogTerm,
+    break_at,
+    breaks,
+    curvatures,
+    fewest_beyond,
+    powers_and_flags,
+    smooth_factors,
+)
 from rewritelog.models.fitting.selection import select
-from rewritelog.models.fitting.solving import huber_weights
-
-MOST_VALUES = 8
-"""A parameter with at most this many distinct values may have a factor for each."""
-
-KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
-"""Quantiles of a parameter at which an exponent may change or a factor may set in."""
-
-DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
-MOST_DENSELY_BROKEN = 4
-FEWEST_DENSE = 60
-"""`DENSE_KNOTS` are used for at most `MOST_DENSELY_BROKEN` parameters and at least `FEWEST_DENSE`
-samples."""
 
 NEAR = 0.15
 """The break of a chosen term is moved past at most this share of the samples …"""
 
 MOST_BREAKS = 48
 """… to one of at most this many positions."""
-
-FEWEST_BEYOND = 5
-LEAST_BEYOND = 0.05
-"""At least this many samples, and this share of them, lie on either side of a break."""
 
 NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
@@ -70,15 +60,6 @@ FLAG_DEVIATION = 1.0
 CURVATURES = (1e-4, 0.03, 0.1)
 """Prior standard deviations of curvatures, the changes of an exponent per unit of log p."""
 
-FEWEST_CURVED_SAMPLES = 8
-"""With fewer samples a curvature is a guess, which explodes beyond them."""
-
-MOST_CURVED_SAMPLES = 60
-"""From this many samples on a change of slope is found without a prior."""
-
-MOST_CURVED_PARAMETERS = 5
-"""With more parameters exponents are assumed to be constant."""
-
 NOISES = (0.05, 0.15, 0.5, 1.0)
 """Standard deviations of log t about the power law."""
 
@@ -86,72 +67,46 @@ LEVEL_VARIANCE = 100.0
 """Prior variance of the constant in log t: practically uninformative."""
 
 
-@dataclass(frozen=True)
-class LogTerm:
-    """A regressor for log t, and the text of the factor of t that it stands for."""
-
-    column: Expression
-    """The regressor: log t is linear in it."""
-    spelled: str
-    """The factor, with `{}` for the exponent, which is the coefficient of the regressor."""
-    negative: str = ""
-    """The same for a negative exponent, if that is spelled differently."""
-    kind: Literal["power", "flag", "curvature"] = "power"
-    broken: str = ""
-    """The text of the expression that has a break at `knot`; empty for a term without one."""
-    knot: float = 0.0
-    bends: bool = False
-    """Whether the exponent changes at the break; otherwise the level does."""
-
-    def factor(self, exponent: float) -> str:
-        """Return the factor's text."""
-        spelled = self.negative if exponent < 0 and self.negative else self.spelled
-        if f"{exponent:.4g}" == "1":
-            return spelled.removesuffix("^{}").format("1")
-        return spelled.format(f"{exponent:.4g}" if exponent >= 0 else f"({exponent:.4g})")
-
-
 def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose powers with breaks, and factors for single values and beyond thresholds.
 
     Regression splines of degree 1 in logarithms, selected forward: J. Friedman, "Multivariate
-    adaptive regression splines", Annals of Statistics 19 (1991).
+    adaptive regression splines", Annals of Statistics 19 (1991). A constant part of the times is
+    the term 1 beside their product.
     """
     samples, parameters = given.samples, given.parameters
 
     def make(params: Floats) -> list[LogTerm]:
-        return [*_powers(parameters), *_breaks(params, parameters)]
+        return [*smooth_factors(params, parameters), *breaks(params, parameters)]
 
     terms = given.table.terms("breaks", make)
     columns = np.column_stack(
         [np.ones(len(samples)), given.table.columns("breaks", make)[given.rows]]
     )
-    times, weights = np.log(samples.scale_s), np.ones(len(samples))
-    taken: list[int] = [0]
+    times_s = samples.scale_s
+    rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
     for _ in range(3):
-        rows, target = columns * weights[:, None], times * weights
-        taken = [
-            0,
-            *(index for index in select(rows, target, non_negative=False, constant=0) if index),
-        ]
-        size = np.linalg.lstsq(rows[:, taken], target, rcond=1e-9)[0]
-        weights = huber_weights(columns[:, taken] @ size - times)
-    found = _moved([terms[index - 1] for index in taken if index], samples.params, weights, times)
-    columns = np.column_stack(
-        (np.ones(len(samples)), columns_of([term.column for term in found], samples.params))
-    )
-    columns, target = columns * weights[:, None], times * weights
-    taken = [
-        0,
-        *(index for index in select(columns, target, non_negative=False, constant=0) if index),
-    ]
-    size = np.linalg.lstsq(columns[:, taken], target, rcond=1e-9)[0]
+        taken, size = _selected(columns, rest)
+        rest = rest.near(columns[:, taken] @ size, times_s)
+    found = [terms[index - 1] for index in taken if index]
+    found = _moved(found, samples.params, rest.weights, rest.logs)
+    columns = columns_of([term.column for term in found], samples.params)
+    taken, size = _selected(np.column_stack((np.ones(len(samples)), columns)), rest)
     factors = [
         found[index - 1].factor(float(np.clip(exponent, *EXPONENTS)))
         for index, exponent in zip(taken, size, strict=True)
         if index
     ]
-    return (parse("*".join(factors) or "1"),)
+    product = parse("*".join(factors) or "1")
+    return (product, ONE) if rest.constant_s and factors else (product,)
+
+
+def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], Floats]:
+    """Return the columns that are taken, the constant first, and their coefficients."""
+    rows, target = columns * times.weights[:, None], times.logs * times.weights
+    chosen = select(rows, target, non_negative=False, constant=0)
+    taken = [0, *(index for index in chosen if index)]
+    return taken, np.asarray(np.linalg.lstsq(rows[:, taken], target, rcond=1e-9)[0])
 
 
 def _moved(
@@ -175,7 +130,7 @@ def _moved(
         tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
         best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times * weights)
         if best:
-            found[index] = _break(term.broken, float(knots[best - 1]), bends=term.bends)
+            found[index] = break_at(term.broken, float(knots[best - 1]), bends=term.bends)
             columns[:, index + 1] = tried[:, best]
     return found
 
@@ -187,7 +142,7 @@ def _break_positions(sizes: Floats, knot: float) -> Floats:
     """
     rising = np.sort(sizes)
     count, index = len(rising), int(np.searchsorted(rising, knot))
-    fewest, near = max(FEWEST_BEYOND, int(LEAST_BEYOND * count)), int(NEAR * count)
+    fewest, near = fewest_beyond(count), int(NEAR * count)
     first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
     inner = np.unique(rising[first : last + 1])
     between = (inner[1:] + inner[:-1]) / 2
@@ -217,7 +172,7 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     samples = given.samples
 
     def make(params: Floats) -> list[LogTerm]:
-        return [*_powers_and_flags(params, given.parameters), *_curved(params, given.parameters)]
+        return [*powers_and_flags(params, given.parameters), *curvatures(params, given.parameters)]
 
     terms = given.table.terms("powers", make)
     if not terms:
@@ -289,100 +244,3 @@ def _prior_means(parameters: int) -> tuple[Floats, Floats]:
     indices = np.indices((kinds,) * parameters).reshape(parameters, -1)
     logs = np.log(probabilities / probabilities.sum())[indices].sum(axis=0) - np.log(2)
     return np.hstack((exponents[indices], common)), np.concatenate((logs, log_probability))
-
-
-def _powers(parameters: Parameters) -> list[LogTerm]:
-    """Return a power of each parameter p, or of 1 + |p| for one that is not always positive."""
-    return [_power(number, parameters) for number in parameters.used]
-
-
-def _power(number: int, parameters: Parameters) -> LogTerm:
-    base, bounded = _bases(number, parameters)
-    return LogTerm(parse(f"log({base})"), f"{base}^{{}}", f"{bounded}^{{}}")
-
-
-def _powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield a power of each parameter, or a factor for one with two values."""
-    for number in parameters.used:
-        values = np.unique(params[:, number - 1])
-        if len(values) == 2:
-            flag = f"(p{number} == {float(values[1])!r})"
-            yield LogTerm(parse(flag), f"exp({{}}*{flag})", kind="flag")
-        else:
-            yield _power(number, parameters)
-
-
-def _curved(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield squares and products of the parameters' logarithms, centred on their means."""
-    numbers = parameters.used
-    few = FEWEST_CURVED_SAMPLES <= len(params) < MOST_CURVED_SAMPLES
-    if not few or len(numbers) > MOST_CURVED_PARAMETERS:
-        return
-    centred = {}
-    for number in numbers:
-        log = f"log({_bases(number, parameters)[0]})"
-        mean = float(parse(log).evaluate(params).mean())
-        centred[number] = f"({log} {'-' if mean >= 0 else '+'} {abs(mean):.4g})"
-    squared = [(one, one) for one in numbers if len(np.unique(params[:, one - 1])) > 2]
-    for one, other in sorted([*squared, *combinations(numbers, 2)]):
-        product = f"{centred[one]}*{centred[other]}"
-        yield LogTerm(parse(product), f"exp({{}}*{product})", kind="curvature")
-
-
-def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
-    """Return the texts of the bases of positive and of negative powers of a parameter.
-
-    A negative power must not explode below the range of the samples.
-    """
-    low = float(parameters.lowest[number - 1])
-    if low > 0:
-        return f"p{number}", f"max(p{number}, {low / 2:.4g})"
-    size = f"p{number}" if low == 0 else f"abs(p{number})"
-    return f"(1 + {size})", f"(1 + {size})"
-
-
-def _breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield changes of an exponent, thresholds, and factors for single values."""
-    dense = len(params) >= FEWEST_DENSE and len(parameters.used) <= MOST_DENSELY_BROKEN
-    for number in parameters.used:
-        column = params[:, number - 1]
-        values = np.unique(column)
-        if len(values) <= MOST_VALUES:
-            for value in values.tolist():
-                yield from _at_value(number, value, parameters)
-        else:
-            for knot in _knots(column, DENSE_KNOTS if dense else KNOTS):
-                yield from _break_at(f"p{number}", knot, float(values[0]))
-    for one, other in combinations(parameters.positive(), 2):
-        for knot in _knots(params[:, one - 1] * params[:, other - 1], KNOTS):
-            yield from _break_at(f"(p{one}*p{other})", knot, 1.0)
-
-
-def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield a factor for calls with one value, and powers of other parameters for these calls."""
-    flag = f"(p{number} == {value!r})"
-    yield LogTerm(parse(flag), f"exp({{}}*{flag})")
-    for other in parameters.used:
-        if other != number:
-            base, _ = _bases(other, parameters)
-            yield LogTerm(parse(f"{flag}*log({base})"), f"{base}^({{}}*{flag})")
-
-
-def _break_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
-    if lowest >= 0 and knot > 0:
-        yield _break(name, knot, bends=True)
-    yield _break(name, knot, bends=False)
-
-
-def _break(name: str, knot: float, *, bends: bool) -> LogTerm:
-    """Return a term for a change of the exponent at a size, or for a factor beyond it."""
-    spelled = f"{knot:.6g}" if knot >= 0 else f"(-{-knot:.6g})"
-    if bends:
-        base = f"max({name}/{spelled}, 1)"
-        return LogTerm(parse(f"log({base})"), f"{base}^{{}}", broken=name, knot=knot, bends=True)
-    beyond = f"({name} > {spelled})"
-    return LogTerm(parse(beyond), f"exp({{}}*{beyond})", broken=name, knot=knot)
-
-
-def _knots(column: Floats, quantiles: Sequence[float]) -> Sequence[float]:
-    return [float(knot) for knot in np.unique(np.quantile(column, quantiles))]

@@ -18,7 +18,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import ONE, Parameters
+from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters
 from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.families import (
     FAMILIES,
@@ -45,9 +45,6 @@ MOST_TERMS = 6
 
 MOST_SAMPLES = 1024
 """Terms are selected with at most this many samples, since there are many candidates."""
-
-DEEPEST = 64
-"""A larger parameter is not the depth of a tree."""
 
 
 def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -175,7 +172,7 @@ def _loops_and_trees(
         others = [other for other in numbers if other != number]
         low, high = float(column.min()), float(column.max())
         if low >= 0 and high <= DEEPEST and (column == np.floor(column)).all():
-            yield from _times_each(parse(f"2^min(p{number}, {high + 2:.6g})"), others)
+            yield from _times_each(parse(f"2^min(p{number}, {2 * high - low:.6g})"), others)
         if low >= 0 and len(np.unique(column)) > MOST_VALUES:
             for knot in _knots(column, HINGES):
                 yield from _times_each(own.applied("min", knot), others)

@@ -1,0 +1,86 @@
+"""The constant part of a time, such as the overhead of a call, beside a product of powers.
+
+In logarithms a constant cannot be a summand. So it is estimated first, and the regression is that
+of the rest: a generalized linear model with a logarithmic link and a constant coefficient of
+variation (P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989, chapter 8), fitted by
+iteratively reweighted least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.fitting.solving import huber_weights
+
+SHARES = (0.0, 0.4, 0.7, 0.9, 1.0)
+SHORTEST = 0.05
+"""The constant part is one of these shares of this quantile of the times."""
+
+LEAST_GAIN = 0.05
+"""A larger constant part must lower the error by this share."""
+
+LEAST_REST = 0.05
+"""The rest counts as at least this share of each time, before there is a fit."""
+
+LARGEST_ERROR = 2.0
+"""A larger relative error counts as this."""
+
+LARGEST_LOG = 700.0
+"""The exponential of a larger number overflows."""
+
+_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class TimesBesideConstant:
+    """The regressand in logarithms: the times less a constant part."""
+
+    constant_s: float
+    logs: Floats
+    """Logarithms of the rest in seconds: at first its own, then those of the working response."""
+    weights: Floats
+    """What each residual is multiplied by: the share of the rest in the time, and Huber's weight.
+
+    An error of a logarithm of the rest is then a relative error of the time.
+    """
+
+    def near(self, fitted: Floats, times_s: Floats) -> TimesBesideConstant:
+        """Return the regressand for the next round, given the fitted logarithms of this one."""
+        if not self.constant_s:
+            return replace(self, weights=huber_weights(fitted - self.logs))
+        fitted_s = np.exp(np.minimum(fitted, LARGEST_LOG))
+        ratios = (times_s - self.constant_s) / fitted_s
+        # below the fit, where noise may leave less than nothing, the logarithm is linearized
+        errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
+        shares = np.minimum(fitted_s * np.maximum(ratios, 1.0) / times_s, 1.0)
+        weights = shares * huber_weights(errors * shares)
+        return TimesBesideConstant(self.constant_s, fitted + errors, weights)
+
+
+def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConstant:
+    """Return the times beside the constant part that leaves most nearly a power law.
+
+    `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
+    squares are regressors too, since exponents may change with the size.
+    """
+    curved = np.hstack((columns, columns[:, 1:] ** 2))
+    shortest_s = float(np.quantile(times_s, SHORTEST))
+    best = np.inf
+    chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
+    for share in SHARES:
+        constant_s = share * shortest_s
+        rest_s = np.maximum(times_s - constant_s, LEAST_REST * times_s)
+        tried = TimesBesideConstant(constant_s, np.log(rest_s), rest_s / times_s)
+        fitted = tried.logs
+        for _ in range(_ROUNDS):
+            rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
+            fitted = curved @ np.linalg.lstsq(rows, target, rcond=1e-9)[0]
+            tried = tried.near(fitted, times_s)
+        predicted_s = constant_s + np.exp(np.minimum(fitted, LARGEST_LOG))
+        errors = np.minimum(np.abs(predicted_s / times_s - 1), LARGEST_ERROR)
+        if errors.mean() < best * (1 - LEAST_GAIN):
+            best, chosen = float(errors.mean()), tried if share else plain
+    return chosen
