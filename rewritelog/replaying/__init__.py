@@ -1,1 +1,1 @@
-"""How long the whole program takes with its SEBs' durations: replay, lost cycles, sweeps."""
+"""The predicted run time of the whole program: replays, lost cycles and sweeps."""

@@ -1,4 +1,4 @@
-"""SEBs that could never run in a replay: why, and what else waits for them."""
+"""SEBs that never ran in a replay: why, and how many others wait for them."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from rewritelog.replaying.kernels.replay import find_blocked
 from rewritelog.replaying.simulate import ReplayedRun
 
 SHOWN = 10
-"""How many of them are named."""
+"""At most this many blocked SEBs are named."""
 
 
 @dataclass(frozen=True)
 class BlockedSeb:
-    """A SEB that lacks what the log does not hold."""
+    """A SEB that waits for something that the log does not contain."""
 
     pe: int
     seb: int
     name: str
     reason: str
     woken: int
-    """How many more SEBs never ran because of it."""
+    """The number of other SEBs that never ran because of it."""
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """All SEBs that never ran."""
+    """The SEBs that never ran."""
 
     count: int
     roots: int
-    """How many of them lack something that the log does not hold."""
+    """The number of those that wait for something that the log does not contain."""
     in_circles: int
-    """How many wait for one another in a circle, or for one that does."""
+    """The number of those in a cycle of dependencies and messages, or waiting for such a SEB."""
     examples: tuple[BlockedSeb, ...] = ()
-    """Those that hold up the most others."""
+    """Those that block the most others."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the SEBs for JSON."""
+        """Return the numbers and examples as a JSON object."""
         return {**vars(self), "examples": [vars(example) for example in self.examples]}
 
 
 def find_never_run(outcome: ReplayedRun) -> Blocked:
-    """Return the SEBs that never ran, each counted under the first SEB that it waits for."""
+    """Return the SEBs that never ran, each one counted for the SEB at the root of its waiting."""
     workload = outcome.workload
     never = np.isnan(outcome.times.ready_s)
     if not never.any():
@@ -60,17 +60,17 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     roots = np.flatnonzero(unsent | invalid)
     worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
     examples = [_example(outcome, int(seb), int(woken[seb]) - 1, unsent=unsent) for seb in worst]
-    circles = np.flatnonzero(never & (root < 0))
-    if len(circles):
-        pe, index = workload.index_of(int(circles[0]))
-        name = workload.name_of(int(circles[0]))
+    in_cycles = np.flatnonzero(never & (root < 0))
+    if len(in_cycles):
+        pe, index = workload.index_of(int(in_cycles[0]))
+        name = workload.name_of(int(in_cycles[0]))
         reason = "waits in a circle of dependencies and messages, or for one"
-        examples.append(BlockedSeb(pe, index, name, reason, len(circles) - 1))
-    return Blocked(int(np.count_nonzero(never)), len(roots), len(circles), tuple(examples))
+        examples.append(BlockedSeb(pe, index, name, reason, len(in_cycles) - 1))
+    return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
 
 
 def _invalid_dependencies(outcome: ReplayedRun) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return whether each SEB depends on one that its timeline does not have."""
+    """Return whether each SEB depends on a SEB that its timeline does not have."""
     sebs = outcome.workload.program.sebs
     lengths = np.diff(sebs.first_of_pe)[sebs.pe]
     owner = np.repeat(np.arange(len(lengths)), np.diff(sebs.first_dependency))
@@ -89,8 +89,10 @@ def _example(outcome: ReplayedRun, seb: int, woken: int, *, unsent: Any) -> Bloc
         source, number = workload.faults.not_sent_ids[at].tolist()
         reason = f"no SEB sends its starting message, number {number} of PE {source}"
     else:
-        mine = sebs.dependencies[sebs.first_dependency[seb] : sebs.first_dependency[seb + 1]]
+        dependencies = sebs.dependencies[
+            sebs.first_dependency[seb] : sebs.first_dependency[seb + 1]
+        ]
         length = int(sebs.first_of_pe[pe + 1] - sebs.first_of_pe[pe])
-        wrong = next(int(one) for one in mine if not 0 <= one < length)
+        wrong = next(int(one) for one in dependencies if not 0 <= one < length)
         reason = f"depends on SEB {wrong}, and the timeline has {length:,} SEBs"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

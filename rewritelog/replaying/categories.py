@@ -1,4 +1,8 @@
-"""All PE time of a replay split into categories that are complete and do not overlap."""
+"""Lost cycles: all PE time of a replay, divided into complete and disjoint categories.
+
+The categories are those of Crovella and LeBlanc, "Parallel performance prediction using lost cycles
+analysis", Supercomputing '94.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +31,22 @@ IDLE = (
 """The categories of idle time, in the order of the kernel's columns."""
 
 PE_RANGES = 3
-"""How many ranges of PEs a table shows."""
+"""The number of PE ranges in a table."""
 
 _FORBIDDEN = "{}\n\r\t"
 
 
 def useful(event: str) -> str:
-    """Return the category of an event's middle regions."""
+    """Return the name of the category of an event's middle regions."""
     return f"useful[{event}]"
 
 
 @dataclass(frozen=True)
 class LostAs:
-    """Which busy time is lost, and as what: patterns of names, of which the last match wins."""
+    """Rules for busy time that is lost: categories by patterns of names; the last match wins."""
 
     rules: tuple[tuple[str, str], ...] = ()
-    """Pattern of SEB names or events, with `*` for any characters, and category."""
+    """Pairs of a pattern for SEB names or events, with `*` for any characters, and a category."""
 
     def __post_init__(self) -> None:
         for pattern, category in self.rules:
@@ -50,7 +54,7 @@ class LostAs:
                 raise UsageError(f"--lost-as {pattern}={category}: not a name for a category")
 
     def category(self, name: str) -> str | None:
-        """Return the category of a name, None where no pattern matches it."""
+        """Return the category of a name, None if no pattern matches it."""
         for pattern, category in reversed(self.rules):
             if matches(pattern, name):
                 return category
@@ -80,12 +84,12 @@ class LostCycles:
         return dict(zip(self.categories, self.seconds.sum(axis=0).tolist(), strict=True))
 
     def range_sizes(self) -> list[int]:
-        """Return how many PEs each range has."""
+        """Return the number of PEs in each range."""
         sizes: list[int] = np.diff([*self.first_pes, self.pes]).tolist()
         return sizes
 
     def to_json(self) -> dict[str, Any]:
-        """Return the categories for JSON."""
+        """Return the categories as a JSON object."""
         return {
             "pes": self.pes,
             "predicted_s": self.predicted_s,
@@ -105,7 +109,7 @@ class LostCycles:
 
 @dataclass(frozen=True)
 class _Ranges:
-    """PEs in a few ranges of neighbours."""
+    """A division of the PEs into a few ranges of consecutive numbers."""
 
     first_pes: Numbers
     of_pe: Numbers
@@ -121,12 +125,12 @@ class _Ranges:
 def lost_cycles(
     outcome: ReplayedRun, lost_as: LostAs | None = None, ranges: int = PE_RANGES
 ) -> LostCycles:
-    """Split the time of all PEs from 0 to the last end into categories, by ranges of PEs."""
+    """Divide the time of all PEs, from 0 to the end of the run, into categories by PE range."""
     lost_as = lost_as or LostAs()
     workload = outcome.workload
     split = _Ranges.of(workload.pes, ranges)
-    busy = _busy(outcome, lost_as, split)
-    idle = np.add.reduceat(_idle(outcome), split.first_pes, axis=0)
+    busy = _busy_by_category(outcome, lost_as, split)
+    idle = np.add.reduceat(_idle_by_kind(outcome), split.first_pes, axis=0)
     for column, name in enumerate(IDLE):
         _add(busy, name, idle[:, column])
     own = {useful(event) for event in workload.events}
@@ -147,8 +151,8 @@ def lost_cycles(
     )
 
 
-def _busy(outcome: ReplayedRun, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
-    """Return the busy time of each category, by range of PEs."""
+def _busy_by_category(outcome: ReplayedRun, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
+    """Return the busy PE-seconds of each category, by range of PEs."""
     workload = outcome.workload
     sebs, regions = workload.program.sebs, workload.regions
     of_name = [lost_as.category(name) or OTHER for name in workload.names]
@@ -157,15 +161,15 @@ def _busy(outcome: ReplayedRun, lost_as: LostAs, split: _Ranges) -> dict[str, Fl
     middle[~plain[sebs.name[regions.seb]]] = 0.0
     of_event = [lost_as.category(event) or useful(event) for event in workload.events]
     busy: dict[str, Floats] = {OTHER: np.zeros(len(split.first_pes))}
-    _add_coded(busy, of_name, sebs.name, sebs.pe, outcome.durations_s(), split)
+    _add_by_code(busy, of_name, sebs.name, sebs.pe, outcome.durations_s(), split)
     region_pe = sebs.pe[regions.seb]
-    _add_coded(busy, [OTHER] * len(of_event), regions.event, region_pe, -middle, split)
+    _add_by_code(busy, [OTHER] * len(of_event), regions.event, region_pe, -middle, split)
     busy[OTHER] = np.maximum(busy[OTHER], 0.0)
-    _add_coded(busy, of_event, regions.event, region_pe, middle, split)
+    _add_by_code(busy, of_event, regions.event, region_pe, middle, split)
     return busy
 
 
-def _add_coded(
+def _add_by_code(
     busy: dict[str, Floats],
     categories: list[str],
     code: Numbers,
@@ -173,7 +177,7 @@ def _add_coded(
     seconds: Floats,
     split: _Ranges,
 ) -> None:
-    """Add durations to the categories of their codes."""
+    """Add durations to their categories; `categories[code]` is that of a duration."""
     distinct = sorted(set(categories))
     number_of = {name: number for number, name in enumerate(distinct)}
     numbers = np.array([number_of[name] for name in categories], dtype=np.int32)
@@ -188,7 +192,7 @@ def _add(busy: dict[str, Floats], category: str, seconds: Floats) -> None:
 
 
 def region_lengths(outcome: ReplayedRun) -> Floats:
-    """Return how long each middle region took; 0 in SEBs that never ran."""
+    """Return the length of each middle region in seconds; 0 in SEBs that never ran."""
     regions, scale = outcome.workload.regions, outcome.scale
     name = outcome.workload.program.sebs.name[regions.seb]
     lengths: Floats = regions.scaled_s * scale.scaled[name] + regions.fixed_s * scale.fixed[name]
@@ -196,7 +200,7 @@ def region_lengths(outcome: ReplayedRun) -> Floats:
     return lengths
 
 
-def _idle(outcome: ReplayedRun) -> Floats:
+def _idle_by_kind(outcome: ReplayedRun) -> Floats:
     workload, times, causes = outcome.workload, outcome.times, outcome.causes
     program, scale = workload.program, outcome.scale
     begins, ends = chains.busy_runs(program, times, workload.pes)

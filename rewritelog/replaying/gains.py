@@ -1,4 +1,4 @@
-"""What is gained were the SEBs of a name, or the middle regions of an event, free: by replay."""
+"""Gains: how much sooner the run would end if SEBs or regions took no time, found by replays."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from rewritelog.replaying.simulate import Case, run_time
 from rewritelog.replaying.workload import Workload
 
 MOST = 10
-"""For how many names, and for how many events, gains are computed by default."""
+"""By default gains are computed for at most this many names, and this many events."""
 
 MOST_SEBS = 10_000_000
-"""How many SEBs are replayed for gains by default, or else those of one replay."""
+"""By default replays for gains have at most this many SEBs in all, or there is one replay."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What is gained were all SEBs of a name, or all middle regions of an event, free."""
+    """The gain if all SEBs of a name, or all middle regions of an event, took no time."""
 
     name: str
     busy_s: float
-    """PE-seconds in them."""
+    """The PE-seconds in them."""
     gain_s: float
-    """How much sooner the program ends."""
+    """By how much the predicted run time becomes shorter."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which SEBs or middle regions would be free."""
+    """The SEBs of a name, or middle regions of an event, whose gain is to be computed."""
 
     name: str
     busy_s: float
     event: int | None = None
-    """The event's number, where it is one."""
+    """The number of the event, None for a SEB name."""
 
 
 Questions: TypeAlias = tuple[Question, ...]
@@ -46,9 +46,10 @@ Questions: TypeAlias = tuple[Question, ...]
 def questions(
     workload: Workload, name_s: Floats, event_s: Floats, most: int | None
 ) -> tuple[Questions, Questions, int]:
-    """Return the `most` largest names and events, given the busy time of each, and how many not.
+    """Return the names and events with the most busy time, and how many are left out.
 
-    Without a number they are as many as a large log set can be replayed for in little time.
+    At most `most` of each are returned; None chooses numbers that limit the time for a large log
+    set.
     """
     names = _largest(workload.names, name_s, MOST if most is None else most)
     events = _largest(workload.events, event_s, MOST if most is None else most, events=True)
@@ -67,7 +68,7 @@ def _largest(names: tuple[str, ...], seconds: Any, most: int, *, events: bool = 
 
 
 def gain(workload: Workload, case: Case, predicted_s: float, question: Question) -> Gain:
-    """Return the answer to a question, by a replay of its own."""
+    """Return the gain of a question, by a replay."""
     if question.event is None:
         time_s = run_time(workload, Case(case.network, case.factor_of, question.name))
     else:
@@ -78,7 +79,7 @@ def gain(workload: Workload, case: Case, predicted_s: float, question: Question)
 def without_event(workload: Workload, event: int) -> Program:
     """Return the program in which the middle regions of an event take no time.
 
-    A message that leaves within or after a region leaves so much sooner.
+    Messages that are sent within or after such a region are sent sooner.
     """
     program, regions = workload.program, workload.regions
     sebs, messages = program.sebs, program.messages
@@ -96,8 +97,8 @@ def without_event(workload: Workload, event: int) -> Program:
         if len(old_sebs):
             inside = np.clip(old_messages[sent] - begin[row], 0.0, length[row])
             parts[part] = (
-                _less(old_sebs, of_seb, length),
-                _less(old_messages, sent, inside),
+                _reduced(old_sebs, of_seb, length),
+                _reduced(old_messages, sent, inside),
             )
     new_sebs: dict[str, Any] = {part: found[0] for part, found in parts.items()}
     new_messages: dict[str, Any] = {part: found[1] for part, found in parts.items()}
@@ -106,8 +107,8 @@ def without_event(workload: Workload, event: int) -> Program:
     )
 
 
-def _less(old: Floats, rows: Numbers, seconds: Floats) -> Floats:
-    """Return a column less some seconds in some rows, laid out as the kernels have it."""
+def _reduced(old: Floats, rows: Numbers, seconds: Floats) -> Floats:
+    """Return a column minus seconds in some rows, with a memory layout that the kernels accept."""
     if old.flags.c_contiguous:
         new = old.copy()
     else:

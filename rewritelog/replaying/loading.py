@@ -1,4 +1,4 @@
-"""A log set as the arrays of a replay: blocks are read on all cores, and put together by PE."""
+"""Loading of a log set into the arrays of a replay: blocks in parallel, then assembled by PE."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ Name = TypeVar("Name", str, bytes)
 
 @dataclass(frozen=True)
 class _BlockColumns:
-    """The columns of a block, or of a part of one; they are taken out one by one."""
+    """The columns of a block or part; assembling removes them one by one to save memory."""
 
     columns: dict[str, Any]
-    """Those of all levels, by level and name, as in `sebs.name`."""
+    """The columns of all levels by name, such as `sebs.name`."""
     pes: Ints
     """The PE of each piece."""
     firsts: Ints
     """The index of each piece's first SEB in its timeline."""
     bounds: Ints
-    """Where each piece's SEBs, messages, dependencies and regions begin; shape (pieces + 1, 4)."""
+    """The first SEB, message, dependency and region of each piece, shape (pieces + 1, 4)."""
     latest_s: float
     names: tuple[bytes, ...]
     events: tuple[str, ...]
@@ -75,13 +75,13 @@ class _BlockColumns:
 
 @dataclass(frozen=True)
 class LoadTask:
-    """What the loading of any block needs."""
+    """What is needed to load any block."""
 
     logs: LogSet
     params: ParamFolder
     predictor: Predictor
     predicts: bool
-    """Whether the predictor can give any duration."""
+    """Whether the model predicts from param records."""
     strict: bool
 
 
@@ -94,9 +94,10 @@ def load_workload(
     strict: bool = False,
     jobs: int = 0,
 ) -> Workload:
-    """Load a log set for replays, its bracketed regions with the durations of a model.
+    """Load a log set for replays, with a model's durations for bracketed regions.
 
-    Raise `DamagedLogError` with its place, `TimingError` or `ModelError` for what cannot be used.
+    Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
+    or `ModelError`.
     """
     task = LoadTask(logs, list_params(params or logs.folder), predictor, predicts, strict)
     workers = cores(jobs)
@@ -113,7 +114,7 @@ def load_workload(
 
 
 def _load(task: LoadTask, block: Block) -> tuple[Block, list[_BlockColumns]]:
-    """Return the columns of a block, or of its parts one by one."""
+    """Return the columns of a block, or of each of its parts."""
     file = task.logs.files[block.file]
     with InputFile(file.path) as source:
         loaded = load_blocks(source, file, block, task.logs.layout, Buffer())
@@ -135,7 +136,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _BlockColumns:
     sebs, messages, links_ = (int(n) for n in sizes.sum(axis=0))
     seb_columns = _seb_columns(sebs, fixed=task.predicts)
     message_columns = _message_columns(messages, fixed=task.predicts)
-    dependencies = _pages(links_, np.int32)
+    dependencies = _mapped_zeros(links_, np.int32)
     regions = _region_columns(len(records.seb))
     found, latest_s = extract(
         loaded.buffer,
@@ -152,7 +153,7 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _BlockColumns:
         fault,
     )
     raise_fault(fault, loaded)
-    regions = _cut(regions, found)
+    regions = _first_rows(regions, found)
     bounds = np.zeros((len(pieces.counts) + 1, _LEVELS), dtype=np.int64)
     bounds[1:, :_REGIONS] = np.cumsum(sizes, axis=0)
     bounds[:, _REGIONS] = np.searchsorted(regions.seb, bounds[:, _SEBS])
@@ -168,10 +169,11 @@ def _extract(task: LoadTask, loaded: LoadedBlock) -> _BlockColumns:
     return _BlockColumns(taken, loaded.pes.copy(), firsts, bounds, latest_s, texts, records.events)
 
 
-def _pages(count: int, kind: type[np.generic]) -> Any:
-    """Return an array of zeros in memory of its own, which goes back to the system with it.
+def _mapped_zeros(count: int, kind: type[np.generic]) -> Any:
+    """Return an array of zeros in its own memory mapping, which is returned to the system with it.
 
-    Freed memory of the heap mostly does not, and a log set has as much of it again.
+    Memory freed to the heap usually is not, and the columns of a log set take as much as the
+    assembled arrays.
     """
     size = count * np.dtype(kind).itemsize
     if size < mmap.PAGESIZE:
@@ -180,21 +182,29 @@ def _pages(count: int, kind: type[np.generic]) -> Any:
 
 
 def _seb_columns(count: int, *, fixed: bool) -> SebColumns:
-    name, source, number, messages, dependencies = (_pages(count, np.int32) for _ in range(5))
-    scaled_s, fixed_s = _pages(count, np.float64), _pages(count if fixed else 0, np.float64)
-    flags = _pages(count, np.uint8)
+    name, source, number, messages, dependencies = (
+        _mapped_zeros(count, np.int32) for _ in range(5)
+    )
+    scaled_s, fixed_s = (
+        _mapped_zeros(count, np.float64),
+        _mapped_zeros(count if fixed else 0, np.float64),
+    )
+    flags = _mapped_zeros(count, np.uint8)
     return SebColumns(scaled_s, fixed_s, name, flags, source, number, messages, dependencies)
 
 
 def _message_columns(count: int, *, fixed: bool) -> MessageColumns:
-    size, number, node = (_pages(count, np.int32) for _ in range(3))
-    scaled_s, fixed_s = _pages(count, np.float64), _pages(count if fixed else 0, np.float64)
-    transit_s, worker = _pages(count, np.float64), _pages(count, np.int16)
+    size, number, node = (_mapped_zeros(count, np.int32) for _ in range(3))
+    scaled_s, fixed_s = (
+        _mapped_zeros(count, np.float64),
+        _mapped_zeros(count if fixed else 0, np.float64),
+    )
+    transit_s, worker = _mapped_zeros(count, np.float64), _mapped_zeros(count, np.int16)
     return MessageColumns(scaled_s, fixed_s, transit_s, size, number, node, worker)
 
 
-def _cut(regions: RegionColumns, count: int) -> RegionColumns:
-    """Return the first rows, without the memory of the others."""
+def _first_rows(regions: RegionColumns, count: int) -> RegionColumns:
+    """Return copies of the first rows, so that the memory of the others is freed."""
     columns: Any = (column[:count].copy() for column in regions)
     return RegionColumns(*columns)
 
@@ -205,7 +215,7 @@ def _region_columns(count: int) -> RegionColumns:
 
 
 class _Assembly:
-    """Puts the parts of all blocks together in the order of the PEs."""
+    """Assembles the parts of all blocks in the order of the PEs."""
 
     def __init__(self, logs: LogSet, parts: list[_BlockColumns]) -> None:
         self._logs = logs
@@ -217,10 +227,10 @@ class _Assembly:
         ]
         pieces.sort()
         self._runs = _runs([(part, piece) for _, _, part, piece in pieces])
-        """Pieces that follow one another in a part: the part, the first and after the last."""
+        """Runs of consecutive pieces: the part, the first piece, and the end of the run."""
 
     def workload(self) -> Workload:
-        """Return all that the parts hold; they are empty afterwards."""
+        """Return the assembled workload; the parts have no columns afterwards."""
         names, name_codes = _numbered([part.names for part in self._parts])
         events, event_codes = _numbered([part.events for part in self._parts])
         sizes = [int(n) for n in np.sum([part.bounds[-1] for part in self._parts], axis=0)]
@@ -249,7 +259,7 @@ class _Assembly:
             messages_of(messages, self._fixed("messages"), np.empty(0, np.int32)),
             Dependents(sebs["first_dependent"], np.empty(0, np.int32)),
         )
-        program, faults = self._linked(program)
+        program, faults = self._with_links(program)
         return Workload(
             program=program,
             names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
@@ -261,12 +271,14 @@ class _Assembly:
             faults=faults,
         )
 
-    def _linked(self, program: Program) -> tuple[Program, LinkFaults]:
-        """Return the program with who starts and awaits whom, and what is odd about it."""
+    def _with_links(self, program: Program) -> tuple[Program, LinkFaults]:
+        """Return the program with the links between SEBs and messages, and their irregularities."""
         sebs, messages = program.sebs, program.messages
         bounds = sebs.first_message[sebs.first_of_pe].astype(np.int64)
         source, number = (self._array(f"sebs.{name}", _SEBS) for name in ("source", "number"))
-        repeated = _match(sebs, source, number, self._array("messages.number", _MESSAGES), bounds)
+        repeated = _match_starters(
+            sebs, source, number, self._array("messages.number", _MESSAGES), bounds
+        )
         not_sent = np.flatnonzero(sebs.starter == NOT_SENT).astype(np.int32)
         not_sent_ids = np.column_stack([source[not_sent], number[not_sent]])
         del source, number
@@ -305,13 +317,13 @@ class _Assembly:
         return np.cumsum(counts).astype(np.int32)
 
     def _recode(self, column: str, codes: list[Numbers]) -> None:
-        """Replace the parts' own numbers of names by those of all parts."""
+        """Replace the codes of names within each part by those in the log set."""
         for part, code in zip(self._parts, codes, strict=True):
             if len(code):
                 part.columns[column] = code[part.columns[column]]
 
     def _fill(self, target: Any, column: str, level: int) -> None:
-        """Put a column of all parts into an array, and let those of the parts go."""
+        """Fill an array with a column of all parts, and drop those of the parts."""
         of_parts = [part.columns.pop(column) for part in self._parts]
         done = 0
         for part, first, last in self._runs:
@@ -321,14 +333,14 @@ class _Assembly:
             done += high - low
 
     def _array(self, column: str, level: int) -> Any:
-        """Return a column of all parts as an array, and let those of the parts go."""
+        """Return a column of all parts as an array, and drop those of the parts."""
         kind = self._parts[0].columns[column].dtype
         target = np.empty(sum(int(part.bounds[-1, level]) for part in self._parts), dtype=kind)
         self._fill(target, column, level)
         return target
 
     def _fixed(self, level_name: str) -> Floats:
-        """Return the fixed parts of a level; no entries where no model gives any."""
+        """Return the fixed seconds of a level; an empty array if no part has any."""
         column = f"{level_name}.fixed_s"
         if all(len(part.columns[column]) == 0 for part in self._parts):
             return np.empty(0)
@@ -336,7 +348,7 @@ class _Assembly:
         return fixed
 
     def _regions(self, codes: list[Numbers]) -> RegionColumns:
-        """Return the middle regions with the numbers of their SEBs in the log set."""
+        """Return the middle regions, with the numbers of their SEBs in the log set."""
         begins = self._first_of_pe()
         for part in self._parts:
             shift = begins[part.pes] + part.firsts - part.bounds[:-1, _SEBS]
@@ -347,8 +359,10 @@ class _Assembly:
         return RegionColumns(*(self._array(f"regions.{name}", _REGIONS) for name in names))
 
 
-def _match(sebs: Sebs, source: Numbers, number: Numbers, sent: Numbers, bounds: Ints) -> int:
-    """Find the message that starts each SEB; return how many messages repeat a number."""
+def _match_starters(
+    sebs: Sebs, source: Numbers, number: Numbers, sent: Numbers, bounds: Ints
+) -> int:
+    """Fill in the starting message of each SEB; return how many messages repeat a number."""
     rising, repeated = links.rises(sent, bounds)
     order = np.empty(0, dtype=np.int32)
     if not rising:
@@ -370,7 +384,7 @@ def _runs(pieces: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def _numbered(lists: list[tuple[Name, ...]]) -> tuple[list[Name], list[Numbers]]:
-    """Return all distinct names sorted, and for each list their numbers among these."""
+    """Return all distinct names sorted, and for each list the index of each of its names."""
     every = sorted({name for names in lists for name in names})
     numbers = {name: number for number, name in enumerate(every)}
     codes = [np.array([numbers[name] for name in names], dtype=np.int32) for names in lists]

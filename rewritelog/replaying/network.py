@@ -1,4 +1,4 @@
-"""Network models: the delays that were recorded, or latency, bandwidth and packets."""
+"""Network models: recorded transit times, or latency, bandwidth and cost per packet."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _MOST_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Network:
-    """How long messages take; checked, it raises `UsageError`.
+    """A network model; raises `UsageError` for invalid quantities.
 
-    Without latency and bandwidth each message takes as long as was recorded.
+    Without latency and bandwidth each message keeps its recorded transit time.
     """
 
     latency_s: float | None = None
     bandwidth_bytes_per_s: float | None = None
     cost_per_packet_s: float = 0.0
     packet_bytes: float = 0.0
-    """0 where packets cost nothing."""
+    """0 without a cost per packet."""
     node_latency_s: float = 0.0
-    """From one worker thread of a node to another."""
+    """The latency between worker threads of the same node."""
     name: str = ""
-    """The machine's."""
+    """The name of the machine."""
 
     def __post_init__(self) -> None:
         for option, quantity in QUANTITIES.items():
@@ -75,7 +75,7 @@ class Network:
         return self.latency_s is None and self.bandwidth_bytes_per_s is None
 
     def text(self) -> str:
-        """Return the model in words."""
+        """Return the model as text."""
         if self.recorded:
             text = "each message with its recorded transit time"
         else:
@@ -94,7 +94,7 @@ class Network:
         return f"{self.name}: {text}" if self.name else text
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model for JSON; an infinite bandwidth is null."""
+        """Return the model as a JSON object; an infinite bandwidth is null."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         bandwidth = self.bandwidth_bytes_per_s
         if bandwidth is not None and math.isinf(bandwidth):
@@ -102,7 +102,7 @@ class Network:
         return {"model": "log" if self.recorded else "latency-bandwidth", **values}
 
     def with_quantities(self, texts: dict[str, str]) -> Network:
-        """Return the network with some quantities, by the names of the options, replaced."""
+        """Return the network with some quantities, given by the names of the options, replaced."""
         return replace(self, **_quantities(texts, "--"))
 
 
@@ -118,9 +118,9 @@ def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
 
 
 def read_machine(path: Path) -> Network:
-    """Read a machine file: TOML with `latency`, `bandwidth` and the like, and a `name`.
+    """Read a machine file: TOML with `latency`, `bandwidth` and so on, and a `name`.
 
-    Raise `RewriteLogError` that names the file for what is not one.
+    Raise `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
     try:
         with path.open("rb") as file:

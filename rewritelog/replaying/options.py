@@ -1,4 +1,4 @@
-"""What a replay accepts; no heavy imports, the command line reads it first."""
+"""The options of a replay; without heavy imports, because the command line reads them first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from rewritelog.rewriting.options import RewriteOptions
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How logs are replayed, beside the network."""
+    """The options of a replay, apart from the network."""
 
     rewrite: RewriteOptions = field(default_factory=RewriteOptions)
     """Dilations, the model, its inputs and the number of threads."""
     lost_as: tuple[tuple[str, str], ...] = ()
-    """Pattern of SEB names or events, and the category that their time is lost in."""
+    """Pairs of a pattern for SEB names or events, and the category of lost time that they are
+    in."""
     gains: int | None = None
-    """For how many names, and for how many events, the gain is computed were they free, the
-    largest first; None for ten of each, and fewer for a log set of over 500,000 SEBs."""
+    """For how many names, and how many events, those with the most busy time, a gain is computed;
+    None for ten of each, and fewer for a log set of over 500,000 SEBs."""
     write: Path | None = None
-    """The folder to write the logs to with their replayed times."""
+    """The folder for logs with replayed times; None not to write them."""

@@ -13,12 +13,12 @@ from rewritelog.replaying.kernels.chains import Path, critical_path, run_before
 from rewritelog.replaying.simulate import ReplayedRun
 
 _MOST_SIZES = 12
-"""Messages of more sizes than these are told apart by powers of two."""
+"""With more distinct sizes, messages are grouped by powers of two."""
 
 
 @dataclass(frozen=True)
 class MessageShare:
-    """The messages of one size, or of sizes up to one, on the critical path."""
+    """The messages on the critical path of one size, or of a range of sizes."""
 
     least_bytes: int
     most_bytes: int
@@ -28,21 +28,21 @@ class MessageShare:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """What the run time is made of: a chain of SEBs and messages from 0 to the end, without gap."""
+    """The critical path: a chain of SEBs and messages from time 0 to the end, without gaps."""
 
     length: int
-    """The number of its SEBs."""
+    """The number of SEBs on it."""
     by_name_s: dict[str, float]
-    """Time in SEBs, by name; the largest first."""
+    """The time in SEBs by name, largest first."""
     by_event_s: dict[str, float]
-    """The part of it in middle regions, by event."""
+    """The part of that time in middle regions, by event."""
     messages: tuple[MessageShare, ...]
-    """The largest share first."""
+    """Largest time first."""
     path: Path
-    """From its end."""
+    """The path itself, from its end."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the path's summary for JSON."""
+        """Return a summary of the path as a JSON object."""
         return {
             "sebs": self.length,
             "by_name_s": self.by_name_s,
@@ -52,7 +52,7 @@ class CriticalPath:
 
 
 def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
-    """Return the critical path: the way back from the SEB that ends last."""
+    """Return the critical path, traced back from the SEB that ends last."""
     if outcome.run == 0:
         none = np.empty(0, dtype=np.int32)
         return CriticalPath(0, {}, {}, (), Path(none, np.empty(0), none, np.empty(0)))
@@ -77,7 +77,7 @@ def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
 
 
 def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
-    """Return the path's time in the middle regions of each event."""
+    """Return the time of the path in the middle regions of each event."""
     workload, scale = outcome.workload, outcome.scale
     regions = workload.regions
     totals = np.zeros(len(workload.events))

@@ -1,4 +1,4 @@
-"""From a log folder and a rewrite's options to a workload that can be replayed."""
+"""Preparation of a replay: the model is fitted, and the logs are loaded as a workload."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from rewritelog.rewriting.run import fitted_predictor
 
 @dataclass(frozen=True)
 class Prepared:
-    """A log set, loaded with the durations that the options ask for."""
+    """A log set that has been loaded with predicted durations."""
 
     logs: LogSet
     options: RewriteOptions
     predictor: Predictor
     workload: Workload
     warnings: tuple[str, ...]
-    """Of the model's fit, and of options that had no effect."""
+    """Warnings of the model's fit, and of options that had no effect."""
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
-        """Return a setting to replay, with the dilation of the options or another one."""
+        """Return the case to replay, with the dilation of the options or another one."""
         factor = self.options.general_dilation if dilation is None else dilation
         return Case(network, DilationRules(factor, self.options.dilation_for).factor_for)
 
 
 def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
-    """Fit the model and load the logs; raise a `RewriteLogError` for whatever is wrong."""
+    """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
     model, said, predictor = fitted_predictor(options)
     workload = load_workload(

@@ -1,4 +1,4 @@
-"""What a replay says: the verdict, where the time goes, and what bounds it."""
+"""The report of a replay: the predicted time, how PEs spend it, and the critical path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATH_ROWS = 10
 
 @dataclass(frozen=True)
 class BusyPe:
-    """A PE, and how long it is busy."""
+    """A PE and its busy time."""
 
     pe: int
     busy_s: float
@@ -27,7 +27,7 @@ class BusyPe:
 
 @dataclass(frozen=True, repr=False)
 class ReplayReport(Readable):
-    """One replay; complete when it is made."""
+    """The results of one replay."""
 
     logs: LogSet
     network: Network
@@ -38,19 +38,19 @@ class ReplayReport(Readable):
     sebs: int
     messages: int
     busy_s: float
-    """PE-seconds in SEBs."""
+    """The PE-seconds in SEBs."""
     lost: LostCycles
     path: CriticalPath
     worst_pes: tuple[BusyPe, ...]
     blocked: Blocked
     remarks: tuple[str, ...]
-    """Warnings of the model and the options, and of what links SEBs."""
+    """Warnings of the model, of the options, and of the links between SEBs."""
     gains: tuple[Gain, ...] = ()
-    """Were all SEBs of a name free; the largest gain first."""
+    """The gains if all SEBs of a name took no time, largest first."""
     event_gains: tuple[Gain, ...] = ()
-    """Were all middle regions of an event free."""
+    """The gains if all middle regions of an event took no time, largest first."""
     gains_left_out: int = 0
-    """How many names and events have no gain, since the log set is large."""
+    """The number of names and events without a gain because the log set is large."""
 
     @property
     def utilisation(self) -> float:
@@ -59,7 +59,7 @@ class ReplayReport(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing that a user should know of."""
+        """The warnings, one sentence each."""
         found = [*self.remarks, *self.lost.warnings]
         if self.blocked.count:
             total = count_text(self.sebs, "SEB")
@@ -68,7 +68,7 @@ class ReplayReport(Readable):
         return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as a JSON object."""
         return {
             "logs": str(self.logs.folder),
             "network": self.network.to_json(),
@@ -91,14 +91,14 @@ class ReplayReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
         parts = (
-            _verdict(self),
+            _headline(self),
             lost_table(self.lost),
-            _path(self),
-            _gains(self),
-            _worst(self),
-            _blocked(self.blocked),
+            _path_table(self),
+            _gains_text(self),
+            _busiest_table(self),
+            _blocked_text(self.blocked),
         )
         return "\n\n".join(part for part in parts if part)
 
@@ -112,20 +112,20 @@ class ReplayComparison:
 
     @property
     def speedup(self) -> float | None:
-        """How many times less the second takes; None where it takes no time."""
+        """The predicted time before divided by that after; None if the latter is 0."""
         after = self.after.predicted_s
         return self.before.predicted_s / after if after > 0 else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of both."""
+        """The warnings of both replays."""
         return (
             *(f"before: {warning}" for warning in self.before.warnings),
             *(f"after: {warning}" for warning in self.after.warnings),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return both in types that JSON has; the second one's figures are at the top."""
+        """Return the second report as a JSON object, with the first one under `against`."""
         return {
             **self.after.to_json(),
             "against": self.before.to_json(),
@@ -133,11 +133,12 @@ class ReplayComparison:
         }
 
     def text(self) -> str:
-        """Return the comparison for a person, and the second replay."""
+        """Return the comparison and the second report as text."""
         before, after = self.before, self.after
+        times = [_seconds_text(report.predicted_s) for report in (before, after)]
         lines = [
             f"After against before: {_ratio_text(self.speedup)}",
-            f"  {_seconds(before.predicted_s)} before, {_seconds(after.predicted_s)} after",
+            f"  {times[0]} before, {times[1]} after",
             "  (both by replay in the same network)",
         ]
         categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
@@ -145,9 +146,9 @@ class ReplayComparison:
         rows = [
             (
                 name,
-                _seconds(old.get(name, 0.0)),
-                _seconds(new.get(name, 0.0)),
-                _seconds(new.get(name, 0.0) - old.get(name, 0.0)),
+                _seconds_text(old.get(name, 0.0)),
+                _seconds_text(new.get(name, 0.0)),
+                _seconds_text(new.get(name, 0.0) - old.get(name, 0.0)),
             )
             for name in categories
             if old.get(name, 0.0) or new.get(name, 0.0)
@@ -162,28 +163,29 @@ def _ratio_text(speedup: float | None) -> str:
     return f"{speedup:.3f} × faster" if speedup >= 1 else f"{1 / speedup:.3f} × slower"
 
 
-def _seconds(value: float) -> str:
+def _seconds_text(value: float) -> str:
     """Return a time in seconds with five significant digits."""
     return f"{value:.5g} s"
 
 
-def _share(part: float, whole: float) -> str:
+def _share_text(part: float, whole: float) -> str:
     return percent_text(part / whole if whole > 0 else 0.0, 1)
 
 
-def _verdict(report: ReplayReport) -> str:
+def _headline(report: ReplayReport) -> str:
     path = report.path
     total = count_text(report.pes, "PE")
     used = percent_text(report.utilisation, 1)
-    lines = [f"Predicted run time: {_seconds(report.predicted_s)} on {total}, {used} of it used"]
+    predicted = _seconds_text(report.predicted_s)
+    lines = [f"Predicted run time: {predicted} on {total}, {used} of it used"]
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         messages = sum(share.seconds for share in path.messages)
         chain = f"  bounded by {count_text(path.length, 'SEB')} one after the other"
-        in_name = f"{_share(longest, report.predicted_s)} in {printable(name)}"
-        lines.append(f"{chain}: {in_name}, {_share(messages, report.predicted_s)} in messages")
+        in_name = f"{_share_text(longest, report.predicted_s)} in {printable(name)}"
+        lines.append(f"{chain}: {in_name}, {_share_text(messages, report.predicted_s)} in messages")
     lines += [
-        f"  recorded: {_seconds(report.recorded_s)}, the emulator's time and no baseline",
+        f"  recorded: {_seconds_text(report.recorded_s)}, the emulator's time and no baseline",
         f"  network: {printable(report.network.text())}",
     ]
     if report.blocked.count:
@@ -192,7 +194,7 @@ def _verdict(report: ReplayReport) -> str:
 
 
 def lost_table(lost: LostCycles) -> str:
-    """Return PE time by category and range of PEs."""
+    """Return a text table of PE time by category and range of PEs."""
     whole = lost.pes * lost.predicted_s
     sizes = lost.range_sizes()
     heads = [
@@ -203,23 +205,23 @@ def lost_table(lost: LostCycles) -> str:
     rows = [
         (
             category,
-            _seconds(total),
-            _share(total, whole),
-            *(_share(lost.seconds[k, column], sizes[k] * lost.predicted_s) for k in ranges),
+            _seconds_text(total),
+            _share_text(total, whole),
+            *(_share_text(lost.seconds[k, column], sizes[k] * lost.predicted_s) for k in ranges),
         )
         for column, (category, total) in enumerate(lost.totals_s.items())
     ]
     return str(TextTable(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
 
 
-def _path(report: ReplayReport) -> str:
+def _path_table(report: ReplayReport) -> str:
     path, whole = report.path, report.predicted_s
     rows = [
-        (name, _seconds(seconds), _share(seconds, whole))
+        (name, _seconds_text(seconds), _share_text(seconds, whole))
         for name, seconds in path.by_name_s.items()
     ]
     rows += [
-        (_message_text(share), _seconds(share.seconds), _share(share.seconds, whole))
+        (_message_text(share), _seconds_text(share.seconds), _share_text(share.seconds, whole))
         for share in path.messages
         if share.seconds > 0
     ]
@@ -229,7 +231,7 @@ def _path(report: ReplayReport) -> str:
     text = str(TextTable(("Critical path", "time", "share"), rows, most_rows=_PATH_ROWS))
     if path.by_event_s:
         events = [
-            (event, _seconds(seconds), _share(seconds, whole))
+            (event, _seconds_text(seconds), _share_text(seconds, whole))
             for event, seconds in path.by_event_s.items()
         ]
         heads = ("of it in events", "time", "share")
@@ -244,7 +246,7 @@ def _message_text(share: MessageShare) -> str:
     return f"{count_text(share.count, 'message')} of {sizes}"
 
 
-def _gains(report: ReplayReport) -> str:
+def _gains_text(report: ReplayReport) -> str:
     parts = [
         _gains_table(heading, gains, report.predicted_s)
         for heading, gains in (
@@ -261,21 +263,31 @@ def _gains(report: ReplayReport) -> str:
 
 def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
     rows = [
-        (gain.name, _seconds(gain.busy_s), _seconds(gain.gain_s), _share(gain.gain_s, predicted_s))
+        (
+            gain.name,
+            _seconds_text(gain.busy_s),
+            _seconds_text(gain.gain_s),
+            _share_text(gain.gain_s, predicted_s),
+        )
         for gain in gains
     ]
     return str(TextTable((heading, "busy", "gain", "of the run"), rows))
 
 
-def _worst(report: ReplayReport) -> str:
+def _busiest_table(report: ReplayReport) -> str:
     rows = [
-        (f"PE {pe.pe}", f"{pe.sebs:,}", _seconds(pe.busy_s), _share(pe.busy_s, report.predicted_s))
+        (
+            f"PE {pe.pe}",
+            f"{pe.sebs:,}",
+            _seconds_text(pe.busy_s),
+            _share_text(pe.busy_s, report.predicted_s),
+        )
         for pe in report.worst_pes
     ]
     return str(TextTable(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
 
 
-def _blocked(blocked: Blocked) -> str:
+def _blocked_text(blocked: Blocked) -> str:
     if not blocked.count:
         return ""
     total = count_text(blocked.count, "SEB")

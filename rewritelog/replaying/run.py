@@ -1,4 +1,4 @@
-"""The whole job of a replay: load, replay, and say what the time is made of."""
+"""The complete job of a replay: load, replay, analyse and report."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rewritelog.replaying.simulate import Case, ReplayedRun, simulate
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
-"""How many of the busiest PEs are named."""
+"""The number of busiest PEs in a report."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """A replay: its report, and the times of all SEBs."""
+    """The report of a replay, with the times of all SEBs."""
 
     report: ReplayReport
     outcome: ReplayedRun
@@ -42,9 +42,9 @@ def replay(
     network: Network | None = None,
     options: ReplayOptions | None = None,
 ) -> ReplayReport:
-    """Predict how long the whole program takes, from its logs, and what the time is made of.
+    """Predict the run time of the whole program from its logs, and how it is spent.
 
-    Raise a `RewriteLogError` for whatever is wrong.
+    Raise a `RewriteLogError` for any invalid input.
     """
     return replay_whole(logs, network, options).report
 
@@ -54,15 +54,15 @@ def replay_whole(
     network: Network | None = None,
     options: ReplayOptions | None = None,
 ) -> Replayed:
-    """Do the same, and return the times too, which take memory for each SEB."""
+    """Replay as `replay` does; return the times of all SEBs, too, which take memory for each."""
     options = options or ReplayOptions()
-    LostAs(options.lost_as)  # its errors come before the work
+    LostAs(options.lost_as)  # to raise its errors before the work begins
     prepared = prepare(logs, options.rewrite)
     return replay_prepared(prepared, network or Network(), options)
 
 
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
-    """Do the same with a log set that has been loaded with the options' durations."""
+    """Replay as `replay_whole` does, with a log set that has been loaded."""
     case = prepared.case(network)
     report_progress("replaying")
     outcome = simulate(prepared.workload, case)
@@ -79,7 +79,7 @@ def _report(
     lost_as: LostAs,
     options: ReplayOptions,
 ) -> ReplayReport:
-    """Return the report; the replays for gains run beside what is computed of this one."""
+    """Return the report; replays for gains run in parallel to the analysis of this one."""
     workload = prepared.workload
     busy = _Busy.of(outcome)
     names, events, left_out = questions(workload, busy.name_s, busy.event_s, options.gains)
@@ -126,7 +126,7 @@ def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:
 
 @dataclass(frozen=True)
 class _Busy:
-    """Busy time of a replay, in all and by PE, name and event."""
+    """The busy time of a replay: total, and by PE, name and event."""
 
     total_s: float
     pe_s: Floats
@@ -146,7 +146,7 @@ class _Busy:
         return cls(float(durations.sum()), pe_s, name_s, event_s)
 
     def worst_pes(self, outcome: ReplayedRun) -> tuple[BusyPe, ...]:
-        """Return the PEs that are busy longest."""
+        """Return the PEs with the most busy time."""
         counts = np.diff(outcome.workload.program.sebs.first_of_pe)
         worst = np.argsort(-self.pe_s, kind="stable")[:WORST_PES]
         return tuple(BusyPe(int(pe), float(self.pe_s[pe]), int(counts[pe])) for pe in worst)

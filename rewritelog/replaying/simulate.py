@@ -1,4 +1,4 @@
-"""Replays of a workload: the whole times of one, or only how long many take."""
+"""Replays of a workload: all times of a single one, or only the run times of many."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from rewritelog.replaying.workload import Workload
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of durations and network."""
+    """The durations and the network of one replay."""
 
     network: Network
     factor_of: Callable[[str], float]
-    """The dilation of SEBs of a name."""
+    """A function that returns the dilation of SEBs with a name."""
     free: str | None = None
-    """The name of SEBs that take no time."""
+    """The name of SEBs that take no time; None for no such SEBs."""
 
     def scale(self, workload: Workload) -> Scale:
-        """Return the factors of the workload's names."""
+        """Return the factors of all SEB names of the workload."""
         scaled = np.array([self.factor_of(name) for name in workload.names], dtype=np.float64)
         fixed = np.ones(len(workload.names))
         if self.free is not None:
@@ -53,7 +53,7 @@ class Case:
         return Scale(scaled, fixed)
 
     def delays(self, workload: Workload) -> Delays:
-        """Return the network as the kernels take it."""
+        """Return the network in the form that the kernels take."""
         network = self.network
         bandwidth = network.bandwidth_bytes_per_s
         return Delays(
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """One replay, with the times of every SEB."""
+    """The results of one replay, with the times of all SEBs."""
 
     workload: Workload
     scale: Scale
@@ -80,11 +80,11 @@ class ReplayedRun:
 
     @property
     def run(self) -> int:
-        """How many SEBs have run."""
+        """The number of SEBs that have run."""
         return len(self.times.order)
 
     def durations_s(self) -> Floats:
-        """Return how long each SEB took; 0 for one that never ran."""
+        """Return the duration of each SEB; 0 for one that never ran."""
         sebs = self.workload.program.sebs
         durations: Floats = sebs.scaled_s * self.scale.scaled[sebs.name]
         if len(sebs.fixed_s):
@@ -95,7 +95,7 @@ class ReplayedRun:
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:
-    """Replay a workload once; raise `RewriteLogError` where a time is too large for a number."""
+    """Replay a workload once; raise `RewriteLogError` if a time overflows."""
     table = np.empty(workload.sebs, dtype=RUN_ROW)
     record = record_of(table, np.empty(workload.sebs, dtype=np.int32))
     predicted_s, run = _replay(workload, case, workload.program, state_of(table), record)
@@ -105,9 +105,9 @@ def simulate(workload: Workload, case: Case) -> ReplayedRun:
 
 
 def run_time(workload: Workload, case: Case, program: Program | None = None) -> float:
-    """Return how long the program takes, in seconds, in a third of the memory of `simulate`.
+    """Return the run time in seconds; it takes a third of the memory of `simulate`.
 
-    `program` is another one of the same SEBs in place of the workload's.
+    `program` replaces the workload's, with the same SEBs.
     """
     nothing = record_of(np.empty(2, dtype=RUN_ROW), np.empty(2, dtype=np.int32), wanted=False)
     state = state_of(np.empty(workload.sebs, dtype=STATE_ROW))
@@ -126,7 +126,7 @@ def _replay(
 
 
 def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:
-    """Yield how long the program takes in each case, several being replayed at a time."""
+    """Yield the run time in seconds of each case, replayed in parallel."""
     workers = cores(jobs)
     with ThreadPoolExecutor(workers) as executor:
         yield from in_order(executor, lambda case: run_time(workload, case), cases, workers)

@@ -1,4 +1,4 @@
-"""Runs of a study: lost cycles as timing lines, with P and other variables as parameters."""
+"""Studies: the lost cycles of several runs as timing lines, with P and variables as parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEAD = "# lost cycles; parameters: "
 
 
 def variables_of(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], ...]:
-    """Return the variables sorted by name; raise `UsageError` for what is not one."""
+    """Return the variables sorted by name; raise `UsageError` for an invalid name or value."""
     values: dict[str, float] = {}
     for name, text in pairs:
         value = number(text, f"--var {name}")
@@ -61,7 +61,7 @@ class StudyRun:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing that a user should know of."""
+        """The warnings, one sentence each."""
         said = list(self.remarks)
         if self.never_run:
             said.append(f"{count_text(self.never_run, 'SEB')} never ran: the times lack them")
@@ -70,7 +70,7 @@ class StudyRun:
         return (*said, *self.lost.warnings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run in types that JSON has."""
+        """Return the run as a JSON object."""
         return {
             "logs": str(self.logs),
             "network": self.network.to_json(),
@@ -80,7 +80,7 @@ class StudyRun:
         }
 
     def text(self) -> str:
-        """Return the run for a person."""
+        """Return the run as text."""
         lost = self.lost
         whole = lost.pes * lost.predicted_s
         useful = sum(s for name, s in lost.totals_s.items() if name.startswith("useful["))
@@ -98,7 +98,7 @@ class StudyRun:
         return "\n".join(lines)
 
     def lines(self) -> str:
-        """Return the run as timing lines, one for each category, in PE-seconds."""
+        """Return the timing lines of the run, one for each category, with times in PE-seconds."""
         values = (float(self.lost.pes), *(value for _, value in self.variables))
         params = " ".join(repr(value).removesuffix(".0") for value in values)
         return "".join(
@@ -110,7 +110,7 @@ class StudyRun:
 
 @dataclass(frozen=True)
 class Study:
-    """Where runs are gathered, and what is varied."""
+    """A study: its variables, and the file of timing lines that runs are appended to."""
 
     variables: tuple[tuple[str, float], ...] = ()
     timings_out: Path | None = None
@@ -122,9 +122,9 @@ class Study:
         options: RewriteOptions,
         lost_as: tuple[tuple[str, str], ...] = (),
     ) -> StudyRun:
-        """Replay a run, and append its categories to the study's file.
+        """Replay a run, and append its categories to the file of the study.
 
-        Raise a `RewriteLogError` for whatever is wrong; then nothing is appended.
+        Raise a `RewriteLogError` for any invalid input; then nothing is appended.
         """
         rules = LostAs(lost_as)
         self._check_file()
@@ -151,7 +151,7 @@ class Study:
         return _HEAD + ", ".join((PES, *(name for name, _ in self.variables))) + "\n"
 
     def _check_file(self) -> None:
-        """Refuse a file whose lines have other parameters, before the work begins."""
+        """Raise `UsageError` before the work begins if the file's lines have other parameters."""
         path = self.timings_out
         if path is None:
             return

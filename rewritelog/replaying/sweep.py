@@ -1,4 +1,4 @@
-"""Predicted run times over a grid of dilations and networks, from one reading of the logs."""
+"""Sweeps: predicted run times over a grid of dilations and networks; logs are read once."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from rewritelog.text import TextTable, printable
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
-"""What a sweep can vary."""
+"""The quantities that a sweep can vary."""
 
 MOST_POINTS = 100_000
+"""The most points of a grid."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One quantity of a sweep and its values, as they were written."""
+    """One quantity of a sweep with its values as text."""
 
     name: str
     values: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Axis:
-        """Return the axis of a text such as `dilation=0.5,1`; raise `UsageError` for others."""
+        """Return the axis of a text such as `dilation=0.5,1`; raise `UsageError` for any other."""
         name, _, listed = text.partition("=")
         return cls.of(name, [value for value in listed.split(",") if value.strip()], text)
 
     @classmethod
     def of(cls, name: str, values: Iterable[object], text: str = "") -> Axis:
-        """Return the axis of a quantity; raise `UsageError` for others, which says `text`."""
+        """Return the axis of a quantity; raise `UsageError` quoting `text` for unknown ones."""
         known = name.strip().replace("_", "-")
         texts = tuple(str(value).strip() for value in values)
         if known not in SWEPT or not texts:
@@ -58,7 +59,7 @@ class Point:
     """One point of the grid."""
 
     values: tuple[str, ...]
-    """One for each axis."""
+    """The value on each axis."""
     predicted_s: float
 
 
@@ -68,16 +69,16 @@ class Sweep:
 
     logs: LogSet
     network: Network
-    """What is not varied."""
+    """The network with the quantities that are not varied."""
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
     recorded_s: float
     pes: int
     warnings: tuple[str, ...] = ()
-    """A sentence for each thing that a user should know of."""
+    """The warnings, one sentence each."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grid in types that JSON has."""
+        """Return the grid as a JSON object."""
         names = [axis.name for axis in self.axes]
         return {
             "logs": str(self.logs.folder),
@@ -92,7 +93,7 @@ class Sweep:
         }
 
     def csv(self) -> str:
-        """Return the grid as CSV, a line for each point."""
+        """Return the grid as CSV, one line for each point."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*(axis.name for axis in self.axes), "predicted_s"])
@@ -101,7 +102,7 @@ class Sweep:
         return text.getvalue()
 
     def text(self) -> str:
-        """Return the grid for a person: run times, and how they compare with the first."""
+        """Return the grid as text: run times, also relative to the first one."""
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(
             f"{axis.name} {value}" for axis, value in zip(self.axes, least.values, strict=True)
@@ -126,7 +127,7 @@ class Sweep:
         )
 
     def _network_lines(self) -> tuple[str, ...]:
-        """Return what is not varied, where the axes leave anything of it."""
+        """Return the network that is not varied, unless the axes determine all of it."""
         varied = {axis.name for axis in self.axes}
         if self.network.recorded and varied & {"latency", "bandwidth"}:
             return ()
@@ -139,12 +140,12 @@ def sweep(
     network: Network | None = None,
     options: RewriteOptions | None = None,
 ) -> Sweep:
-    """Replay a log set at every point of a grid; logs are read and durations predicted once.
+    """Replay a log set at every point of a grid; it is read, and durations predicted, only once.
 
-    Raise a `RewriteLogError` for whatever is wrong.
+    Raise a `RewriteLogError` for any invalid input.
     """
     network, options = network or Network(), options or RewriteOptions()
-    _check(axes)
+    _check_axes(axes)
     grid = list(itertools.product(*(axis.values for axis in axes)))
     settings = [_setting(axes, values, network) for values in grid]
     prepared = prepare(logs, options)
@@ -166,7 +167,7 @@ def sweep(
     )
 
 
-def _check(axes: Sequence[Axis]) -> None:
+def _check_axes(axes: Sequence[Axis]) -> None:
     names = [axis.name for axis in axes]
     if not axes:
         raise UsageError("a sweep needs at least one quantity to vary")

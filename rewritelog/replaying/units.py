@@ -1,4 +1,4 @@
-"""Quantities as people write them: `1us`, `10GB/s`, `64KiB`; plain numbers are in base units."""
+"""Parsing of quantities with units: `1us`, `10GB/s`, `64KiB`; plain numbers are in base units."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ _UNITS = {
 
 
 def seconds(text: str, what: str) -> float:
-    """Return a time; raise `UsageError` that names `what` for anything else."""
+    """Return a time in seconds; raise `UsageError` naming `what` for anything else."""
     return _quantity(text, what, "a time")
 
 
 def size_bytes(text: str, what: str) -> float:
-    """Return a size in bytes; raise `UsageError` that names `what` for anything else."""
+    """Return a size in bytes; raise `UsageError` naming `what` for anything else."""
     return _quantity(text, what, "a size")
 
 
 def bytes_per_s(text: str, what: str) -> float:
-    """Return a bandwidth in bytes a second; raise `UsageError` as `seconds` does."""
+    """Return a bandwidth in bytes per second; raise `UsageError` naming `what` otherwise."""
     return _quantity(text, what, "a bandwidth")
 
 
 def number(text: str, what: str) -> float:
-    """Return a plain number; raise `UsageError` that names `what` for anything else."""
+    """Return a plain number; raise `UsageError` naming `what` for anything else."""
     try:
         return float(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a replay works on: all SEBs and messages of a log set as arrays, linked with one another."""
+"""The input of replays: all SEBs and messages of a log set as arrays, with their links."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from rewritelog.replaying.kernels.interface import Numbers, Program, RegionColum
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """What is odd about who starts whom."""
+    """Irregularities in the links between SEBs and their starting messages."""
 
     not_sent: Numbers
     """The SEBs whose starting message no SEB sends."""
     not_sent_ids: Numbers
     """PE and number of these messages, shape (SEBs, 2)."""
     misaddressed: int = 0
-    """SEBs that are started by a message which is not addressed to their PE."""
+    """The number of SEBs started by a message that is not addressed to their PE."""
     misaddressed_example: tuple[int, int] | None = None
     """PE and SEB of the first of them."""
     repeated_numbers: int = 0
-    """Messages whose number their PE had used before; the first message of a number counts."""
+    """The number of messages with a number that their PE had used before; the first one counts."""
     negative_transit: int = 0
-    """Messages that are received before they are sent, or at no number: without delay."""
+    """The number of messages with a transit time that is negative or NaN, which counts as 0."""
 
     def warnings(self, *, recorded: bool) -> list[str]:
-        """Return a sentence for each that matters; `recorded` transit times do for one network."""
+        """Return the warnings, for a network with `recorded` transit times or another one."""
         said = []
         if self.misaddressed and self.misaddressed_example is not None:
             pe, seb = self.misaddressed_example
@@ -48,18 +48,18 @@ class LinkFaults:
 
 @dataclass(frozen=True)
 class Workload:
-    """A log set, ready to be replayed as often as one likes."""
+    """A log set that has been loaded for any number of replays."""
 
     program: Program
     names: tuple[str, ...]
-    """The SEBs' names."""
+    """The distinct names of SEBs."""
     events: tuple[str, ...]
     """The events of the middle regions."""
     regions: RegionColumns
     """The middle regions, in the order of the SEBs."""
     pes: int
     workers: int
-    """Worker threads of a node."""
+    """The number of worker threads per node."""
     recorded_s: float
     """The latest end of a SEB in the log."""
     faults: LinkFaults
@@ -75,7 +75,7 @@ class Workload:
         return len(self.program.messages.transit_s)
 
     def index_of(self, seb: int) -> tuple[int, int]:
-        """Return the PE of a SEB and its index in the timeline."""
+        """Return the PE of a SEB, and the SEB's index in the timeline."""
         pe = int(self.program.sebs.pe[seb])
         return pe, seb - int(self.program.sebs.first_of_pe[pe])
 

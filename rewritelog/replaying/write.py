@@ -1,4 +1,4 @@
-"""A log set written anew with the times of a replay, in which no two SEBs of a PE overlap."""
+"""Writing of a log set with replayed times, in which the SEBs of a PE do not overlap."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _AHEAD = 2
 
 @dataclass(frozen=True)
 class _WriteTask:
-    """What the writing of any block needs."""
+    """What is needed to write any block."""
 
     prepared: Prepared
     outcome: ReplayedRun
     rewrite: RewriteTask | None
-    """What gives the block its new durations first; None where they stay."""
+    """The task that first rewrites the durations of a block; None if these do not change."""
     durations_s: Floats
     draft: Path
 
@@ -44,8 +44,8 @@ class _WriteTask:
 def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     """Write the logs to the folder `out` with replayed times.
 
-    SEBs that never ran follow after the end of the run. Raise `OutputError` where `out` is taken or
-    cannot be written; then it is as it was before.
+    SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
+    may not be replaced, or cannot be written; it is then not changed.
     """
     options, logs = prepared.options, prepared.logs
     if outcome.run < outcome.workload.sebs:
@@ -62,7 +62,7 @@ def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
 
 
 def _all_times(outcome: ReplayedRun) -> Times:
-    """Return the times of all SEBs, those that never ran one after the other after the end."""
+    """Return the times of all SEBs, with those that never ran one by one after the end."""
     workload, known = outcome.workload, outcome.times
     times = times_of(np.empty(workload.sebs, dtype=RUN_ROW), known.order)
     for mine, found in zip(times[:3], known[:3], strict=True):
@@ -82,7 +82,7 @@ def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
 
 
 def _write(task: _WriteTask, block: Block) -> int:
-    """Write a block, or its parts one by one; return its size in bytes."""
+    """Write a block, or each of its parts; return its size in bytes."""
     logs = task.prepared.logs
     file = logs.files[block.file]
     running = RunningSums()

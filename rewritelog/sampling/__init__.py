@@ -1,1 +1,1 @@
-"""Which SEBs of a run to time: strata, designs, and the list that a program reads."""
+"""The choice of SEBs to time: strata, designs, and the list that an instrumented program reads."""

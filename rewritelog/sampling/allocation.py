@@ -1,4 +1,4 @@
-"""How many samples each of several groups gets, of a number that they share."""
+"""Allocation of a number of samples to groups."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _HALVINGS = 200
 
 
 def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
-    """Share out `total` in proportion to the weights, each share between `least` and `most`.
+    """Divide `total` in proportion to the weights, each share being between `least` and `most`.
 
-    Weights are above 0. The shares add up to `total` unless the bounds do not allow it; then all
-    are as small, or as large, as they may be.
+    Weights are positive. The shares, integers of shape (groups,), add up to `total` unless the
+    bounds do not allow that; then all of them are at their lower, or upper, bounds.
     """
     if least.sum() >= total:
         return least
@@ -28,7 +28,7 @@ def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
 
 
 def _factor(total: int, weights: Floats, least: Ints, most: Ints) -> float:
-    """Return by what to multiply the weights, so that the bounded shares add up to `total`."""
+    """Return, by bisection, the factor of the weights with which bounded shares sum to `total`."""
     low, high = 0.0, float((most / weights).max())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Which SEBs of a run to time, and the list of them that an instrumented program reads."""
+"""The job of `sample`: read a run, choose SEBs to time, and write the list of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sample(
 ) -> SampleReport:
     """Choose SEBs of a run, and write the list of them to `out`.
 
-    Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was.
+    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options = options or SampleOptions()
     source = logs if isinstance(logs, LogSet) else open_logs(logs)
@@ -83,7 +83,7 @@ def _timings(options: SampleOptions) -> TimingsRead | None:
 def _remarks(
     read: TimingsRead | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
 ) -> Sequence[str]:
-    """Return what is odd about the timings and the formulas."""
+    """Return the warnings of the timings and the formulas."""
     said = [] if formulas is None else list(formula_warnings(formulas, strata))
     if read is not None:
         said += read.warnings()

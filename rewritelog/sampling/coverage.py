@@ -1,8 +1,8 @@
-"""Points spread over what there is: one from each of many cells that hold equally many rows.
+"""Space-filling choice: one point from each of many cells with equally many rows.
 
-The parameter space is halved again and again, each time across the parameter that varies most
-within the cell and where half of the rows lie on either side. Cells are small where rows are many,
-so that the choice stands for the run, and no region stays without a point.
+The parameter space is divided recursively, as in a k-d tree: each cell is halved across the
+parameter that varies most in it, with half of the rows on either side. Cells are smaller where
+there are more rows, so that the choice represents the run, and no region is left out.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 
 SAMPLED_POINTS = 1 << 10
-"""Which parameter varies most in a cell is decided on about this many of its points."""
+"""The parameter that varies most in a cell is determined with about this many of its points."""
 
 
 def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers: Keys) -> Ints:
-    """Choose points until `wanted` of them are taken, beginning where the fewest are.
+    """Choose points, in cells without any first, until `wanted` points are taken.
 
-    `coordinates` has shape (points, parameters), each parameter scaled to be compared with the
-    others; `counts` says how many rows each point stands for; `numbers` decide within a cell.
-    Returns the points newly chosen, in rising order.
+    `coordinates` has the shape (points, parameters), with parameters scaled to be comparable;
+    `counts` is the number of rows at each point, `taken` the points that count as chosen already;
+    random `numbers` decide within a cell. Return the newly chosen points, ascending.
     """
     columns = np.asfortranarray(coordinates)
     weights = None if (counts == counts[0]).all() else counts
@@ -48,9 +48,9 @@ def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers:
 
 
 def _halves(cell: Ints, columns: Floats, weights: Ints | None) -> tuple[Ints, Ints]:
-    """Part a cell of two points or more into two of as equal numbers of rows as may be.
+    """Divide a cell of at least two points into two with numbers of rows as equal as possible.
 
-    Without weights each point stands for as many rows as the others.
+    Without weights all points have the same number of rows.
     """
     middle = len(cell) // 2
     if columns.shape[1] == 0:

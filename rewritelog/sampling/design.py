@@ -1,21 +1,21 @@
-"""Which parameter points to measure, so that a fit to them says most about all others.
+"""Experimental design: the parameter points to measure for the most certain fit.
 
-Times range over decades and fits are weighted by 1/time, so the design is made for the logarithm
-of the time. Near log t every kernel that this project knows of (power laws, p², √p, p·log p,
-products of parameters, sums of these) is a smooth function of the parameters' logarithms, and the
-candidate terms are that function's: with u the logarithm of a parameter, scaled to mean 0 and
-variance 1 over the run's SEBs,
+Times range over decades and fits are weighted by 1/time, so that the design is for the logarithm of
+the time. For all usual kernels (power laws, p², √p, p·log p, products of parameters, sums of these)
+that is a smooth function of the logarithms of the parameters, and the candidate terms are those of
+its expansion: with u the logarithm of a parameter, scaled to mean 0 and variance 1 over the run's
+SEBs,
 
-    1, u of each parameter, and, a priori smaller, u² and the product u·u' of each pair.
+    1, u of each parameter, and, smaller a priori, u² and the product u·u' of each pair.
 
-Which of them matter is not known before anything is timed, and there are often more terms than
-points. Each term therefore has a prior: a coefficient of mean 0, of variance 1 for u and 0.09 for
-u² and u·u'. A point is worth the variance that the fit to the points chosen so far still has
-there; the point with the largest is chosen next. That is the sequential D-optimal design (Dykstra,
-"The augmentation of experimental data to maximize |X'X|", Technometrics 13, 1971; Fedorov, "Theory
-of Optimal Experiments", 1972; Atkinson, Donev and Tobias, "Optimum Experimental Designs", 2007)
-with the prior of DuMouchel and Jones, "A simple Bayesian modification of D-optimal designs to
-reduce dependence on an assumed model", Technometrics 36, 1994.
+Which of them matter is unknown before anything is timed, and there are often more terms than
+points. The coefficient of each term therefore has a prior with mean 0, and variance 1 for u and
+0.09 for u² and u·u'. The point chosen next is always the one where the fit to the points chosen so
+far has the largest predictive variance. That is the sequential D-optimal design (Dykstra, "The
+augmentation of experimental data to maximize |X'X|", Technometrics 13, 1971; Fedorov, "Theory of
+Optimal Experiments", 1972; Atkinson, Donev and Tobias, "Optimum Experimental Designs", 2007) with
+the prior of DuMouchel and Jones, "A simple Bayesian modification of D-optimal designs to reduce
+dependence on an assumed model", Technometrics 36, 1994.
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ NOISE = 0.1
 """Variance of log t that no term explains, as a share of the variance that the terms explain."""
 
 KEPT_VARIANCE = 0.999
-"""Directions of the terms beyond this share of their variance over the run are left out."""
+"""Principal directions of the terms are kept up to this share of their variance over the run."""
 
 MOST_DIRECTIONS = 80
+"""At most this many principal directions are kept."""
 
 LEAST_SPREAD = 1e-6
-"""A product that spreads less over the run than this counts as constant: a square of ±1 is."""
+"""A product with a smaller standard deviation over the run counts as constant, as (±1)² is."""
 
 LARGEST_RATIO = 1e6
-"""Parameters below the largest divided by this count as that small, as 0 does."""
+"""Values of a parameter below its largest divided by this are not distinguished from 0."""
 
 BLOCK_ROWS = 1 << 14
-"""Rows whose terms are held at a time."""
+"""Rows whose terms are computed at a time."""
 
 _TIE = 1 - 1e-9
-"""Points whose variances differ by less are as good as one another, and the first is taken."""
+"""Points with variances within this factor of the largest are equivalent; the first one is
+taken."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,15 @@ class Coordinates:
     """The logarithms u of the parameters that vary, mean 0 and variance 1 over a run's SEBs."""
 
     varies: Flags
-    """Which parameters differ among the points; the others have no coordinate."""
+    """Which parameters vary among the points; the others have no coordinate."""
     unit: Floats
-    """What each parameter that varies is divided by before its logarithm is taken."""
+    """The divisor of each parameter that varies, before its logarithm is taken."""
     centre: Floats
     scale: Floats
 
     @classmethod
     def over(cls, params: Floats, counts: Ints) -> Coordinates:
-        """Return the scaling over points, each of which stands for `counts` rows."""
+        """Return the coordinates for points with these numbers of rows."""
         varies = _varies(params)
         unit = _units(params[:, varies])
         return cls(varies, unit, *_moments(_logs(params[:, varies], unit), counts))
@@ -79,55 +81,55 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Terms:
-    """The candidate terms, in the uncorrelated directions in which they vary over a run."""
+    """The candidate terms, in their principal directions over a run, which are uncorrelated."""
 
     coordinates: Coordinates
     product_centre: Floats
     product_scale: Floats
     directions: Floats
-    """From terms to directions, shape (terms, directions)."""
+    """The matrix from terms to directions, shape (terms, directions)."""
 
     @classmethod
     def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> Terms:
-        """Return the terms scaled over points, each of which stands for `counts` rows."""
+        """Return the terms for points with these numbers of rows."""
         centre, scale = _moments(_products(coordinates.of(params)), counts)
         scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
         columns = _columns(coordinates.of(params), centre, scale)
         return cls(coordinates, centre, scale, _directions(columns, counts))
 
     def blocks(self, params: Floats) -> Iterator[Floats]:
-        """Yield the directions' values of the rows, some rows at a time."""
+        """Yield the values of the directions block by block, shape (rows, directions)."""
         for start in range(0, len(params), BLOCK_ROWS):
             single = self.coordinates.of(params[start : start + BLOCK_ROWS])
             yield _columns(single, self.product_centre, self.product_scale) @ self.directions
 
     def values(self, params: Floats) -> Floats:
-        """Return the directions' values, shape (rows, directions)."""
+        """Return the values of the directions, shape (rows, directions)."""
         return np.concatenate([np.zeros((0, self.directions.shape[1])), *self.blocks(params)])
 
 
 def design(values: Floats, free: Flags, known: Floats, wanted: int) -> Ints:
-    """Choose `wanted` of the free points, each where the fit is least certain until then.
+    """Choose `wanted` of the free points, each where the fit so far is least certain.
 
-    `values` and `known` (points that are measured anyway) have the directions' values as columns.
-    Returns the points in the order of their choice; fewer where fewer are free.
+    `values` and `known`, of points already measured, are values of the directions, shape (points,
+    directions). Return the points in the order of their choice; fewer if not enough are free.
     """
     covariance = covariance_of(known)
     variance = np.where(free, np.einsum("ij,ij->i", values @ covariance, values), -np.inf)
     chosen: list[int] = []
     for _ in range(min(wanted, int(np.count_nonzero(free)))):
         best = int(np.argmax(variance >= _TIE * variance.max()))
-        gain = covariance @ values[best]
-        worth = NOISE + float(values[best] @ gain)
-        covariance -= np.outer(gain, gain) / worth
-        variance -= (values @ gain) ** 2 / worth
+        covariance_at = covariance @ values[best]
+        variance_at = NOISE + float(values[best] @ covariance_at)
+        covariance -= np.outer(covariance_at, covariance_at) / variance_at
+        variance -= (values @ covariance_at) ** 2 / variance_at
         variance[best] = -np.inf
         chosen.append(best)
     return np.array(chosen, dtype=np.int64)
 
 
 def covariance_of(values: Floats) -> Floats:
-    """Return the covariance of the directions' coefficients after measurements at the rows."""
+    """Return the posterior covariance of the coefficients after measurements at the rows."""
     information = np.eye(values.shape[1]) + values.T @ values / NOISE
     return np.asarray(np.linalg.inv(information), dtype=np.float64)
 
@@ -135,8 +137,8 @@ def covariance_of(values: Floats) -> Floats:
 def leverages(terms: Terms, measured: Floats, params: Floats) -> Floats:
     """Return the leverage of each row of `params` on a fit to the measured rows.
 
-    It is what the rows' own variance would be in units of the noise; above the largest of the
-    measured rows themselves, a prediction is an extrapolation in the terms taken together.
+    It is the variance of a prediction in units of the noise. A prediction with more leverage than
+    all measured rows is an extrapolation in the combination of its terms.
     """
     covariance: Floats = covariance_of(terms.values(measured)) / NOISE
     found = [np.einsum("ij,ij->i", block @ covariance, block) for block in terms.blocks(params)]
@@ -151,7 +153,7 @@ def _varies(params: Floats) -> Flags:
 
 
 def _units(params: Floats) -> Floats:
-    """Return each parameter's smallest size above 0, if that is not small beyond all measure."""
+    """Return each parameter's smallest magnitude above 0, but not below 1/`LARGEST_RATIO`."""
     sizes = np.abs(params)
     largest = sizes.max(axis=0, initial=0)
     smallest = np.where(sizes > 0, sizes, np.inf).min(axis=0, initial=np.inf)
@@ -160,13 +162,13 @@ def _units(params: Floats) -> Floats:
 
 
 def _logs(params: Floats, unit: Floats) -> Floats:
-    """Return log(1 + |p|/unit), with the parameter's sign."""
+    """Return log(1 + |p|/unit) with the sign of p."""
     logs: Floats = np.copysign(np.log1p(np.abs(params) / unit), params)
     return logs
 
 
 def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of each column over all rows."""
+    """Return mean and standard deviation of each column, weighted with the numbers of rows."""
     weights = counts / counts.sum()
     centre: Floats = weights @ columns
     scale: Floats = np.sqrt(weights @ (columns - centre) ** 2)
@@ -174,7 +176,7 @@ def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
 
 
 def _products(single: Floats) -> Floats:
-    """Return the products of each two columns, squares included."""
+    """Return the products of all pairs of columns, including squares."""
     pairs = list(combinations_with_replacement(range(single.shape[1]), 2))
     first = [a for a, _ in pairs]
     second = [b for _, b in pairs]
@@ -183,13 +185,13 @@ def _products(single: Floats) -> Floats:
 
 
 def _columns(single: Floats, centre: Floats, scale: Floats) -> Floats:
-    """Return the columns of all terms, each as wide as its prior."""
+    """Return the columns of all terms, multiplied by their prior standard deviations."""
     products = (_products(single) - centre) / scale
     return np.column_stack([np.ones(len(single)), single, SECOND_ORDER * products])
 
 
 def _directions(columns: Floats, counts: Ints) -> Floats:
-    """Return the principal directions of the terms over the run, their variances adding up to 1."""
+    """Return the principal directions of the terms over the run; their variances sum to 1."""
     weights = counts / counts.sum()
     spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
     spread, vectors = spread[::-1], vectors[:, ::-1]

@@ -12,23 +12,23 @@ from rewritelog.sampling.selection import Plan
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """What a sample is asked to be."""
+    """The options of `sample`."""
 
     fraction: float = 0.02
     method: SampleMethod = "design"
     seed: int = 1
     floor: int = 5
     replicates: int = 1
-    """How often some points of each event are measured, where no spread is known."""
+    """How often some points of each event are measured, if their spread is unknown."""
     params: Path | None = None
-    """The folder of the `param.P` files; None: that of the logs."""
+    """The folder of the `param.P` files; None for that of the logs."""
     timings: tuple[Path, ...] = ()
-    """Timing lines that are there already."""
+    """Files of timing lines that exist already."""
     clock_hz: float | None = None
     formulas: Path | None = None
     strict: bool = False
     jobs: int = 0
-    """Threads; 0 means one for each core."""
+    """The number of threads; 0 means one for each core."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for invalid numbers."""
@@ -37,5 +37,5 @@ class SampleOptions:
         self.plan()
 
     def plan(self) -> Plan:
-        """Return how many SEBs to choose, and how."""
+        """Return the plan of the choice."""
         return Plan(self.fraction, self.method, self.seed, self.floor)

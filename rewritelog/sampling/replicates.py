@@ -1,4 +1,4 @@
-"""How far repeated measurements spread, and how many of them that asks for."""
+"""The spread of repeated measurements, and the number of replicates that it calls for."""
 
 from __future__ import annotations
 
@@ -12,44 +12,45 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.distinct_points import DistinctPoints
 
 LARGE_SPREAD = 0.03
-"""Foster, "Designing and Building Parallel Programs", 3.5.2: measurements of the same thing that
-vary by more than 2 or 3 per cent are not to be relied on before it is known why."""
+"""Measurements of the same thing that vary by more than 2 or 3 per cent should not be relied on
+before the reason is known (I. Foster, "Designing and Building Parallel Programs", 1995, 3.5.2)."""
 
 OUTLIER_FACTOR = 2.0
-"""A time off by more than this factor from the median of its point is an outlier."""
+"""A time that differs by more than this factor from the median of its point is an outlier."""
 
 MOST_REPLICATES = 10
+"""The most replicates of a point."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far the times of one event spread where the parameters are identical."""
+    """The variation of one event's times with identical parameters."""
 
     event: str
     parameters: int
     lines: int
-    """Timing lines at points that are measured more than once, without those left out."""
+    """The number of timing lines at points measured more than once, without outliers."""
     points: int
     left_out: int
-    """Lines off by more than a factor of 2 from the median of their point."""
+    """The number of outliers."""
     relative: float | None
-    """Standard deviation in units of the point's mean, over all points; None without any."""
+    """The pooled standard deviation in units of each point's mean; None without repeated points."""
 
     @property
     def is_large(self) -> bool:
-        """Return whether more than one measurement of a point is called for."""
+        """Whether points should be measured more than once."""
         return self.relative is not None and self.relative > LARGE_SPREAD
 
     @property
     def replicates(self) -> int:
-        """How often to measure a point, for a mean that is known to within `LARGE_SPREAD`."""
+        """How often to measure a point for a standard error of at most `LARGE_SPREAD`."""
         if self.relative is None or not self.is_large:
             return 1
         return min(max(2, math.ceil((self.relative / LARGE_SPREAD) ** 2)), MOST_REPLICATES)
 
 
 def spread_of(timings: EventTimings) -> Spread:
-    """Return the spread of an event's times, pooled over the points that recur."""
+    """Return the spread of an event's times, pooled over the points measured repeatedly."""
     points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
     usable = (points.counts[point] > 1) & (seconds > 0)
@@ -74,7 +75,7 @@ def spread_of(timings: EventTimings) -> Spread:
 
 
 def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats:
-    """Return the (upper) median time of each point that has usable ones, else NaN."""
+    """Return the (upper) median of each point's usable times, NaN for a point without any."""
     rows = np.flatnonzero(usable)
     order = rows[np.lexsort((seconds[rows], point[rows]))]
     counts = np.bincount(point[rows], minlength=points)
@@ -85,7 +86,7 @@ def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats
 
 
 def _near(medians: Floats, point: Ints, seconds: Floats) -> Flags:
-    """Return which times are within a factor of 2 of their point's median."""
+    """Return which times are no outliers, given the medians of the points."""
     middle = medians[point]
     near: Flags = (seconds <= OUTLIER_FACTOR * middle) & (seconds >= middle / OUTLIER_FACTOR)
     return near

@@ -1,4 +1,4 @@
-"""What was chosen of a run, and how well that spans it; for a person, and as JSON."""
+"""The report of `sample`: what was chosen of a run, and how well that covers it."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
 
 LARGE_SHARE = 0.05
-"""A larger share of a stratum's SEBs that would be extrapolated is warned of."""
+"""A larger share of extrapolated SEBs in a stratum gets a warning."""
 
 SHOWN = 100
-"""Strata that the text shows; the JSON has all."""
+"""The number of strata in the text; the JSON report has all of them."""
 
 
 @dataclass(frozen=True)
 class ChosenStratum:
-    """A stratum of the run with what was chosen of it."""
+    """A stratum of the run with its chosen records."""
 
     of_run: RunStratum
     choice: Choice
 
     @property
     def records(self) -> int:
-        """How many records of the run it has."""
+        """The number of records of the run in it."""
         return len(self.of_run.records)
 
     @property
     def timed(self) -> int:
-        """How many lines of it are timed already."""
+        """The number of timing lines for it that exist already."""
         return len(self.of_run.stratum.timed)
 
     @property
     def name(self) -> str:
-        """How a sentence names it."""
+        """Its name in sentences."""
         return event_label(self.of_run.event, self.of_run.parameters, self.of_run.category)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all counts and shares."""
+        """Return all counts and shares as a JSON object."""
         choice = dataclasses.asdict(self.choice)
         choice["chosen"] = len(choice.pop("rows"))
         choice["extrapolated"] = len(choice.pop("extrapolated_rows"))
@@ -79,39 +79,39 @@ class ChosenStratum:
 
 @dataclass(frozen=True, repr=False)
 class SampleReport(Readable):
-    """What a sample chose."""
+    """The result of `sample`."""
 
     logs: LogSet
     out: Path | None
     options: SampleOptions
     records: int
-    """Param records of the run."""
+    """The number of param records of the run."""
     strata: tuple[ChosenStratum, ...]
     spreads: tuple[Spread, ...]
-    """The spread of each event that is timed already."""
+    """The spread of each event with timing lines."""
     remarks: tuple[str, ...]
-    """What is odd about the files."""
+    """Warnings of the input files."""
     run: RunRecords
-    """The records that were chosen from."""
+    """All records of the run."""
 
     @property
     def rows(self) -> Ints:
-        """Which of the run's records are chosen, rising."""
+        """The indices of the chosen records of the run, ascending."""
         return np.sort(np.concatenate([one.of_run.records[one.choice.rows] for one in self.strata]))
 
     @property
     def chosen(self) -> int:
-        """How many records are chosen, replicates included."""
+        """The number of chosen records, including replicates."""
         return sum(len(one.choice.rows) for one in self.strata)
 
     @property
     def replicates(self) -> int:
-        """How many of them are replicates."""
+        """The number of replicates."""
         return sum(one.choice.replicates for one in self.strata)
 
     @property
     def extrapolated(self) -> int:
-        """Records whose prediction would be an extrapolation."""
+        """The number of records whose prediction would be an extrapolation."""
         return sum(one.choice.extrapolated for one in self.strata)
 
     def head(self) -> str:
@@ -127,7 +127,7 @@ class SampleReport(Readable):
         )
 
     def listing(self) -> str:
-        """Return the list of the chosen SEBs, in rising order of PE and SEB."""
+        """Return the list of the chosen SEBs, sorted by PE and SEB."""
         return self.head() + "".join(self._line(row) for row in self.rows.tolist())
 
     def _line(self, row: int) -> str:
@@ -140,7 +140,7 @@ class SampleReport(Readable):
             raise OutputError(f"PE {pe}, SEB {seb}: cannot be listed: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON."""
+        """Return the report as a JSON object."""
         options = dataclasses.asdict(self.options)
         options["timings"] = [str(path) for path in self.options.timings]
         for name in ("params", "formulas"):
@@ -164,7 +164,7 @@ class SampleReport(Readable):
         }
 
     def text(self) -> str:
-        """Return everything for reading."""
+        """Return the report as text."""
         out = "not written" if self.out is None else str(self.out)
         o = self.options
         twice = f", {self.replicates} of them replicates" if self.replicates else ""
@@ -199,7 +199,7 @@ class SampleReport(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return a sentence for each thing that a user should know of."""
+        """The warnings, one sentence each."""
         return (
             *self.remarks,
             *self._size_warnings(),
@@ -257,7 +257,7 @@ class SampleReport(Readable):
 
 
 def _spread_text(spread: Spread) -> str:
-    """Return how far the times of an event spread, in a line."""
+    """Return the spread of an event's times as a line of text."""
     name = event_label(spread.event, spread.parameters)
     if spread.relative is None:
         return f"  spread of {name}: not known, no parameters were timed twice"

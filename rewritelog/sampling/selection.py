@@ -23,32 +23,33 @@ from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
 
 COVERAGE_SHARE = 1 / 2
-"""Share of the points of a design that are spread over the run instead, for what no term tells."""
+"""The share of a design's points that are spread over the run, for effects that no term covers."""
 
 POINTS_PER_DIRECTION = 4
-"""The most points of a design for each direction of its terms; coverage is the rest."""
+"""The most points of a design per direction of its terms; further points are spread."""
 
 POOL_POINTS = 1 << 14
-"""The number of points, drawn at random, that a design chooses among beside the extremes."""
+"""A design chooses among this many points drawn at random, and the extremes."""
 
 REPLICATED_POINTS = 5
-"""The number of chosen points at which replicates are asked for."""
+"""The number of chosen points with replicates."""
 
 LARGEST_TERM = 1e150
+"""A term with larger values is left out: its square would overflow."""
 
 _ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many rows to choose, and how."""
+    """The number of rows to choose, and the method."""
 
     fraction: float
-    """Of all rows, in (0, 1]."""
+    """The fraction of all rows, in (0, 1]."""
     method: SampleMethod = "design"
     seed: int = 1
     floor: int = 5
-    """The least number of rows that each stratum gets, as far as it has them."""
+    """The least number of rows for each stratum, or all that it has."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a fraction outside (0, 1] and for a floor below 1."""
@@ -63,53 +64,53 @@ class Stratum:
     """Rows among which some are chosen."""
 
     label: str
-    """What tells it from the other strata; with the seed it decides the random draws."""
+    """A unique name; label and seed determine the random numbers."""
     params: Floats
     """Shape (rows, parameters)."""
     timed: Floats
-    """Parameters that are measured already, shape (lines, parameters); they count as known."""
+    """Parameters that are timed already, shape (lines, parameters)."""
     terms: tuple[Expression, ...] = ()
-    """What a formula's fit has for terms, in place of the parameters: then these are spanned."""
+    """The terms of a formula, which the choice then covers in place of the parameters."""
     replicates: int = 1
-    """How often to measure some of the points; 1 is once."""
+    """How often to measure some of the points."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen of a stratum, and how well that spans its rows."""
+    """The rows chosen of a stratum, and how well they cover it."""
 
     rows: Ints
-    """The rows chosen, rising, replicates included."""
+    """The chosen rows, ascending, including replicates."""
     replicates: int
-    """How many of them are there for replication alone."""
+    """The number of them that are only replicates."""
     replicated_points: int
     points: int
-    """Distinct parameter points of all rows."""
+    """The number of distinct parameter points among all rows."""
     measured_points: int
-    """Of them, and of other parameters that are timed, those chosen or timed already."""
+    """The number of distinct points that are chosen or timed already."""
     coefficients: int
-    """What a plain fit has: one for each parameter or term that varies, and one."""
+    """The number of coefficients of a plain fit: a constant, and one for each that varies."""
     outside: int
-    """Rows with a parameter, or a term of the formula, outside the range of the points chosen or
-    timed."""
+    """The number of rows with a parameter, or a term of the formula, outside the range of the
+    points chosen or timed."""
     beyond: int
-    """Rows whose leverage on a fit to those points is above each of theirs."""
+    """The number of rows with more leverage on a fit to those points than any of these."""
     extrapolated_rows: Ints
-    """Rows that are one or both, rising."""
+    """The rows that are outside, beyond or both, ascending."""
 
     @property
     def extrapolated(self) -> int:
-        """Return how many rows are one or both."""
+        """The number of rows that are outside, beyond or both."""
         return len(self.extrapolated_rows)
 
 
 def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
-    """Choose rows of each stratum: `plan.fraction` of all together, and at least the floor of each.
+    """Choose rows of each stratum: `plan.fraction` of all rows, and at least the floor of each.
 
-    A fit's error is some k/n for n samples and k coefficients. Where N rows are to be predicted,
-    the sum of N·k/n over the strata is least for n in proportion to √(N·k), and that is how the
-    rows are shared out (as in Neyman's allocation). Replicates come on top. The choice depends on
-    nothing but strata and plan.
+    The variance of a fit is proportional to k/n for n samples and k coefficients. The sum of N·k/n
+    over strata with N rows to predict is smallest if n is proportional to √(N·k), which is the
+    allocation used (as in Neyman's optimal allocation). Replicates are additional. The choice
+    depends on nothing but strata and plan.
     """
     tasks = [_StratumChoice.of(stratum, plan) for stratum in strata]
     rows = [len(stratum.params) for stratum in strata]
@@ -126,17 +127,17 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
 
 @dataclass(frozen=True)
 class _StratumChoice:
-    """A stratum with all that choosing from it needs."""
+    """A stratum with everything that is needed to choose from it."""
 
     stratum: Stratum
     plan: Plan
     points: DistinctPoints
     spanned: Floats
-    """What the choice is to span, at each point: the parameters, or the terms of a formula."""
+    """The values to cover at each point: the parameters, or the terms of a formula."""
     timed: Floats
-    """The same for what is measured already."""
+    """The same values at the points that are timed already."""
     free: Flags
-    """Which points are not measured already."""
+    """Which points are not timed already."""
     coordinates: Coordinates
     drawn: _RowDraws
 
@@ -162,18 +163,18 @@ class _StratumChoice:
 
     @property
     def least(self) -> int:
-        """How many rows the floor asks for, together with the lines that are there."""
+        """The number of rows that the floor requires in addition to existing timing lines."""
         return min(max(self.plan.floor - len(self.timed), 0), self.free_rows)
 
     @property
     def most(self) -> int:
-        """How many rows are worth having: one of each point, and by chance any."""
-        chance = self.plan.method == "random"
-        return self.free_rows if chance else int(np.count_nonzero(self.free))
+        """The most rows to choose: one of each point, or any with the method random."""
+        random = self.plan.method == "random"
+        return self.free_rows if random else int(np.count_nonzero(self.free))
 
     @property
     def coefficients(self) -> int:
-        """How many coefficients a plain fit has, before products and powers."""
+        """The number of coefficients of a plain fit, without products and powers."""
         return 1 + len(self.coordinates.unit)
 
     def choice(self, wanted: int) -> Choice:
@@ -187,10 +188,10 @@ class _StratumChoice:
             rows = self.drawn.first(chosen, wanted)
         again, twice = self.drawn.again(chosen, self.stratum.replicates)
         with_again = np.union1d(rows, again)
-        return self._judged(with_again, terms, len(with_again) - len(rows), twice)
+        return self._evaluated(with_again, terms, len(with_again) - len(rows), twice)
 
     def _points(self, wanted: int, terms: Terms, pool: Ints) -> Ints:
-        """Return this many of the free points, or all of them, in the order of their choice."""
+        """Return `wanted` of the free points, or all of them, in the order of their choice."""
         wanted = min(wanted, int(np.count_nonzero(self.free)))
         designed = np.zeros(0, dtype=np.int64)
         if self.plan.method == "design":
@@ -205,7 +206,7 @@ class _StratumChoice:
         return np.concatenate([designed, spread])
 
     def _pool(self) -> Ints:
-        """Return the points that stand for all in a design: a random draw, and the extremes."""
+        """Return the points that a design chooses among: a random sample, and the extremes."""
         if len(self.points) <= POOL_POINTS:
             return np.arange(len(self.points))
         drawn = np.argpartition(self.drawn.smallest, POOL_POINTS)[:POOL_POINTS]
@@ -213,12 +214,12 @@ class _StratumChoice:
         return np.union1d(drawn, extremes)
 
     def _spread(self, taken: Flags, wanted: int) -> Ints:
-        """Return points that make the taken ones `wanted`, spread over the run."""
+        """Return points spread over the run, with which `wanted` points are taken."""
         coordinates = self.coordinates.of(self.spanned)
         return cover(coordinates, self.points.counts, taken, wanted, self.drawn.smallest)
 
-    def _judged(self, rows: Ints, terms: Terms, replicates: int, replicated: int) -> Choice:
-        """Return the choice with how well it spans the rows, judged point by point."""
+    def _evaluated(self, rows: Ints, terms: Terms, replicates: int, replicated: int) -> Choice:
+        """Return the choice with measures of how well it covers the rows, computed by point."""
         points = self.points
         chosen = np.unique(points.point_of_row[rows])
         measured = np.concatenate([self.spanned[chosen], self.timed])
@@ -241,10 +242,10 @@ class _StratumChoice:
 
 
 def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
-    """Return the values of the terms at some parameters and at those that are timed.
+    """Return the values to cover at the points and at those that are timed already.
 
-    Without a formula the parameters stand for themselves. A term that is not finite everywhere, or
-    so large that it cannot be scaled, is passed over.
+    Without a formula these are the parameters. A term that is not finite everywhere, or has values
+    beyond `LARGEST_TERM`, is left out.
     """
     if not stratum.terms:
         return params, stratum.timed
@@ -256,12 +257,12 @@ def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class _RowDraws:
-    """The rows of each point, in the order of random numbers of theirs."""
+    """The rows of each point in random order."""
 
     numbers: Keys
-    """A number for each row: of rows that are as good as one another the smallest is taken."""
+    """A random number for each row; among equivalent rows the one with the smallest is taken."""
     order: Ints
-    """The rows by point and number."""
+    """The rows sorted by point and number."""
     starts: Ints
     """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
     point: Ints
@@ -280,12 +281,12 @@ class _RowDraws:
         return found
 
     def any(self, free: Flags, wanted: int) -> Ints:
-        """Return `wanted` rows of the free points, drawn by chance."""
+        """Return `wanted` rows of the free points, drawn at random."""
         rows = self.order[free[self.point]]
         return rows[np.argsort(self.numbers[rows], kind="stable")[:wanted]]
 
     def first(self, chosen: Ints, wanted: int) -> Ints:
-        """Return a row of each chosen point, and where more are wanted a second, and so on."""
+        """Return one row of each chosen point, then second rows and so on, up to `wanted`."""
         rows = self.order[self.starts[chosen]]
         if len(rows) >= wanted:
             return rows
@@ -297,9 +298,9 @@ class _RowDraws:
         return np.concatenate([rows, self.order[further[in_turn[: wanted - len(rows)]]]])
 
     def again(self, chosen: Ints, times: int) -> tuple[Ints, int]:
-        """Return rows that make some points measured `times` times, and how many points.
+        """Return rows with which some points are measured `times` times, and the number of points.
 
-        They are points of the chosen that recur, or else the one that recurs most.
+        These are the first chosen points with several rows, or else the point with the most rows.
         """
         counts = np.diff(self.starts)
         recurring = chosen[counts[chosen] > 1][:REPLICATED_POINTS]

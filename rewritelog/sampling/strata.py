@@ -1,4 +1,4 @@
-"""The records of a run by event, number of parameters and category, with what is timed already."""
+"""Strata: the records of a run by event, number of parameters and category."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewritelog.sampling.selection import Stratum
 from rewritelog.text import printable
 
 MOST_CATEGORIES = 1000
-"""An event that falls into more categories has not been given the formula that was meant."""
+"""An event with more categories probably has the wrong formula."""
 
 Key = tuple[str, int]
 """An event and its number of parameters."""
@@ -30,9 +30,9 @@ class RunStratum:
     event: str
     parameters: int
     category: float | None
-    """The value of the formula's category; None for an event that is not split."""
+    """The value of the formula's category; None for an event without categories."""
     records: Ints
-    """Which records of the run these are, rising."""
+    """The indices of the records in the run, ascending."""
     stratum: Stratum
 
 
@@ -43,10 +43,10 @@ def strata_of(
     formulas: Formulas | None,
     replicates: int,
 ) -> tuple[RunStratum, ...]:
-    """Return the strata of a run, events in order of appearance and categories rising.
+    """Return the strata of a run: events in order of appearance, categories ascending.
 
-    Points are measured `replicates` times, and more often where the spread asks for it. Raise
-    `ModelError` for a formula that splits an event into too many categories.
+    Points are measured `replicates` times, or more often if the spread calls for it. Raise
+    `ModelError` for a formula that divides an event into too many categories.
     """
     timed = {(samples.event, samples.params.shape[1]): samples.params for samples in timings}
     found: list[RunStratum] = []
@@ -92,24 +92,24 @@ class _Group:
             return
         of_rows = self.formula.category.evaluate(self.params)
         of_timed = self.formula.category.evaluate(self.timed)
-        values, place = np.unique(of_rows, return_inverse=True)
+        values, category_index = np.unique(of_rows, return_inverse=True)
         if len(values) > MOST_CATEGORIES:
             raise ModelError(
                 f"{self.formula.where}: the category splits the event {printable(self.event)!r} "
                 f"into {len(values)} classes; {MOST_CATEGORIES} are the most"
             )
-        order = np.argsort(place, kind="stable")
-        counts = np.bincount(place, minlength=len(values))
-        for value, mine in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+        order = np.argsort(category_index, kind="stable")
+        counts = np.bincount(category_index, minlength=len(values))
+        for value, members in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
             same = np.isnan(of_timed) if np.isnan(value) else of_timed == value
-            yield self._stratum(float(value), mine, self.timed[same])
+            yield self._stratum(float(value), members, self.timed[same])
 
-    def _stratum(self, category: float | None, mine: Ints, timed: Floats) -> RunStratum:
+    def _stratum(self, category: float | None, members: Ints, timed: Floats) -> RunStratum:
         parameters = self.params.shape[1]
         label = f"{parameters} {'' if category is None else repr(category)} {self.event}"
         terms = self.formula.terms if self.formula is not None else ()
-        stratum = Stratum(label, self.params[mine], timed, terms, self.replicates)
-        return RunStratum(self.event, parameters, category, self.rows[mine], stratum)
+        stratum = Stratum(label, self.params[members], timed, terms, self.replicates)
+        return RunStratum(self.event, parameters, category, self.rows[members], stratum)
 
 
 def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iterator[str]:

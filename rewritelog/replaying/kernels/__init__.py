@@ -1,1 +1,1 @@
-"""The compiled loops of a replay: columns out of a block, links, the replay, and what it shows."""
+"""The compiled loops of replays: extraction of columns, links, the replay, and its analysis."""

@@ -1,11 +1,13 @@
-"""Why PEs were idle: chains of what SEBs waited for, and sums along them.
+"""The causes of idle time: chains of the SEBs that a SEB waited for, and sums along them.
 
-The chain of a SEB x goes from its readiness back to time 0 through the SEBs behind the inputs that
-came last. It has a link for each: the time to x's readiness from that of v, the SEB behind x's
-input, is v's waiting for its PE (load imbalance), v's running, and a message's transit. What an
-interval of x's chain holds of each is then a difference of two sums along the chain, and the SEB in
-which the interval begins is found by jump pointers (Myers, "An applicative random-access stack",
-1983), so that an interval costs the logarithm of its chain's length.
+The chain of a SEB x goes back from the time when x was ready to time 0. Its first link leads to the
+SEB v that produced the last input of x, the next one from v to the SEB of its last input, and so
+on. The link from v to x covers the time between the readiness of the two: v waiting for its PE
+(load imbalance), v running, and a message in transit (communication). `Chains` holds the sums of
+these kinds along each chain. Their amounts in an interval before x was ready are then differences
+of two sums. The SEB in whose link the interval begins is found with jump pointers (Myers, "An
+applicative random-access stack", 1983), in a time that grows with the logarithm of the chain's
+length.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class BusyAlone(NamedTuple):
     begins_s: Floats
     ends_s: Floats
     before_s: Floats
-    """How much such time lies before each interval."""
+    """The length of all such intervals before each one."""
 
 
 CHAIN_ROW = np.dtype(
@@ -52,21 +54,21 @@ CHAIN_ROW = np.dtype(
     ],
     align=True,
 )
-"""What is known of a SEB's chain, side by side: a chain goes from PE to PE."""
+"""The sums along a SEB's chain, in one row for fewer cache misses: a chain visits many PEs."""
 
 AHEAD = 16
-"""How many SEBs before its turn what is read of one is loaded, and half of it what is behind it."""
+"""The prefetch distance in SEBs for a SEB's own data; half of it for data that it points to."""
 
 
 class Chains(NamedTuple):
-    """The columns of a table of `CHAIN_ROW`: how much of each kind chains hold, and a way down."""
+    """The columns of a table of `CHAIN_ROW`: sums by kind along chains, depths, jump pointers."""
 
     communication_s: Floats
     alone_s: Floats
     imbalance_s: Floats
     depth: Numbers
     jump: Numbers
-    """A SEB further down the chain, itself at its end."""
+    """A SEB further down the chain; the SEB itself at the end of the chain."""
 
     @classmethod
     def of(cls, sebs: int) -> Chains:
@@ -77,7 +79,7 @@ class Chains(NamedTuple):
 
 @kernel(ns_per_byte=500)
 def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]:
-    """Return when PEs begin and cease to be busy, each without any order."""
+    """Return the begin and end times of the busy intervals of all PEs, unsorted."""
     last_end = np.full(pes, -1.0)
     runs = 0
     begins, ends = np.empty(len(times.order)), np.empty(len(times.order))
@@ -98,7 +100,7 @@ def busy_runs(program: Program, times: Times, pes: int) -> tuple[Floats, Floats]
 
 @kernel(ns_per_byte=500)
 def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
-    """Return when exactly one PE is busy, given all begins and all ends of busy time, sorted."""
+    """Return the intervals in which exactly one PE is busy, given sorted begin and end times."""
     alone_begins, alone_ends = np.empty(2 * len(begins)), np.empty(2 * len(begins))
     before = np.empty(2 * len(begins) + 1)
     found = k = m = 0
@@ -119,7 +121,7 @@ def find_alone(begins: Floats, ends: Floats) -> BusyAlone:
 
 @inner
 def alone_before(alone: BusyAlone, time: float) -> float:
-    """Return how long exactly one PE was busy before a time."""
+    """Return for how long exactly one PE was busy before a time."""
     low, high = 0, len(alone.begins_s)
     while low < high:
         middle = (low + high) // 2
@@ -142,10 +144,10 @@ def split_link(
     seb: int,
     since: float,
 ) -> tuple[float, float, float]:
-    """Return how much of the last link of a SEB's chain, from `since` on, is of each kind.
+    """Return the seconds of each kind in the first link of a SEB's chain, from `since` on.
 
-    The kinds are communication, running while no other PE was busy, and load imbalance; the rest
-    is running while others were busy too.
+    The kinds are communication, running while no other PE was busy, and load imbalance; the rest of
+    the link is running while others were busy, too.
     """
     source = causes.seb[seb]
     start, end, ready = times.start_s[source], times.end_s[source], times.ready_s[seb]
@@ -162,7 +164,7 @@ def split_link(
 
 @inner
 def load_ahead(program: Program, times: Times, causes: Causes, chains: Chains, k: int) -> None:
-    """Have loaded what the chain of the SEB some places behind the `k`th that ran will need."""
+    """Prefetch the data for the chains of SEBs that ran after the `k`th one."""
     order = times.order
     if k + AHEAD < len(order):
         seb = order[k + AHEAD]
@@ -186,7 +188,7 @@ def load_ahead(program: Program, times: Times, causes: Causes, chains: Chains, k
 def build_chains(
     program: Program, scale: Scale, times: Times, causes: Causes, alone: BusyAlone, chains: Chains
 ) -> None:
-    """Fill in the chains of all SEBs that have run, which begin as zeros."""
+    """Fill in the chains, initially zeros, of all SEBs that have run."""
     for k in range(len(times.order)):
         load_ahead(program, times, causes, chains, k)
         seb = times.order[k]
@@ -211,7 +213,7 @@ def build_chains(
 
 @inner
 def chain_at(causes: Causes, chains: Chains, times: Times, seb: int, since: float) -> int:
-    """Return the SEB of a chain in whose last link a time lies."""
+    """Return the SEB of a chain whose first link contains a time."""
     while causes.seb[seb] >= 0 and times.ready_s[causes.seb[seb]] > since:
         jump = chains.jump[seb]
         seb = jump if times.ready_s[jump] > since else causes.seb[seb]
@@ -231,7 +233,7 @@ def add_idle(
     sums: Floats,
     pe: int,
 ) -> None:
-    """Split the time that a PE is idle from `since` until a SEB is ready."""
+    """Add the idle time of a PE, from `since` until a SEB is ready, to the sums by kind."""
     ready = times.ready_s[seb]
     first = chain_at(causes, chains, times, seb, since)
     communication = chains.communication_s[seb] - chains.communication_s[first]
@@ -259,7 +261,7 @@ def split_idle(
     pes: int,
     until: float,
 ) -> Floats:
-    """Return how long each PE is idle from 0 to `until` for each reason, shape (PEs, reasons)."""
+    """Return the idle seconds of each PE from 0 to `until` by kind, shape (PEs, `IDLE_KINDS`)."""
     sums = np.zeros((pes, IDLE_KINDS, 2))
     last_end = np.full(pes, -1.0)
     for k in range(len(times.order)):
@@ -286,7 +288,7 @@ def split_idle(
 def add_by_code(
     pe: Numbers, code: Numbers, seconds: Floats, group_of_pe: Numbers, table: Floats
 ) -> None:
-    """Add each duration to the sum of its PE's group and its code, shape (groups, codes)."""
+    """Add durations to the sums of their PE's group and code, shape (groups, codes)."""
     lost = np.zeros_like(table)
     for k in range(len(pe)):
         p, c = group_of_pe[pe[k]], code[k]
@@ -301,20 +303,20 @@ def add_by_code(
 
 
 class Path(NamedTuple):
-    """The critical path from its end: SEBs, and the messages between them."""
+    """The critical path from its end backwards: SEBs, and the messages between them."""
 
     seb: Numbers
     ran_s: Floats
-    """How long the path stays in each SEB from its start."""
+    """The seconds of the path in each SEB, from the start of the SEB."""
     message: Numbers
-    """The message that it came by, −1 where it came otherwise."""
+    """The message by which the path came to the SEB, −1 if it came otherwise."""
     transit_s: Floats
-    """How long that message took."""
+    """The transit time of that message."""
 
 
 @kernel(ns_per_byte=300)
 def run_before(program: Program, order: Numbers, pes: int) -> Numbers:
-    """Return which SEB the PE of each one ran before it, −1 for none."""
+    """Return the SEB that ran on the same PE before each one, −1 for none."""
     before = np.full(len(program.sebs.pe), -1, dtype=np.int32)
     last = np.full(pes, -1, dtype=np.int32)
     for k in range(len(order)):
@@ -330,8 +332,8 @@ def critical_path(
 ) -> Path:
     """Return the path that ends with the SEB `last`.
 
-    It comes to a SEB from the one that its PE ran before where the SEB had to wait for its PE,
-    and else from the one behind the input that came last. So it has no gap from 0 to the end.
+    Its predecessor at a SEB that had to wait for its PE is the SEB that ran there before, and
+    otherwise the SEB of the last input. The path therefore has no gap from 0 to the end.
     """
     room = len(times.order)
     path = Path(

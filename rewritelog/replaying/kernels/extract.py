@@ -1,7 +1,7 @@
-"""Columns of what a replay needs, taken out of a block's bytes in one pass.
+"""Extraction of the columns for replays from the bytes of a block, in one pass.
 
-A duration that changes with the dilation f is f·scaled + fixed, and so is every offset in a SEB:
-the times of all dilations follow from one reading.
+A duration at the dilation f is f·scaled + fixed, and so is every offset within a SEB. The times for
+all dilations therefore follow from one reading.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tracebigsim.compiled import inner, kernel
 
 TABLE_ROWS = 5
 _SCALED_BEFORE, _FIXED_BEFORE = 3, 4
-"""Rows of a SEB's table of regions, after those of `brackets`: what lies before each bound."""
+"""Further rows of a SEB's table of regions: scaled and fixed seconds before each bound."""
 
 
 @inner
 def add_up_regions(table: Floats, count: int) -> None:
-    """Fill in how much scaled and fixed time lies before each bound of `count` regions."""
+    """Fill in the scaled and fixed seconds before each bound of `count` regions."""
     table[_SCALED_BEFORE, 0] = table[_FIXED_BEFORE, 0] = 0.0
     for k in range(count):
         given = table[GIVEN, k]
@@ -57,7 +57,8 @@ def set_regions(
 ) -> int:
     """Pair a SEB's brackets with its records `first` to `last`; return the number of regions.
 
-    `table` holds the bounds of the brackets; where no pairing is certain it becomes one region.
+    `table` contains the bounds of the brackets; if these do not match the records, the SEB becomes
+    one region.
     """
     many = last - first
     if brackets > 0 and many == brackets:
@@ -73,7 +74,7 @@ def set_regions(
 
 @inner
 def region_at(since: float, table: Floats, count: int) -> int:
-    """Return the region that an offset lies in; a region's lower end belongs to it."""
+    """Return the region that contains an offset; its lower bound belongs to it."""
     k = 0
     while k < count - 1 and table[OLD, k + 1] <= since:
         k += 1
@@ -82,7 +83,7 @@ def region_at(since: float, table: Floats, count: int) -> int:
 
 @inner
 def split_offset(offset: float, table: Floats, count: int) -> tuple[float, float]:
-    """Return the scaled and the fixed part of an offset in a SEB."""
+    """Return the scaled and the fixed part of an offset within a SEB, in seconds."""
     since = min(max(offset, 0.0), table[OLD, count])
     if since >= table[OLD, count]:
         return table[_SCALED_BEFORE, count], table[_FIXED_BEFORE, count]
@@ -108,16 +109,16 @@ def extract_messages(
     first: int,
     fault: Ints,
 ) -> int:
-    """Fill in the messages counted at `at`; return the row after the last, −1 at a fault.
+    """Fill in the messages whose count is at `at`; return the row after the last, −1 for a fault.
 
-    `count` is 0 for a SEB without regions, of which `duration` is all scaled.
+    `count` is 0 for a SEB without regions, whose whole `duration` is scaled.
     """
     row = first
-    place = at + lay.count_bytes
+    offset = at + lay.count_bytes
     for _ in range(load_i4(buf, at, lay.swap)):
-        sent = load_f8(buf, place + lay.message_send_time, lay.swap)
+        sent = load_f8(buf, offset + lay.message_send_time, lay.swap)
         if not np.isfinite(sent):
-            return set_fault(fault, SEND_NOT_FINITE, place + lay.message_send_time, 0)
+            return set_fault(fault, SEND_NOT_FINITE, offset + lay.message_send_time, 0)
         if count == 0:
             messages.scaled_s[row] = min(max(sent - start, 0.0), duration)
         else:
@@ -125,13 +126,13 @@ def extract_messages(
             messages.scaled_s[row] = scaled
             if len(messages.fixed_s) > 0:
                 messages.fixed_s[row] = fixed
-        messages.transit_s[row] = load_f8(buf, place + lay.message_recv_time, lay.swap) - sent
-        messages.size_bytes[row] = load_i4(buf, place + lay.message_size, lay.swap)
-        messages.number[row] = load_i4(buf, place + lay.message_msg_id, lay.swap)
-        messages.node[row] = load_i4(buf, place + lay.message_dst_node, lay.swap)
-        messages.worker[row] = load_i2(buf, place + lay.message_tid, lay.swap)
+        messages.transit_s[row] = load_f8(buf, offset + lay.message_recv_time, lay.swap) - sent
+        messages.size_bytes[row] = load_i4(buf, offset + lay.message_size, lay.swap)
+        messages.number[row] = load_i4(buf, offset + lay.message_msg_id, lay.swap)
+        messages.node[row] = load_i4(buf, offset + lay.message_dst_node, lay.swap)
+        messages.worker[row] = load_i2(buf, offset + lay.message_tid, lay.swap)
         row += 1
-        place += lay.message_bytes
+        offset += lay.message_bytes
     return row
 
 
@@ -147,7 +148,7 @@ def extract_regions(
     regions: RegionColumns,
     row: int,
 ) -> int:
-    """Fill in the middle regions that are paired with the records; return the row after them."""
+    """Fill in the middle regions paired with the records; return the row after the last."""
     many = last - first
     if not (brackets == many or (brackets == 0 and many == 1)):
         return row
@@ -175,7 +176,7 @@ def regions_of_seb(
     last: int,
     table: Floats,
 ) -> tuple[int, int]:
-    """Pair a SEB's brackets with its records in `table`; return the brackets and the regions."""
+    """Pair a SEB's brackets with its records; return the numbers of brackets and regions."""
     brackets = find_brackets(buf, events_at, lay, end - start, slack(start, end), table)
     count = set_regions(brackets, end - start, records, first, last, table)
     add_up_regions(table, count)
@@ -192,10 +193,11 @@ def extract_cause(
     sebs: SebColumns,
     row: int,
 ) -> None:
-    """Fill in what a SEB waits for.
+    """Fill in the inputs that a SEB waits for.
 
-    Without message and dependency it follows the SEB before it, and so does one that has
-    dependencies, no message and a time of receipt: what resumed it is not in its dependencies.
+    A SEB without starting message and dependencies waits for the previous SEB of its timeline. So
+    does one with dependencies and a receive time but no message: whatever resumed it is not among
+    its dependencies.
     """
     number = load_i4(buf, at + lay.seb_msg_id, lay.swap)
     sebs.source[row] = load_i4(buf, at + lay.seb_src_pe, lay.swap)
@@ -208,11 +210,11 @@ def extract_cause(
 def extract_dependencies(
     buf: Bytes, at: int, lay: KernelLayout, dependencies: Numbers, row: int
 ) -> int:
-    """Fill in the backward dependencies counted at `at`; return the row after them."""
+    """Fill in the backward dependencies whose count is at `at`; return the row after the last."""
     count = load_i4(buf, at, lay.swap)
     for k in range(count):
-        place = at + lay.count_bytes + k * lay.dependency_bytes
-        dependencies[row + k] = load_i4(buf, place, lay.swap)
+        offset = at + lay.count_bytes + k * lay.dependency_bytes
+        dependencies[row + k] = load_i4(buf, offset, lay.swap)
     return row + count
 
 
@@ -231,10 +233,10 @@ def extract(
     regions: RegionColumns,
     fault: Ints,
 ) -> tuple[int, float]:
-    """Fill in the columns of a block; return the number of regions, and when the last SEB ends.
+    """Fill in the columns of a block; return the number of regions, and the latest end of a SEB.
 
-    The number is −1 at a fault. The block has been tallied. `begins`, shape (pieces + 1,), says
-    where each piece's records begin, and `events` the event of each record.
+    The number is −1 for a fault. `walk.tally` has checked the block. `begins`, shape (pieces + 1,),
+    is the first record of each piece, and `events` the event of each record.
     """
     table = np.empty((TABLE_ROWS, 64))
     row = message = dependency = region = 0
@@ -300,7 +302,7 @@ def extract(
 
 @inner
 def has_given(table: Floats, count: int) -> bool:
-    """Return whether a model gave the length of any region."""
+    """Return whether the length of any region is predicted."""
     for k in range(count):
         if not np.isnan(table[GIVEN, k]):
             return True

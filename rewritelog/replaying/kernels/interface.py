@@ -1,7 +1,7 @@
-"""What the kernels of a replay take and give: columns of SEBs and messages, links, delays.
+"""The data structures of the replay kernels: columns of SEBs and messages, links, delays.
 
-SEBs are numbered through the log set, PE after PE in the order of their timelines, and messages
-in the order of the SEBs that send them.
+SEBs are numbered over the whole log set, PE by PE in the order of their timelines, and messages in
+the order of the SEBs that send them.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ WAITS_FOR_PREVIOUS = 1
 """A flag of a SEB that cannot start before the one before it in its timeline has ended."""
 
 NO_MESSAGE, NOT_SENT = -1, -2
-"""In place of a starting message: none is needed, or it is needed and no SEB sends it."""
+"""Values in place of a starting message: the SEB has none, or no SEB sends it."""
 
 BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE = range(4)
-"""Which kind of input made a SEB ready, the later ones winning where several come at one time."""
+"""The kind of the last input of a SEB; of simultaneous inputs the kind listed last wins."""
 
 
 class SebColumns(NamedTuple):
-    """What a block holds of SEBs, as columns in the block's order."""
+    """The columns of the SEBs of a block, in its order."""
 
     scaled_s: Floats
     """The part of the duration that a dilation scales."""
     fixed_s: Floats
-    """The part that a model has given; no entries where there is no model."""
+    """The part of the duration that a model predicts; empty without a model."""
     name: Numbers
     flags: Bytes
     source: Numbers
     """The PE that sends the starting message."""
     number: Numbers
-    """The starting message's `msgID`, −1 for none."""
+    """The `msgID` of the starting message, −1 for none."""
     messages: Numbers
-    """How many it sends."""
+    """The number of messages that it sends."""
     dependencies: Numbers
-    """How many SEBs of its timeline it waits for."""
+    """The number of SEBs of its timeline that it waits for."""
 
 
 class MessageColumns(NamedTuple):
-    """What a block holds of messages; offsets count from their SEB's start, split as durations."""
+    """The columns of the messages of a block; send times are offsets in their SEBs."""
 
     scaled_s: Floats
     fixed_s: Floats
@@ -58,10 +58,10 @@ class MessageColumns(NamedTuple):
 
 
 class RegionColumns(NamedTuple):
-    """The middle regions that are certainly paired with a param record."""
+    """The columns of the middle regions that are paired with a param record."""
 
     seb: Numbers
-    """In a block the SEB's row, later its number in the log set."""
+    """The SEB's row in its block, and after loading its number in the log set."""
     event: Numbers
     begin_scaled_s: Floats
     begin_fixed_s: Floats
@@ -82,8 +82,8 @@ SEB_ROW = np.dtype(
     ],
     align=True,
 )
-"""What a replay reads of a SEB, side by side: it goes from PE to PE, and each array that it looks
-into there costs it a cache miss."""
+"""The data of a SEB that a replay reads, in one row: a replay jumps from PE to PE, and each further
+array would be another cache miss."""
 
 MESSAGE_ROW = np.dtype(
     [
@@ -94,13 +94,13 @@ MESSAGE_ROW = np.dtype(
     ],
     align=True,
 )
-"""What a replay reads of a message."""
+"""The data of a message that a replay reads, in one row."""
 
 OFFSET_ROW = np.dtype([("scaled_s", np.float64), ("unused", np.uint8)], align=True)
-"""A column of `scaled_s` in place of one of those tables: kernels compile for columns of tables."""
+"""A `scaled_s` column that replaces that of a table: kernels are compiled for strided columns."""
 
 STATE_ROW = np.dtype([("ready_s", np.float64), ("missing", np.int32), ("pe", np.int32)], align=True)
-"""What is known of a SEB that has not run: its latest input so far, and how many it lacks."""
+"""The state of a SEB in a replay: its latest input so far, and the number of missing inputs."""
 
 RUN_ROW = np.dtype(
     [
@@ -112,11 +112,11 @@ RUN_ROW = np.dtype(
     ],
     align=True,
 )
-"""The same, and what is recorded of a SEB."""
+"""The state of a SEB together with its recorded times and cause."""
 
 
 class Sebs(NamedTuple):
-    """All SEBs of a log set; columns of a table of `SEB_ROW`, but for those said to be apart."""
+    """All SEBs of a log set; columns of a table of `SEB_ROW`, and some separate arrays."""
 
     scaled_s: Floats
     fixed_s: Floats
@@ -124,32 +124,32 @@ class Sebs(NamedTuple):
     pe: Numbers
     flags: Bytes
     starter: Numbers
-    """The message that starts it, `NO_MESSAGE` or `NOT_SENT`."""
+    """The number of the starting message, `NO_MESSAGE` or `NOT_SENT`."""
     first_message: Numbers
-    """Where the messages of each SEB begin; shape (SEBs + 1,)."""
+    """The first message of each SEB; shape (SEBs + 1,)."""
     first_dependency: Numbers
-    """Where the dependencies of each SEB begin; shape (SEBs + 1,)."""
+    """The first entry of each SEB in `dependencies`; shape (SEBs + 1,)."""
     dependencies: Numbers
-    """Indices in the SEB's timeline."""
+    """The SEBs that are waited for, as indices in the timeline."""
     first_of_pe: Numbers
     """The first SEB of each PE; shape (PEs + 1,)."""
 
 
 class Messages(NamedTuple):
-    """All messages of a log set; columns of a table of `MESSAGE_ROW`, but for two."""
+    """All messages of a log set; columns of a table of `MESSAGE_ROW`, and two separate arrays."""
 
     scaled_s: Floats
     fixed_s: Floats
     transit_s: Floats
     size_bytes: Numbers
     first_receiver: Numbers
-    """Where the receivers of each message begin; shape (messages + 1,)."""
+    """The first entry of each message in `receivers`; shape (messages + 1,)."""
     receivers: Numbers
-    """The SEBs that a message starts."""
+    """The SEBs that messages start."""
 
 
 def sebs_of(table: Table, fixed_s: Floats, dependencies: Numbers, first_of_pe: Numbers) -> Sebs:
-    """Return the columns of a table of SEBs, which has one more row for where lists end."""
+    """Return the columns of a table of SEBs, whose additional last row ends their lists."""
     return Sebs(
         table["scaled_s"][:-1],
         fixed_s,
@@ -165,7 +165,7 @@ def sebs_of(table: Table, fixed_s: Floats, dependencies: Numbers, first_of_pe: N
 
 
 def messages_of(table: Table, fixed_s: Floats, receivers: Numbers) -> Messages:
-    """Return the columns of a table of messages, which has one more row as that of SEBs."""
+    """Return the columns of a table of messages, with an additional last row as that of SEBs."""
     return Messages(
         table["scaled_s"][:-1],
         fixed_s,
@@ -177,15 +177,15 @@ def messages_of(table: Table, fixed_s: Floats, receivers: Numbers) -> Messages:
 
 
 class Dependents(NamedTuple):
-    """The dependencies seen from the SEBs that are waited for."""
+    """The inverse of the dependencies: the SEBs that wait for each SEB."""
 
     first: Numbers
-    """Where the dependents of each SEB begin; shape (SEBs + 1,)."""
+    """The first entry of each SEB in `sebs`; shape (SEBs + 1,)."""
     sebs: Numbers
 
 
 class Program(NamedTuple):
-    """All that happens in a run, without its times."""
+    """Everything that happens in a run, without its times."""
 
     sebs: Sebs
     messages: Messages
@@ -193,29 +193,29 @@ class Program(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What multiplies durations, a factor for each SEB name."""
+    """The factors of durations, one for each SEB name."""
 
     scaled: Floats
     fixed: Floats
 
 
 class Delays(NamedTuple):
-    """How long messages take from PE to PE, in seconds and bytes."""
+    """The network model: the delays of messages between PEs, in seconds and bytes."""
 
     recorded: bool
-    """Whether each message between nodes takes as long as was recorded."""
+    """Whether messages between nodes keep their recorded transit times."""
     latency_s: float
     bandwidth_bytes_per_s: float
     cost_per_packet_s: float
     packet_bytes: float
-    """0 where packets cost nothing."""
+    """0 without a cost per packet."""
     node_latency_s: float
     workers: int
-    """Worker threads of a node."""
+    """The number of worker threads per node."""
 
 
 class State(NamedTuple):
-    """The columns of a table of `STATE_ROW`, or the same ones of `RUN_ROW`."""
+    """The columns of a table of `STATE_ROW`, or the same columns of one of `RUN_ROW`."""
 
     ready_s: Floats
     missing: Numbers
@@ -223,25 +223,25 @@ class State(NamedTuple):
 
 
 class Times(NamedTuple):
-    """When each SEB was ready, started and ended; NaN for one that never ran."""
+    """The times at which each SEB was ready, started and ended; NaN for one that never ran."""
 
     ready_s: Floats
     start_s: Floats
     end_s: Floats
     order: Numbers
-    """The SEBs in the order in which they became ready; as many as have run."""
+    """The SEBs that have run, in the order in which they became ready."""
 
 
 class Causes(NamedTuple):
-    """What made each SEB ready."""
+    """The last input of each SEB, which made it ready."""
 
     seb: Numbers
-    """The SEB behind the input that came last, −1 for none."""
+    """The SEB that produced the last input, −1 for none."""
     kind: Bytes
 
 
 class Record(NamedTuple):
-    """What a replay records of each SEB, where it does."""
+    """The recorded times and causes of SEBs, if they are wanted."""
 
     wanted: bool
     times: Times
@@ -254,10 +254,10 @@ def state_of(table: Table) -> State:
 
 
 def times_of(table: Table, order: Numbers) -> Times:
-    """Return the columns of a table of `RUN_ROW` that say when SEBs ran."""
+    """Return the columns with times of a table of `RUN_ROW`."""
     return Times(table["ready_s"], table["start_s"], table["end_s"], order)
 
 
 def record_of(table: Table, order: Numbers, *, wanted: bool = True) -> Record:
-    """Return the columns of a table of `RUN_ROW` that are filled in where it is `wanted`."""
+    """Return the columns of a table of `RUN_ROW` that a replay fills in if they are `wanted`."""
     return Record(wanted, times_of(table, order), Causes(table["cause"], table["kind"]))

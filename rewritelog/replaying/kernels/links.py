@@ -1,4 +1,4 @@
-"""Who starts whom: starting messages found by their numbers, and all links turned round."""
+"""The links between SEBs: starting messages, found by their numbers, and inverted links."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tracebigsim.compiled import inner, kernel
 
 @inner
 def find_number(numbers: Numbers, order: Numbers, low: int, high: int, number: int) -> int:
-    """Return the first place from `low` to below `high` whose number is `number`, or −1.
+    """Return the first index from `low` to below `high` with a number, or −1.
 
-    The numbers rise along `order`, or along the array itself where `order` is empty. They mostly
-    have no gap, so the place that follows from the first number is tried at once.
+    The numbers are ascending along `order`, or in the array itself if `order` is empty. They mostly
+    have no gaps, so that the index computed from the first number is tried before a binary search.
     """
     if low == high:
         return -1
@@ -40,7 +40,7 @@ def find_number(numbers: Numbers, order: Numbers, low: int, high: int, number: i
 
 @kernel(ns_per_byte=200)
 def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
-    """Return whether the numbers never fall between bounds, and how many repeat the one before."""
+    """Return whether numbers are ascending between bounds, and how many are repeated."""
     rising, repeated = True, 0
     for k in range(len(bounds) - 1):
         for at in range(bounds[k] + 1, bounds[k + 1]):
@@ -53,10 +53,11 @@ def rises(numbers: Numbers, bounds: Ints) -> tuple[bool, int]:
 def match_messages(
     source: Numbers, number: Numbers, sent: Numbers, order: Numbers, bounds: Ints, starter: Numbers
 ) -> None:
-    """Fill in the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+    """Fill in the starting message of each SEB, `NO_MESSAGE` or `NOT_SENT`.
 
-    `sent` are the messages' numbers, and `bounds`, shape (PEs + 1,), where each PE's begin; `order`
-    sorts them within each PE, and is empty where they are sorted. Of several the first counts.
+    `sent` are the numbers of all messages, and `bounds`, shape (PEs + 1,), the first one of each
+    PE. `order` sorts them within each PE, and is empty if they are sorted. Of messages with the
+    same number the first one is used.
     """
     for seb in range(len(source)):
         starter[seb] = NO_MESSAGE
@@ -71,9 +72,9 @@ def match_messages(
 
 @kernel(ns_per_byte=300)
 def invert(starter: Numbers, first: Numbers) -> Numbers:
-    """Return the receivers of all messages, rising for each; `first` becomes where each begin.
+    """Return the receivers of all messages, ascending for each; fill in the `first` of each.
 
-    `first` begins as zeros, one more than there are messages.
+    `first` is initially zeros, shape (messages + 1,).
     """
     count = len(first) - 1
     for seb in range(len(starter)):
@@ -94,7 +95,7 @@ def invert(starter: Numbers, first: Numbers) -> Numbers:
 
 @inner
 def awaited(sebs: Sebs, seb: int, k: int) -> int:
-    """Return the SEB that a dependency of another one names, or −1 where there is none."""
+    """Return the SEB that dependency `k` of a SEB refers to, −1 if the timeline has no such SEB."""
     base = sebs.first_of_pe[sebs.pe[seb]]
     other = sebs.dependencies[k]
     return base + other if 0 <= other < sebs.first_of_pe[sebs.pe[seb] + 1] - base else -1
@@ -102,9 +103,9 @@ def awaited(sebs: Sebs, seb: int, k: int) -> int:
 
 @kernel(ns_per_byte=700)
 def invert_dependencies(sebs: Sebs, first: Numbers) -> Numbers:
-    """Return the dependents of all SEBs, rising for each; `first` becomes where each begin.
+    """Return the dependents of all SEBs, ascending for each; fill in the `first` of each.
 
-    A dependency on what the timeline does not have has no dependent, and is never met.
+    A dependency on a SEB that the timeline does not have is never fulfilled, and has no inverse.
     """
     count = len(sebs.pe)
     for seb in range(count):
@@ -131,7 +132,7 @@ def invert_dependencies(sebs: Sebs, first: Numbers) -> Numbers:
 def count_misaddressed(
     starter: Numbers, pe: Numbers, node: Numbers, worker: NDArray[np.int16], workers: int
 ) -> tuple[int, int]:
-    """Return how many SEBs are started by a message that is not for their PE, and the first."""
+    """Return how many SEBs are started by a message that is not for their PE, and the first one."""
     count, example = 0, -1
     for seb in range(len(starter)):
         message = starter[seb]
@@ -145,9 +146,9 @@ def count_misaddressed(
 
 @inner
 def addresses(node: int, worker: int, to_node: int, to_worker: int) -> bool:
-    """Return whether a message's destination takes in a worker of a node (FORMAT 4).
+    """Return whether the destination of a message includes a worker of a node (FORMAT 4).
 
-    A multicast list is not in the log, so such a message may be for any PE.
+    The list of a multicast is not in the log, so that such a message may be for any PE.
     """
     if node == -2:
         return True

@@ -1,11 +1,12 @@
-"""The queue of SEBs by readiness: a heap of those to come next, buckets, and a list of the others.
+"""A priority queue of SEBs by the time when they are ready: a heap, buckets, and an overflow list.
 
-It is a ladder queue (Tang, Goh and Thng, 2005) with one rung. What comes next is in a binary heap
-of a few entries. Later entries lie unsorted in buckets, each for a span of time, and enter the heap
-with their bucket; what is later than all buckets waits in a list. When the buckets are used up, the
-list is spread over new ones. They span twice the mean of what waits in it, which by Markov's
-inequality takes in half of the entries at least. So an entry is moved a few times, however many
-there are; where all lie in one bucket, what is left is the heap, which takes the logarithm.
+It is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a binary
+heap, which is small. Later entries are unsorted in buckets, one for each interval of time, and
+enter the heap together with their bucket. Entries later than all buckets wait in a list. When all
+buckets are empty, the list is distributed over new ones. These span twice the mean time of its
+entries from the earliest one, which by Markov's inequality covers at least half of them. An entry
+is therefore moved only a few times, whatever the number of entries. If all are in one bucket, the
+queue is a heap with its logarithmic cost.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from rewritelog.replaying.kernels.interface import Numbers
 from tracebigsim.compiled import inner
 
 NODE_ROW = np.dtype([("time", np.float64), ("seb", np.int32), ("next", np.int32)], align=True)
-"""An entry of a bucket, and the one after it."""
+"""An entry of a bucket, a linked list, with the index of the next entry."""
 
 ENTRIES_PER_BUCKET = 4
 _MOST_BUCKETS = 1 << 18
 
 IN_HEAP, IN_BUCKETS, WAITING, BUCKETS, CURRENT, FREE, USED = range(7)
-"""The queue's numbers: entries by place; buckets, and the one that is in the heap; unused nodes."""
+"""Indices into `Queue.numbers`: entries in each part; number of buckets, and the one in the heap;
+head of the list of free nodes, and number of nodes used."""
 BASE, BUCKETS_PER_S = range(2)
 
 
 class Queue(NamedTuple):
-    """A queue; `add` puts SEBs into it, and `refill` the next ones into its heap."""
+    """A queue; `add` inserts SEBs, and `refill` moves the next ones into the heap."""
 
     heap_times: Floats
     heap_sebs: Numbers
@@ -43,11 +45,11 @@ class Queue(NamedTuple):
     waiting_sebs: Numbers
     numbers: Ints
     span_s: Floats
-    """When the first bucket begins, and how many there are a second."""
+    """The beginning of the first bucket in seconds, and the number of buckets per second."""
 
     @classmethod
     def of(cls, sebs: int) -> Queue:
-        """Return an empty queue for a number of SEBs; memory is taken where it is used only."""
+        """Return an empty queue for this many SEBs; pages of it take memory when they are used."""
         nodes = np.empty(sebs + 1, dtype=NODE_ROW)
         waiting = np.empty(sebs + 1, dtype=NODE_ROW)
         numbers = np.zeros(7, dtype=np.int64)
@@ -68,13 +70,13 @@ class Queue(NamedTuple):
 
 @inner
 def comes_before(times: Floats, sebs: Numbers, a: int, time: float, seb: int) -> bool:
-    """Return whether the heap's entry `a` comes before a SEB that is ready at `time`."""
+    """Return whether entry `a` of the heap precedes a SEB that is ready at `time`."""
     return times[a] < time or (times[a] == time and sebs[a] < seb)
 
 
 @inner
 def push(times: Floats, sebs: Numbers, size: int, time: float, seb: int) -> None:
-    """Put a SEB into a binary heap of `size` entries."""
+    """Insert a SEB into a binary heap of `size` entries."""
     at = size
     while at > 0:
         parent = (at - 1) >> 1
@@ -87,7 +89,7 @@ def push(times: Floats, sebs: Numbers, size: int, time: float, seb: int) -> None
 
 @inner
 def drop_first(times: Floats, sebs: Numbers, size: int) -> None:
-    """Take the first entry out of a binary heap of `size` entries."""
+    """Remove the first entry of a binary heap of `size` entries."""
     time, seb = times[size - 1], sebs[size - 1]
     at, left = 0, size - 1
     while True:
@@ -105,7 +107,7 @@ def drop_first(times: Floats, sebs: Numbers, size: int) -> None:
 
 @inner
 def add_to_heap(queue: Queue, time: float, seb: int) -> None:
-    """Put a SEB among those that come next."""
+    """Insert a SEB into the heap of the queue."""
     size = queue.numbers[IN_HEAP]
     push(queue.heap_times, queue.heap_sebs, size, time, seb)
     queue.numbers[IN_HEAP] = size + 1
@@ -113,7 +115,7 @@ def add_to_heap(queue: Queue, time: float, seb: int) -> None:
 
 @inner
 def add_to_bucket(queue: Queue, bucket: int, time: float, seb: int) -> None:
-    """Put a SEB into a bucket."""
+    """Insert a SEB into a bucket."""
     numbers = queue.numbers
     node = numbers[FREE]
     if node >= 0:
@@ -128,16 +130,16 @@ def add_to_bucket(queue: Queue, bucket: int, time: float, seb: int) -> None:
 
 @inner
 def add(queue: Queue, time: float, seb: int) -> None:
-    """Put a SEB into the queue, at a time that is not before the last one taken out.
+    """Insert a SEB into the queue, at a time not before that of the last one removed.
 
-    Of two times the later one never has the earlier bucket, whatever rounding does.
+    Despite rounding, a later time never has an earlier bucket: the index is monotonic in the time.
     """
     numbers = queue.numbers
-    place = (time - queue.span_s[BASE]) * queue.span_s[BUCKETS_PER_S]
-    if not place >= numbers[CURRENT] + 1:  # no number where the base is the end of all buckets
+    bucket = (time - queue.span_s[BASE]) * queue.span_s[BUCKETS_PER_S]
+    if not bucket >= numbers[CURRENT] + 1:  # NaN without buckets
         add_to_heap(queue, time, seb)
-    elif place < numbers[BUCKETS]:
-        add_to_bucket(queue, int(place), time, seb)
+    elif bucket < numbers[BUCKETS]:
+        add_to_bucket(queue, int(bucket), time, seb)
     else:
         waiting = numbers[WAITING]
         queue.waiting_times[waiting], queue.waiting_sebs[waiting] = time, seb
@@ -161,7 +163,7 @@ def open_bucket(queue: Queue, bucket: int) -> None:
 
 @inner
 def spread(queue: Queue) -> None:
-    """Spread what waits over new buckets; all goes into the heap where that is one moment."""
+    """Distribute the waiting entries over new buckets, or to the heap if their times are equal."""
     numbers, times = queue.numbers, queue.waiting_times
     count = numbers[WAITING]
     lowest, highest, total = times[0], times[0], 0.0
@@ -183,7 +185,7 @@ def spread(queue: Queue) -> None:
 
 @inner
 def refill(queue: Queue) -> bool:
-    """Put the next entries into the heap, which is empty; return whether there are any."""
+    """Move the next entries into the heap if it is empty; return whether there are any."""
     numbers = queue.numbers
     while numbers[IN_HEAP] == 0:
         if numbers[IN_BUCKETS] > 0:

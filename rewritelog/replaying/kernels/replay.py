@@ -1,8 +1,8 @@
-"""The replay: SEBs in the order in which they become ready, each PE running one at a time.
+"""The replay: SEBs run in the order in which they become ready, one at a time on each PE.
 
-A SEB that starts at a time can make others ready at that time or later, never earlier. So one
-queue of ready SEBs over all PEs gives them in the order of their readiness (as Dijkstra's algorithm
-does), and a SEB starts when it is ready and all that its PE had before it have ended.
+A SEB can only make others ready at its start or later. One queue of ready SEBs for all PEs
+therefore yields them in the order of the times when they are ready, as in Dijkstra's algorithm. A
+SEB starts as soon as it is ready and all earlier SEBs of its PE have ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tracebigsim.compiled import inner, kernel
 
 @inner
 def duration_of(program: Program, scale: Scale, seb: int) -> float:
-    """Return how long a SEB takes."""
+    """Return the duration of a SEB in seconds."""
     name = program.sebs.name[seb]
     duration = program.sebs.scaled_s[seb] * scale.scaled[name]
     if len(program.sebs.fixed_s) > 0:
@@ -45,7 +45,7 @@ def duration_of(program: Program, scale: Scale, seb: int) -> float:
 def sent_at(
     program: Program, scale: Scale, name: int, start: float, end: float, message: int
 ) -> float:
-    """Return when a SEB of that name, running from `start` to `end`, sends a message."""
+    """Return when a SEB with this name, running from `start` to `end`, sends a message."""
     offset = program.messages.scaled_s[message] * scale.scaled[name]
     if len(program.messages.fixed_s) > 0:
         offset += program.messages.fixed_s[message] * scale.fixed[name]
@@ -54,7 +54,7 @@ def sent_at(
 
 @inner
 def network_delay(delays: Delays, transit_s: float, size_bytes: int) -> float:
-    """Return how long a message takes from one node to another."""
+    """Return the delay of a message between two nodes, in seconds."""
     if delays.recorded:
         return transit_s if transit_s > 0.0 else 0.0
     size = max(float(size_bytes), 0.0)
@@ -66,7 +66,7 @@ def network_delay(delays: Delays, transit_s: float, size_bytes: int) -> float:
 
 @inner
 def delay_between(program: Program, delays: Delays, message: int, sender: int, to: int) -> float:
-    """Return how long a message takes from PE to PE."""
+    """Return the delay of a message between two PEs, in seconds."""
     if sender == to:
         return 0.0
     if delays.workers > 1 and sender // delays.workers == to // delays.workers:
@@ -76,8 +76,8 @@ def delay_between(program: Program, delays: Delays, message: int, sender: int, t
 
 
 @inner
-def begin(sebs: Sebs, state: State, record: Record) -> None:
-    """Fill in how many inputs each SEB waits for."""
+def initialise(sebs: Sebs, state: State, record: Record) -> None:
+    """Initialise the state: the number of inputs that each SEB waits for."""
     for seb in range(len(state.missing)):
         wanted = sebs.first_dependency[seb + 1] - sebs.first_dependency[seb]
         wanted += sebs.starter[seb] != NO_MESSAGE
@@ -91,9 +91,10 @@ def begin(sebs: Sebs, state: State, record: Record) -> None:
 def arrive(
     seb: int, time: float, kind: int, source: int, state: State, record: Record, queue: Queue
 ) -> None:
-    """Give a SEB one of its inputs, and put it into the queue when it has all.
+    """Deliver one of its inputs to a SEB, which enters the queue when it has all of them.
 
-    Of inputs that come last together the kind decides what made it ready, then which is given last.
+    Of simultaneous last inputs the kind decides on the recorded cause, and then the order of
+    delivery.
     """
     ready = state.ready_s[seb]
     if record.wanted:
@@ -110,13 +111,13 @@ def arrive(
 
 @inner
 def follows(sebs: Sebs, seb: int) -> bool:
-    """Return whether the SEB after one waits for it."""
+    """Return whether the next SEB of the timeline waits for this one."""
     return seb + 1 < len(sebs.flags) and (sebs.flags[seb + 1] & WAITS_FOR_PREVIOUS) != 0
 
 
 @inner
 def take(program: Program, record: Record, queue: Queue) -> tuple[float, int]:
-    """Take the first SEB out of the queue, which is not empty, and have the next ones loaded."""
+    """Remove the first SEB of the queue, which is not empty, and prefetch the next ones."""
     sebs, messages = program.sebs, program.messages
     times, ids, numbers = queue.heap_times, queue.heap_sebs, queue.numbers
     ready, first = times[0], ids[0]
@@ -135,7 +136,7 @@ def take(program: Program, record: Record, queue: Queue) -> tuple[float, int]:
 
 
 @inner
-def give(
+def deliver(
     program: Program,
     scale: Scale,
     delays: Delays,
@@ -146,7 +147,7 @@ def give(
     record: Record,
     queue: Queue,
 ) -> None:
-    """Give all that a SEB sends and that waits for it to those that it makes ready."""
+    """Deliver the messages and the end of a SEB to all SEBs that wait for them."""
     sebs, messages, dependents = program.sebs, program.messages, program.dependents
     pe, name = sebs.pe[seb], sebs.name[seb]
     for message in range(sebs.first_message[seb], sebs.first_message[seb + 1]):
@@ -165,14 +166,14 @@ def give(
 
 
 @inner
-def note(times: Times, seb: int, run: int, start: float, end: float) -> None:
-    """Record when a SEB ran, the `run`th of all."""
+def record_times(times: Times, seb: int, run: int, start: float, end: float) -> None:
+    """Record start and end of a SEB, the `run`th of all."""
     times.start_s[seb], times.end_s[seb], times.order[run] = start, end, seb
 
 
 @inner
 def forget_never_run(state: State, record: Record) -> None:
-    """Leave no times and no causes with the SEBs that never ran."""
+    """Set the times of SEBs that never ran to NaN, and remove their causes."""
     for seb in range(len(state.missing)):
         if state.missing[seb] > 0:
             state.ready_s[seb] = np.nan
@@ -191,13 +192,13 @@ def replay(
     record: Record,
     queue: Queue,
 ) -> tuple[float, int]:
-    """Run the program; return when the last SEB ends, and how many have run.
+    """Run the program; return the end of the last SEB in seconds, and how many have run.
 
-    `free`, when each PE can run its next SEB, begins as zeros. Fill in when SEBs were ready (NaN
-    for one that never was), and the record where it is wanted.
+    `free`, the time when each PE can run its next SEB, is initially zeros. Fill in the times when
+    SEBs were ready (NaN for one that never was), and the record if it is wanted.
     """
     sebs = program.sebs
-    begin(sebs, state, record)
+    initialise(sebs, state, record)
     for seb in range(len(sebs.pe)):
         if state.missing[seb] == 0:
             add(queue, 0.0, seb)
@@ -210,19 +211,19 @@ def replay(
         free[pe] = end
         latest = max(latest, end)
         if record.wanted:
-            note(record.times, seb, run, start, end)
+            record_times(record.times, seb, run, start, end)
         run += 1
-        give(program, scale, delays, seb, start, end, state, record, queue)
+        deliver(program, scale, delays, seb, start, end, state, record, queue)
     forget_never_run(state, record)
     return latest, run
 
 
 @kernel(ns_per_byte=2_000)
 def find_blocked(program: Program, times: Times, root: Numbers, direct: Bytes) -> None:
-    """Find for each SEB that never ran the one that blocks it.
+    """Find the root SEB that blocks each SEB that never ran.
 
-    `direct` marks the SEBs that lack something which the log does not hold; `root`, −1 to begin
-    with, becomes the first of these that each waits for, and stays −1 in circles and behind them.
+    `direct` marks the SEBs that wait for something that the log does not contain. `root`, initially
+    −1, becomes the first of these that each SEB waits for; it stays −1 in cycles and behind them.
     """
     sebs, messages, dependents = program.sebs, program.messages, program.dependents
     count = len(sebs.pe)
@@ -248,7 +249,7 @@ def find_blocked(program: Program, times: Times, root: Numbers, direct: Bytes) -
 def block(
     seb: int, origin: int, times: Times, root: Numbers, direct: Bytes, waiting: Numbers, left: int
 ) -> int:
-    """Note what blocks a SEB where that is not known yet; return how many wait to be looked at."""
+    """Record the root of a SEB if it is not known yet; return the new size of the work list."""
     if root[seb] >= 0 or direct[seb] != 0 or not np.isnan(times.ready_s[seb]):
         return left
     root[seb] = origin

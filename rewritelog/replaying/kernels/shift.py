@@ -1,4 +1,4 @@
-"""Replayed times written into a block's bytes, whose durations are already the new ones."""
+"""Replayed times written into the bytes of a block, whose durations are already the new ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tracebigsim.compiled import inner, kernel
 
 @inner
 def written_delay(program: Program, delays: Delays, message: int, sender: int) -> float:
-    """Return the transit time that a message is written with.
+    """Return the transit time that is written for a message, in seconds.
 
-    It is that of its slowest receiver, or where it has none that between nodes.
+    It is the delay to its slowest receiver, or that between nodes if it has none.
     """
     messages = program.messages
     first, last = messages.first_receiver[message], messages.first_receiver[message + 1]
@@ -42,7 +42,7 @@ def write_messages(
     start: float,
     end: float,
 ) -> None:
-    """Write the times of the messages counted at `at`."""
+    """Write the times of the messages whose count is at `at`."""
     pe, name = program.sebs.pe[seb], program.sebs.name[seb]
     for k in range(load_i4(buf, at, lay.swap)):
         message = program.sebs.first_message[seb] + k
@@ -57,7 +57,7 @@ def write_messages(
 def write_seb(
     buf: Bytes, at: int, lay: KernelLayout, ready: float, start: float, end: float, duration: float
 ) -> None:
-    """Write the times of a SEB; one that was never closed stays so, and −1 stays −1."""
+    """Write the times of a SEB; it stays unclosed if it was, and a receive time of −1 stays."""
     closed = load_f8(buf, at + lay.seb_end_time, lay.swap) >= load_f8(
         buf, at + lay.seb_start_time, lay.swap
     )
@@ -101,7 +101,7 @@ def write_times(
 
 @kernel(ns_per_byte=500)
 def place_never_run(program: Program, scale: Scale, times: Times, pes: int, latest: float) -> None:
-    """Give SEBs that never ran times after the end of the run, one after the other on each PE."""
+    """Place SEBs that never ran after the end of the run, one after the other on each PE."""
     free = np.full(pes, latest)
     for seb in range(len(program.sebs.pe)):
         if np.isnan(times.ready_s[seb]):
