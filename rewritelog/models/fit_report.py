@@ -10,7 +10,14 @@ from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
-from rewritelog.text import WIDTH, event_label, parameter_names, percent_text, some_text
+from rewritelog.text import (
+    WIDTH,
+    count_text,
+    event_label,
+    parameter_names,
+    percent_text,
+    some_text,
+)
 
 Rename = Callable[[str], str]
 """A function that replaces p1, p2, … in the text of a term by names."""
@@ -161,10 +168,8 @@ def _sample_warnings(fit: EventFit) -> Iterable[str]:
     elif fit.whole.quality.freedom == 0 and fit.parameters:
         yield "as many terms as samples, so the fit's error is unknown; add timing lines"
     elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
-        yield (
-            f"{fit.samples} samples for {len(fit.whole.function.terms)} coefficients are few; "
-            "add timing lines"
-        )
+        coefficients = count_text(len(fit.whole.function.terms), "coefficient")
+        yield f"only {fit.samples} samples for {coefficients}; add timing lines"
 
 
 def _dropped_warnings(fit: ClassFit) -> Iterable[str]:

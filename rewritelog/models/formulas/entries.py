@@ -40,11 +40,6 @@ class EventFormula:
             return parameters == len(self.names)
         return parameters >= self.highest_parameter
 
-    def expression_text(self, expression: Expression) -> str:
-        """Return an expression's text with the file's names of parameters."""
-        given = {number: name for number, name in enumerate(self.names, 1) if name != "_"}
-        return expression.to_text(given)
-
 
 @dataclass(frozen=True)
 class Formulas:
