@@ -56,12 +56,14 @@ def timeline_command(
 ) -> None:
     """Draw the SEBs of each PE over time, coloured by name, with brackets and messages."""
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
+    from rewritelog.logs.pes import parse_pes  # noqa: PLC0415
     from rewritelog.text import bytes_text, printable  # noqa: PLC0415
     from rewritelog.viewing.draw import draw_timeline  # noqa: PLC0415
-    from rewritelog.viewing.timeline import TimelineOptions, parse_pes  # noqa: PLC0415
+    from rewritelog.viewing.timeline import TimelineOptions  # noqa: PLC0415
 
     sets = [open_logs(one) for one in (logs, against) if one is not None]
-    options = TimelineOptions(None if pes is None else parse_pes(pes), from_s, to_s)
+    chosen = None if pes is None else parse_pes(pes, len(sets[0].pes))
+    options = TimelineOptions(chosen, from_s, to_s)
     path, kind = to_path(output) or output, "svg" if is_stdout(output) else None
     drawn = draw_timeline(sets, path, kind, options, messages=messages, seed=seed)
     if not (console.quiet() or is_stdout(output)):

@@ -27,12 +27,13 @@ from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.output import OutputFile, copy_file, create_file, new_folder
+from rewritelog.output import OutputFile, create_file, new_folder
+from rewritelog.output.companions import COMPANIONS, copy_companions
 from rewritelog.progress import report_progress
 from rewritelog.text import bytes_text, count_text
 
-COMPANIONS = ("param.*", "*.sts", "*.log.gz", PROVENANCE_NAME)
-"""The files that belong to a log set and know nothing of its format: they are copied."""
+_COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
+"""The files that belong to a log set and know nothing of its format."""
 
 OFFSET_LIMIT = 1 << 32
 """Offsets are taken modulo this, so that a timeline this long is indistinguishable from none."""
@@ -153,7 +154,7 @@ def convert_logs(
                 "--lossy converts nevertheless and drops them"
             )
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
-        _copy_companions(logs.folder, folder)
+        copy_companions(logs, folder, _COPIED)
     return Conversion(
         version, wanted, tally.sebs, tally.messages, logs.size_bytes, tally.bytes_out, losses
     )
@@ -265,13 +266,6 @@ def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> byte
         summary.log_version = log_version
     built: bytes = summary_struct(order).build(summary)
     return built
-
-
-def _copy_companions(source: Path, target: Path) -> None:
-    for pattern in COMPANIONS:
-        for path in source.glob(pattern):
-            if not path.is_dir():
-                copy_file(path, target / path.name)
 
 
 def _plan(source: Layout, target: Layout) -> _Plan:

@@ -43,20 +43,3 @@ class ExportOptions:
     def has_interval(self) -> bool:
         """Whether SEBs are chosen by time."""
         return self.from_s > -math.inf or self.to_s < math.inf
-
-
-def chosen_pes(text: str | None, total: int) -> list[int]:
-    """Return the PEs that a text like `0-31,40` names, rising; all `total` of them without one."""
-    if text is None:
-        return list(range(total))
-    chosen: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        ends = (first, last) if dash else (first, first)
-        if not all(number.isascii() and number.isdecimal() for number in ends):
-            raise UsageError(f"--pes {text}: {part.strip()!r} is not a PE or a range of PEs")
-        begin, end = map(int, ends)
-        if begin > end or end >= total:
-            raise UsageError(f"--pes {text}: the PEs are 0 to {total - 1}")
-        chosen.update(range(begin, end + 1))
-    return sorted(chosen)

@@ -12,12 +12,13 @@ from rewritelog.exporting.chrome import ChromeWriter
 from rewritelog.exporting.contents import Contents, stream
 from rewritelog.exporting.goal import GoalWriter
 from rewritelog.exporting.matching import matched
-from rewritelog.exporting.options import SIMULATORS, ExportOptions, chosen_pes
+from rewritelog.exporting.options import SIMULATORS, ExportOptions
 from rewritelog.exporting.programs import StepMaker
 from rewritelog.exporting.simgrid import SimgridWriter
 from rewritelog.exporting.tables import TablesWriter, check_parquet
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
+from rewritelog.logs.pes import parse_pes
 from rewritelog.output import new_folder
 from rewritelog.text import count_text, printable
 
@@ -66,7 +67,9 @@ def export(
     if options.to == "parquet":
         check_parquet()
     opened = logs if isinstance(logs, LogSet) else open_logs(logs)
-    job = _Job(opened, options, chosen_pes(options.pes, len(opened.pes)))
+    total = len(opened.pes)
+    pes = range(total) if options.pes is None else parse_pes(options.pes, total)
+    job = _Job(opened, options, list(pes))
     inputs = [opened.folder, *([options.params] if options.params else [])]
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:

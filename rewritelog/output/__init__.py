@@ -4,6 +4,7 @@
 - `lock`: the lock on an output folder, which also detects processes that have died
 - `files`: the files of a folder, written in pieces, copied, and flushed to the disk
 - `texts`: single files, checked before the work begins, and replaced atomically
+- `companions`: the files beside the timelines, copied without links to private files
 - `drawing`: matplotlib with defined settings
 """
 

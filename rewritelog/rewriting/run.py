@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError, OutputWarning, RewriteLogError, UsageError
+from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
@@ -21,6 +19,7 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.output import copy_file, create_file, new_folder
+from rewritelog.output.companions import copy_companions, copy_own_files
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.dilations import DilationRules
@@ -41,8 +40,6 @@ from rewritelog.timings.texts import (
 
 _AHEAD = 4
 """How many blocks a worker may have waiting."""
-
-_COMPANIONS = (".sts", ".log.gz")
 
 
 def rewrite(
@@ -216,40 +213,11 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) 
         with InputFile(file.path) as source:
             head = source.read(0, file.head_bytes).tobytes()
         create_file(draft / file.path.name, file.size_bytes, head)
-    for path in _own_files(logs, logs.folder, companions(logs.folder)):
-        copy_file(path, draft / path.name)
+    copy_companions(logs, draft)
     if options.copy_params:
         params = options.params or logs.folder
         pes = sorted(list_params(params).pes)
-        for path in _own_files(logs, params, [params / f"param.{pe}" for pe in pes]):
-            copy_file(path, draft / path.name)
-
-
-def _own_files(logs: LogSet, folder: Path, paths: list[Path]) -> Iterator[Path]:
-    """Yield the files without links to other folders than those of the logs, of which it warns.
-
-    Logs may come from anybody: a link among them may lead to a file that must stay private.
-    """
-    files = (logs.summary_path, *(file.path for file in logs.files))
-    own = {Path(os.path.realpath(path)).parent for path in (folder / "param", *files)}
-    for path in paths:
-        if path.is_symlink() and own.isdisjoint(Path(os.path.realpath(path)).parents):
-            warnings.warn(
-                f"{path} is a link to a file that is not with the logs: it is not copied",
-                OutputWarning,
-                stacklevel=2,
-            )
-        else:
-            yield path
-
-
-def companions(folder: Path) -> list[Path]:
-    """Return the files that a simulator wants beside the logs: Projections' `.sts` and logs."""
-    try:
-        beside = sorted(folder.iterdir())
-    except OSError as error:
-        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
-    return [path for path in beside if path.name.endswith(_COMPANIONS) and not path.is_dir()]
+        copy_own_files(logs, (params / f"param.{pe}" for pe in pes), draft)
 
 
 def _add_up(results: Iterator[BlockStatistics], logs: LogSet) -> BlockStatistics:

@@ -20,7 +20,6 @@ from rewritelog.synthesis.events import (
     events_for,
 )
 from rewritelog.synthesis.kernels import program
-from rewritelog.synthesis.kernels import write as kernels
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
@@ -246,6 +245,7 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     x, y, z = machine_shape(options.nodes)
     return program.SyntheticProgram(
         seed=options.seed,
+        big=options.order == "big",
         slots=count,
         length=length,
         x=x,
@@ -368,39 +368,3 @@ def _message(number: int, node: int, size: int) -> dict[str, Any]:
         "size": size,
         "group": 1,
     }
-
-
-def kernel_fields(options: SynthOptions) -> kernels.Fields:
-    """Return where the fields are that differ from SEB to SEB."""
-    lay = layout(options.log_version, options.order)
-
-    def seb(name: str) -> int:
-        return _place(lay.seb, name)
-
-    def message(name: str) -> int:
-        return _place(lay.message, name)
-
-    return kernels.Fields(
-        swap=lay.kernel.swap,
-        big=options.order == "big",
-        messages=lay.kernel.seb_bytes + lay.kernel.count_bytes,
-        message=lay.kernel.message_bytes,
-        seqno=seb("seqno"),
-        src_pe=seb("src_pe"),
-        msg_id=seb("msg_id"),
-        recv=seb("recv_time"),
-        effective=seb("eff_recv_time"),
-        start=seb("start_time"),
-        exec=seb("exec_time"),
-        end=seb("end_time"),
-        message_id=message("msg_id"),
-        message_node=message("dst_node"),
-        message_send=message("send_time"),
-        message_recv=message("recv_time"),
-        message_worker=message("tid"),
-    )
-
-
-def _place(dtype: np.dtype[Any], name: str) -> int:
-    fields: Any = dtype.fields
-    return int(fields[name][1])

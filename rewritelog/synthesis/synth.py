@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.cores import cores
+from rewritelog.format import KernelLayout, layout
 from rewritelog.format.declaration import (
     MAGIC,
     PRIMITIVES,
@@ -28,7 +29,7 @@ from rewritelog.progress import report_progress
 from rewritelog.synthesis.events import events_for, timing_lines
 from rewritelog.synthesis.kernels import write as kernels
 from rewritelog.synthesis.kernels.program import SyntheticProgram
-from rewritelog.synthesis.plan import SynthOptions, check_options, kernel_fields, program_of
+from rewritelog.synthesis.plan import SynthOptions, check_options, program_of
 from rewritelog.text import Readable, bytes_text, count_text
 
 __all__ = ["SynthOptions", "Synthesis", "synthesise"]
@@ -81,7 +82,7 @@ def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synt
         (draft / "bgTrace").write_bytes(_summary_bytes(summary))
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
-        writer = _Writer(draft, program, kernel_fields(options), summary)
+        writer = _Writer(draft, program, layout(options.log_version, options.order).kernel, summary)
         with ThreadPoolExecutor(min(options.files, cores())) as pool:
             jobs = [
                 pool.submit(copy_context().run, writer.write_file, index)
@@ -149,7 +150,7 @@ class _Writer:
 
     folder: Path
     program: SyntheticProgram
-    fields: kernels.Fields
+    layout: KernelLayout
     summary: Summary
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     """Of the PEs that all threads write, for the progress."""
@@ -175,7 +176,7 @@ class _Writer:
                 state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
                 while state[kernels.INDEX] < total:
                     used = kernels.write_sebs(
-                        buffer, text, self.program, self.fields, pe, total, state
+                        buffer, text, self.program, self.layout, pe, total, state
                     )
                     file.write(buffer[:used].data)
                     self._add_params(pe, text[: state[kernels.TEXT]])

@@ -32,8 +32,6 @@ MOST_BARS = 20_000
 
 COLUMNS = 1600
 
-_LONGEST_RANGE, _MOST_PES = 24, 1 << 24
-
 
 @dataclass(frozen=True)
 class TimelineOptions:
@@ -236,19 +234,3 @@ def _bars(bars: kernels.Bars) -> Bars | None:
         start_s=bounds[:, 0].copy(),
         end_s=bounds[:, 1].copy(),
     )
-
-
-def parse_pes(text: str) -> tuple[int, ...]:
-    """Return the PEs of a list such as `0-31,40`; raise `UsageError` where it is none."""
-    chosen: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        numbers = (first, last) if dash else (first,)
-        valid = part.isascii() and all(number.isdecimal() for number in numbers)
-        if not valid or len(part) > _LONGEST_RANGE:
-            raise UsageError(f"{text!r} is not a list of PEs such as 0-31,40")
-        begin, end = int(first), int(last or first)
-        if end < begin or end - begin > _MOST_PES:
-            raise UsageError(f"invalid range of PEs {part!r}")
-        chosen += range(begin, end + 1)
-    return tuple(dict.fromkeys(chosen))

@@ -16,7 +16,13 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 from rewritelog import open_logs
 from rewritelog.converting import convert
 from rewritelog.converting.convert import Conversion, Loss, convert_logs
-from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, UsageError
+from rewritelog.errors import (
+    DamagedLogError,
+    OutputError,
+    OutputWarning,
+    RewriteLogError,
+    UsageError,
+)
 from rewritelog.format.declaration import ByteOrder
 
 
@@ -227,6 +233,15 @@ def test_companions_are_copied_and_nothing_else(tmp_path: Path) -> None:
     run(source, tmp_path / "out")
     kept = ("bgTrace", "bgTrace0", "cellsp.0.log.gz", "cellsp.sts", "param.0", "param.12")
     assert {name: (source / name).read_bytes() for name in kept} == contents(tmp_path / "out", "*")
+
+
+def test_a_link_out_of_the_log_folder_is_not_copied(tmp_path: Path) -> None:
+    source = write_logs(tmp_path / "in", rich_timelines())
+    (tmp_path / "secret").write_text("key")
+    (source / "param.0").symlink_to("../secret")
+    with pytest.warns(OutputWarning, match="is a link to a file that is not with the logs"):
+        run(source, tmp_path / "out")
+    assert not (tmp_path / "out" / "param.0").exists()
 
 
 def test_file_without_timelines_is_written(tmp_path: Path) -> None:

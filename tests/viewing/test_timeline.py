@@ -12,8 +12,9 @@ from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog.errors import UsageError
 from rewritelog.logs.logset import open_logs
+from rewritelog.logs.pes import parse_pes
 from rewritelog.viewing.messages import message_lines
-from rewritelog.viewing.timeline import TimelineOptions, parse_pes, timeline_view
+from rewritelog.viewing.timeline import TimelineOptions, timeline_view
 
 TWO_PES = [
     [
@@ -89,13 +90,15 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
 
 @pytest.mark.parametrize(("text", "pes"), [("0", (0,)), ("0-2,5", (0, 1, 2, 5)), ("3, 3", (3,))])
 def test_lists_of_pes(text: str, pes: tuple[int, ...]) -> None:
-    assert parse_pes(text) == pes
+    assert parse_pes(text, 6) == pes
 
 
-@pytest.mark.parametrize("text", ["", "x", "1-", "3-1", "1,,2", "-1", "0-99999999999", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1-", "3-1", "1,,2", "-1", "0-99999999999", "٣", "9" * 5000]
+)
 def test_what_is_no_list_of_pes_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_pes(text)
+        parse_pes(text, 6)
 
 
 @pytest.mark.parametrize(("ending", "begins"), [
@@ -126,8 +129,8 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--pes", "9"], "PE 9 is not in the log"),
-    (["--pes", "1-0"], "invalid range of PEs '1-0'"),
+    (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
+    (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
     (["--from", "6", "--to", "6"], "nothing to draw"),
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip

@@ -60,6 +60,8 @@ class SyntheticProgram(NamedTuple):
     """What all PEs run."""
 
     seed: int
+    big: bool
+    """Whether integers are big-endian."""
     slots: int
     """SEBs of an iteration; the rows after these are the extra SEB's and PE 0's first one's."""
     length: int

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rewritelog.arrays import Bytes, Ints
+from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import store_f8
 from rewritelog.synthesis.kernels.program import (
     EVENT_PARAMS,
@@ -53,31 +52,6 @@ _AFTER_PARAM = np.frombuffer(b".000000 ", dtype=np.uint8)
 _LINE_END = np.frombuffer(b"}\n", dtype=np.uint8)
 
 
-class Fields(NamedTuple):
-    """Where the fields are that differ from SEB to SEB, in bytes."""
-
-    swap: bool
-    big: bool
-    """Whether integers are big-endian."""
-    messages: int
-    """Where the first message is in a SEB."""
-    message: int
-    """The size of a message."""
-    seqno: int
-    src_pe: int
-    msg_id: int
-    recv: int
-    effective: int
-    start: int
-    exec: int
-    end: int
-    message_id: int
-    message_node: int
-    message_send: int
-    message_recv: int
-    message_worker: int
-
-
 @inner
 def store_integer(buf: Bytes, at: int, value: int, size: int, big: bool) -> None:
     """Write an integer of `size` bytes at `at`."""
@@ -87,13 +61,13 @@ def store_integer(buf: Bytes, at: int, value: int, size: int, big: bool) -> None
 
 @inner
 def write_times(
-    buf: Bytes, at: int, fields: Fields, start: int, duration: int, unclosed: bool
+    buf: Bytes, at: int, lay: KernelLayout, start: int, duration: int, unclosed: bool
 ) -> None:
     """Write when a SEB starts and ends, given in ns."""
     begin, end = start / _NS_PER_S, (start + duration) / _NS_PER_S
-    store_f8(buf, at + fields.start, begin, fields.swap)
-    store_f8(buf, at + fields.exec, 0.0 if unclosed else end - begin, fields.swap)
-    store_f8(buf, at + fields.end, -1.0 if unclosed else end, fields.swap)
+    store_f8(buf, at + lay.seb_start_time, begin, lay.swap)
+    store_f8(buf, at + lay.seb_exec_time, 0.0 if unclosed else end - begin, lay.swap)
+    store_f8(buf, at + lay.seb_end_time, -1.0 if unclosed else end, lay.swap)
 
 
 @inner
@@ -120,7 +94,7 @@ def write_starter(
     buf: Bytes,
     at: int,
     program: SyntheticProgram,
-    fields: Fields,
+    lay: KernelLayout,
     pe: int,
     row: int,
     iteration: int,
@@ -136,14 +110,14 @@ def write_starter(
         state[EFFECTIVE_NS] = start
     elif started >= 0:
         sender, number, came = starting_message(program, pe, iteration, started)
-        store_integer(buf, at + fields.src_pe, sender, 4, fields.big)
-        store_integer(buf, at + fields.msg_id, number, 4, fields.big)
+        store_integer(buf, at + lay.seb_src_pe, sender, 4, program.big)
+        store_integer(buf, at + lay.seb_msg_id, number, 4, program.big)
         state[EFFECTIVE_NS] = came
     else:
         depends = True
     effective = state[EFFECTIVE_NS] / _NS_PER_S
-    store_f8(buf, at + fields.recv, -1.0 if depends else effective, fields.swap)
-    store_f8(buf, at + fields.effective, effective, fields.swap)
+    store_f8(buf, at + lay.seb_recv_time, -1.0 if depends else effective, lay.swap)
+    store_f8(buf, at + lay.seb_eff_recv_time, effective, lay.swap)
 
 
 @inner
@@ -151,7 +125,7 @@ def write_messages(
     buf: Bytes,
     at: int,
     program: SyntheticProgram,
-    fields: Fields,
+    lay: KernelLayout,
     pe: int,
     row: int,
     iteration: int,
@@ -163,7 +137,7 @@ def write_messages(
     """Write what a SEB sends; return how many messages it has."""
     to_all = program.broadcasts if row == program.slots + 1 else 0
     count = to_all + program.rows[row, ROW_SENDS]
-    place = at + fields.messages
+    place = at + lay.seb_bytes + lay.count_bytes
     for which in range(count):
         sent = start + send_offset(begin, middle, tail, which, count)
         number, came = which, sent
@@ -174,12 +148,12 @@ def write_messages(
             number = first_number(program, pe) + iteration * program.sends + send
             came += latency_ns(program, pe, receiver, direction)
             node, worker = receiver // program.workers, receiver % program.workers
-            store_integer(buf, place + fields.message_node, node, 4, fields.big)
-            store_integer(buf, place + fields.message_worker, worker, 2, fields.big)
-        store_integer(buf, place + fields.message_id, number, 4, fields.big)
-        store_f8(buf, place + fields.message_send, sent / _NS_PER_S, fields.swap)
-        store_f8(buf, place + fields.message_recv, came / _NS_PER_S, fields.swap)
-        place += fields.message
+            store_integer(buf, place + lay.message_dst_node, node, 4, program.big)
+            store_integer(buf, place + lay.message_tid, worker, 2, program.big)
+        store_integer(buf, place + lay.message_msg_id, number, 4, program.big)
+        store_f8(buf, place + lay.message_send_time, sent / _NS_PER_S, lay.swap)
+        store_f8(buf, place + lay.message_recv_time, came / _NS_PER_S, lay.swap)
+        place += lay.message_bytes
     return count
 
 
@@ -260,7 +234,7 @@ def write_seb(
     at: int,
     text: Bytes,
     program: SyntheticProgram,
-    fields: Fields,
+    lay: KernelLayout,
     pe: int,
     total: int,
     state: Ints,
@@ -278,18 +252,18 @@ def write_seb(
     begin, middle, tail = regions(program, row, key)
     start = start_ns(program, row, iteration, key)
     unclosed = pe == 0 and index == total - 1
-    store_integer(buf, at + fields.seqno, index, 4, fields.big)
-    write_times(buf, at, fields, start, begin + middle + tail, unclosed)
-    write_starter(buf, at, program, fields, pe, row, iteration, start, state)
+    store_integer(buf, at + lay.seb_seqno, index, 4, program.big)
+    write_times(buf, at, lay, start, begin + middle + tail, unclosed)
+    write_starter(buf, at, program, lay, pe, row, iteration, start, state)
     state[MESSAGES] += write_messages(
-        buf, at, program, fields, pe, row, iteration, start, begin, middle, tail
+        buf, at, program, lay, pe, row, iteration, start, begin, middle, tail
     )
-    write_event_times(buf, at, program.rows, row, fields.swap, start, begin, middle)
+    write_event_times(buf, at, program.rows, row, lay.swap, start, begin, middle)
     if program.rows[row, ROW_EVENT] >= 0:
         state[TEXT] = put_line(text, state[TEXT], program, program.rows[row, ROW_EVENT], key, index)
         state[RECORDS] += 1
     following = max(program.length - position - 1, 0)
-    return write_dependencies(buf, at + size, program.rows, row, fields.big, index, following)
+    return write_dependencies(buf, at + size, program.rows, row, program.big, index, following)
 
 
 @kernel
@@ -297,7 +271,7 @@ def write_sebs(
     buf: Bytes,
     text: Bytes,
     program: SyntheticProgram,
-    fields: Fields,
+    lay: KernelLayout,
     pe: int,
     total: int,
     state: Ints,
@@ -313,7 +287,7 @@ def write_sebs(
         and at + program.largest <= len(buf)
         and state[TEXT] + LINE_BYTES <= len(text)
     ):
-        at = write_seb(buf, at, text, program, fields, pe, total, state)
+        at = write_seb(buf, at, text, program, lay, pe, total, state)
         state[INDEX] += 1
         if state[EXTRA] == 1:
             state[EXTRA] = 0

@@ -1,0 +1,46 @@
+"""The files beside the timelines of a log set, copied into a folder that is written from it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from rewritelog.errors import OutputWarning, RewriteLogError
+from rewritelog.logs.logset import LogSet
+from rewritelog.output.files import copy_file
+from rewritelog.text import matches
+
+COMPANIONS = ("*.sts", "*.log.gz")
+"""Projections' files, which simulators read beside the logs."""
+
+
+def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMPANIONS) -> None:
+    """Copy the files of the log folder whose names match a pattern, as `copy_own_files` does."""
+    try:
+        beside = sorted(logs.folder.iterdir())
+    except OSError as error:
+        raise RewriteLogError(f"{logs.folder}: cannot be read: {error.strerror}") from error
+    chosen = (path for path in beside if any(matches(one, path.name) for one in patterns))
+    copy_own_files(logs, (path for path in chosen if not path.is_dir()), target)
+
+
+def copy_own_files(logs: LogSet, paths: Iterable[Path], target: Path) -> None:
+    """Copy files, but no links that lead out of their folder and those of the logs.
+
+    Logs may come from anybody, and a link among them may lead to a private file: a link that is
+    not copied is warned of.
+    """
+    files = (logs.summary_path, *(file.path for file in logs.files))
+    own = {Path(os.path.realpath(path)).parent for path in files}
+    for path in paths:
+        folders = {*own, Path(os.path.realpath(path.parent))}
+        if path.is_symlink() and folders.isdisjoint(Path(os.path.realpath(path)).parents):
+            warnings.warn(
+                f"{path} is a link to a file that is not with the logs: it is not copied",
+                OutputWarning,
+                stacklevel=2,
+            )
+        else:
+            copy_file(path, target / path.name)
