@@ -137,7 +137,7 @@ def test_exact_look_ups(measure: Measure) -> None:
     """Look up a million rows among 100,000 timed parameter sets."""
     exact = ExactTimes.from_timings(_samples(100_000, 1000))
     asked = np.tile(exact.rows, (10, 1))
-    measure(len(asked), "rows", lambda: exact.lookup(asked))
+    measure(len(asked), "rows", lambda: exact.find(asked))
 
 
 def test_grouping_of_exact_samples(measure: Measure) -> None:

@@ -134,6 +134,24 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     return f"{path}:{line}: {problem}: {printable(text)!r}"
 
 
+def matches(pattern: str, name: str) -> bool:
+    """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == first
+    *middle, last = rest
+    end = len(name) - len(last)
+    if not (name.startswith(first) and name.endswith(last) and end >= len(first)):
+        return False
+    at = len(first)
+    for piece in middle:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
 class Readable(ABC):
     """A report: its `repr` is one line, and a notebook shows all of it."""
 

@@ -99,12 +99,12 @@ class Timings:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""
-        most = max(one.params.shape[1] for one in self)
+        most = max(one.parameters for one in self)
         names = np.concatenate([np.full(len(one.seconds), one.event, dtype=object) for one in self])
         columns: dict[str, Any] = {"event": names}
         for k in range(most):
             parts = (
-                one.params[:, k] if k < one.params.shape[1] else np.full(len(one.seconds), np.nan)
+                one.params[:, k] if k < one.parameters else np.full(len(one.seconds), np.nan)
                 for one in self
             )
             columns[f"p{k + 1}"] = np.concatenate(list(parts))
@@ -127,7 +127,7 @@ class Timings:
         rows = []
         for one in self:
             span = (f"{value:.6g}" for value in (one.seconds.min(), one.seconds.max()))
-            rows.append((one.event, str(one.params.shape[1]), str(len(one.seconds)), *span))
+            rows.append((one.event, str(one.parameters), str(len(one.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
 

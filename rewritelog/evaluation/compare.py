@@ -125,6 +125,20 @@ class ModelResult:
             "decisive": None if self.decisive is None else self.decisive.to_json(),
         }
 
+    def cells(self) -> tuple[str, ...]:
+        """Return the numbers as the cells of a table's row, in the order of `HEAD`."""
+        score = self.overall
+        missing = 1 - score.predicted / score.lines if score.lines else None
+        return (
+            percent_text(score.mean_relative_error),
+            percent_text(score.median_relative_error),
+            percent_text(score.sum_error, sign="+"),
+            percent_text(score.later_sum_error, sign="+"),
+            percent_text(missing),
+            f"{score.negative}",
+            f"{self.seconds:.2f}",
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class CompareReport(Readable):
@@ -152,7 +166,7 @@ class CompareReport(Readable):
 
     def text(self) -> str:
         """Return the report for a person."""
-        rows = [(one.model, *_cells(one)) for one in self.tried]
+        rows = [(one.model, *one.cells()) for one in self.tried]
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
             *TextTable(("model", *HEAD), rows).lines(),
@@ -337,17 +351,3 @@ def _failures(tried: Sequence[ModelResult]) -> list[str]:
         for one in tried
         if one.failed_fits
     ]
-
-
-def _cells(one: ModelResult) -> tuple[str, ...]:
-    score = one.overall
-    missing = 1 - score.predicted / score.lines if score.lines else None
-    return (
-        percent_text(score.mean_relative_error),
-        percent_text(score.median_relative_error),
-        percent_text(score.sum_error, sign="+"),
-        percent_text(score.later_sum_error, sign="+"),
-        percent_text(missing),
-        f"{score.negative}",
-        f"{one.seconds:.2f}",
-    )

@@ -37,7 +37,7 @@ class Auto(Model[AutoOptions]):
         """Fit one event, with its formula if the file has one for it."""
         formula = None
         if self._formulas is not None:
-            formula = self._formulas.for_event(timings.event, timings.params.shape[1])
+            formula = self._formulas.for_event(timings.event, timings.parameters)
         if formula is None:
             return fit_event(timings, self._config)
         config = replace(self._config, category=formula.category)

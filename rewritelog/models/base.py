@@ -38,6 +38,10 @@ def has_slow_first_call(event: str) -> bool:
     return not event.startswith(LOST)
 
 
+EventKey: TypeAlias = tuple[str, int]
+"""An event's name and its number of parameters; each pair has a fit of its own."""
+
+
 @dataclass(frozen=True)
 class EventTimings:
     """The timing samples of one event with one number of parameters."""
@@ -47,6 +51,21 @@ class EventTimings:
     """The parameters, shape (samples, parameters)."""
     seconds: Floats
     """The measured times, shape (samples,)."""
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return int(self.params.shape[1])
+
+    @property
+    def key(self) -> EventKey:
+        """The event with the number of parameters."""
+        return self.event, self.parameters
+
+    @property
+    def usable(self) -> Flags:
+        """Which samples hold finite numbers only."""
+        return np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1)
 
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in the same order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,14 +82,7 @@ def checked_factors(
     Raise `ModelError` as `checked_prediction` does, and if a factor is negative or NaN.
     """
     where = f"model {model_name!r}, event {event!r}: drawn_factors()"
-    with errors_as_model_errors(where):
-        answer: Any = fitted.drawn_factors(event, params, numbers)
-    if answer is None:
-        return None
-    factors = checked_seconds(answer, len(params), where)
-    if not (factors >= 0).all():
-        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
-    return factors
+    return _factors(lambda: fitted.drawn_factors(event, params, numbers), len(params), where)
 
 
 def checked_total_factors(
@@ -100,11 +93,16 @@ def checked_total_factors(
     Raise `ModelError` as `checked_factors` does.
     """
     where = f"model {model_name!r}, event {event!r}: total_factors()"
+    factors = _factors(lambda: fitted.total_factors(event, params), len(params), where)
+    return np.ones(len(params)) if factors is None else factors
+
+
+def _factors(ask: Callable[[], Any], rows: int, where: str) -> Floats | None:
     with errors_as_model_errors(where):
-        answer: Any = fitted.total_factors(event, params)
+        answer = ask()
     if answer is None:
-        return np.ones(len(params))
-    factors = checked_seconds(answer, len(params), where)
+        return None
+    factors = checked_seconds(answer, rows, where)
     if not (factors >= 0).all():
         raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
     return factors

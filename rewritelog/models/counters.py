@@ -24,7 +24,7 @@ class Counters(Model[CountersOptions]):
         return fit_events("counters", self.options, timings, self._fit_event)
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
-        many = timings.params.shape[1]
+        many = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, many + 1))))
         options = self.options
         config = FitConfig(options.weights, options.loss, options.exact_match)

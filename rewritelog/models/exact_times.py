@@ -75,14 +75,6 @@ class ExactTimes:
         means = base + sums / counts
         return cls(keys[sets], timings.params[sets], means, counts.astype(np.float64), longest)
 
-    def lookup(self, params: Floats) -> tuple[Floats, Flags]:
-        """Return each row's mean seconds, NaN if it was not timed, and which rows were timed."""
-        index = self.find(params)
-        found = index >= 0
-        seconds = np.full(len(params), np.nan)
-        seconds[found] = self.seconds[index[found]]
-        return seconds, found
-
     def find(self, params: Floats) -> NDArray[np.int64]:
         """Return the index of each row's set, −1 if it was not timed."""
         indices = np.full(len(params), -1, dtype=np.int64)

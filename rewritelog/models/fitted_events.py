@@ -12,17 +12,20 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventTimings, FittedModel, Prediction, Timings, TotalSpread
+from rewritelog.models.base import (
+    EventKey,
+    EventTimings,
+    FittedModel,
+    Prediction,
+    Timings,
+    TotalSpread,
+)
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 from rewritelog.text import event_label, shorten
-
-Key = tuple[str, int]
-"""An event's name and its number of parameters; there is one fit for each pair."""
-
 
 ENOUGH = 60
 """With fewer samples the choice of terms adds an error that held-out samples do not show."""
@@ -42,8 +45,8 @@ class FittedEvents(FittedModel):
     """The name of the model that made them."""
     options: Mapping[str, Any]
     """The options of that model, as a JSON object."""
-    fits: Mapping[Key, EventFit]
-    unfitted: tuple[Key, ...] = ()
+    fits: Mapping[EventKey, EventFit]
+    unfitted: tuple[EventKey, ...] = ()
     """Events without a sample in which all numbers are finite."""
     notes: tuple[str, ...] = ()
     """Further warnings, one sentence each."""
@@ -132,10 +135,10 @@ def fit_events(
 
     Raise `ModelError` if an event and parameter count is duplicated, or if a fit fails.
     """
-    usable: dict[Key, EventTimings] = {}
-    unfitted: list[Key] = []
+    usable: dict[EventKey, EventTimings] = {}
+    unfitted: list[EventKey] = []
     for samples in timings:
-        key = (samples.event, samples.params.shape[1])
+        key = samples.key
         if key in usable or key in unfitted:
             raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
         if len(usable_part(samples).seconds):
@@ -147,7 +150,7 @@ def fit_events(
         with errors_as_model_errors(f"model {model!r}, event {samples.event!r}"):
             return fit(samples)
 
-    fits: dict[Key, EventFit] = {}
+    fits: dict[EventKey, EventFit] = {}
     report_progress("fitting events", 0, len(usable))
     long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
     others = map_in_processes(fit_one, long)

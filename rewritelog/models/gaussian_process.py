@@ -19,13 +19,19 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError
 from rewritelog.hashing import sequence
-from rewritelog.models.base import EventTimings, FittedModel, Model, ModelText, Prediction, Timings
+from rewritelog.models.base import (
+    EventKey,
+    EventTimings,
+    FittedModel,
+    Model,
+    ModelText,
+    Prediction,
+    Timings,
+)
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.options import GaussianProcessOptions
 from rewritelog.progress import report_progress
 from rewritelog.text import count_text, event_label, percent_text
-
-Key = tuple[str, int]
 
 MODEL = "gaussian-process"
 FEWEST = 3
@@ -113,8 +119,8 @@ class FittedGaussianProcess(FittedModel):
     """The processes of all events."""
 
     options: GaussianProcessOptions
-    events: Mapping[Key, EventProcess]
-    unfitted: tuple[Key, ...]
+    events: Mapping[EventKey, EventProcess]
+    unfitted: tuple[EventKey, ...]
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the median of each row's time; NaN for an event that is not covered."""
@@ -211,12 +217,11 @@ class GaussianProcess(Model[GaussianProcessOptions]):
 
     def fit(self, timings: Timings) -> FittedGaussianProcess:
         """Return a process for each event."""
-        events: dict[Key, EventProcess] = {}
-        unfitted: list[Key] = []
+        events: dict[EventKey, EventProcess] = {}
+        unfitted: list[EventKey] = []
         for number, samples in enumerate(timings):
-            key = (samples.event, samples.params.shape[1])
-            usable = np.isfinite(samples.params).all(axis=1) & np.isfinite(samples.seconds)
-            usable &= samples.seconds > 0
+            key = samples.key
+            usable = samples.usable & (samples.seconds > 0)
             if usable.any():
                 with errors_as_model_errors(f"model {MODEL!r}, event {samples.event!r}"):
                     events[key] = self._fit_event(samples.part(usable), len(samples.seconds))

@@ -7,6 +7,7 @@ entries is None.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,24 +99,13 @@ class TimePairs:
 
     def part(self, rows: Any) -> TimePairs:
         """Return the pairs that a mask or indices select."""
-        return TimePairs(
-            self.measured_s[rows],
-            self.predicted_s[rows],
-            self.total_s[rows],
-            self.first[rows],
-            self.negative[rows],
-        )
+        return TimePairs(*(column[rows] for column in vars(self).values()))
 
     @classmethod
-    def joined(cls, parts: list[TimePairs]) -> TimePairs:
+    def joined(cls, parts: Sequence[TimePairs]) -> TimePairs:
         """Return the concatenation of the parts."""
-        return cls(
-            np.concatenate([np.zeros(0), *(part.measured_s for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.total_s for part in parts)]),
-            np.concatenate([np.zeros(0, np.bool_), *(part.first for part in parts)]),
-            np.concatenate([np.zeros(0, np.bool_), *(part.negative for part in parts)]),
-        )
+        columns = zip(*(vars(part).values() for part in (_NO_PAIRS, *parts)), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def relative_errors(self) -> Floats:
         """Return the relative error of each pair, NaN where it is undefined."""
@@ -137,3 +127,6 @@ class TimePairs:
             r2=r_squared(known.predicted_s, known.measured_s),
             negative=int(np.count_nonzero(known.negative)),
         )
+
+
+_NO_PAIRS = TimePairs(*(np.zeros(0, kind) for kind in (float, float, float, bool, bool)))

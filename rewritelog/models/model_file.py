@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from rewritelog.errors import ModelError
-from rewritelog.models.base import FittedModel
+from rewritelog.models.base import EventKey, FittedModel
 from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
-from rewritelog.models.fitted_events import FittedEvents, Key
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, pretty_json
 
@@ -108,7 +108,7 @@ def parse_model(text: str, name: str) -> ModelFile:
         "unfitted",
         "events",
     )
-    fits: dict[Key, EventFit] = {}
+    fits: dict[EventKey, EventFit] = {}
     for node in parts["events"].items():
         fit = read_event(node)
         if (fit.event, fit.parameters) in fits:
@@ -165,7 +165,7 @@ def _read_source(node: Node) -> Source:
     )
 
 
-def _read_key(node: Node) -> Key:
+def _read_key(node: Node) -> EventKey:
     parts = node.fields("event", "parameters")
     return parts["event"].text(MAX_EVENT_NAME), parts["parameters"].count()
 

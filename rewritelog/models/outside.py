@@ -20,12 +20,9 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction, Timings
+from rewritelog.models.base import EventKey, EventTimings, FittedModel, Model, Prediction, Timings
 from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
 from rewritelog.text import count_text, event_label, exact_number
-
-Key = tuple[str, int]
-"""An event's name and its number of parameters; there is one regressor for each pair."""
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _WORDS = {"true": True, "false": False, "none": None}
@@ -69,8 +66,8 @@ class FittedOutside(FittedModel):
     name: str
     """The name of the regressor, `module:Class`."""
     options: OutsideOptions
-    events: Mapping[Key, FittedEvent]
-    unfitted: tuple[Key, ...]
+    events: Mapping[EventKey, FittedEvent]
+    unfitted: tuple[EventKey, ...]
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the regressor's prediction; NaN for rows with parameters that are not finite."""
@@ -141,11 +138,11 @@ class Outside(Model[OutsideOptions]):
 
     def fit(self, timings: Timings) -> FittedOutside:
         """Return the fitted regressors; raise `ModelError` naming the event if one raises."""
-        events: dict[Key, FittedEvent] = {}
-        unfitted: list[Key] = []
+        events: dict[EventKey, FittedEvent] = {}
+        unfitted: list[EventKey] = []
         for samples in timings:
-            key = (samples.event, samples.params.shape[1])
-            usable = np.isfinite(samples.params).all(axis=1) & np.isfinite(samples.seconds)
+            key = samples.key
+            usable = samples.usable
             if usable.any():
                 events[key] = self._fit_event(samples, usable)
             else:

@@ -16,10 +16,9 @@ from rewritelog.models.base import FittedModel, ModelText
 from rewritelog.models.expressions import FormulaError, Origin
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.formulas import load_toml
-from rewritelog.models.formulas.entries import matches
 from rewritelog.models.formulas.names import checked_names
 from rewritelog.models.formulas.toml_locations import find_locations
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, matches, printable
 
 
 @dataclass(frozen=True)

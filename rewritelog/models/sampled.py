@@ -11,8 +11,8 @@ import numpy as np
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings, Model, ModelText, Timings
-from rewritelog.models.fitted_events import FittedEvents, Key
+from rewritelog.models.base import EventKey, EventTimings, Model, ModelText, Timings
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.metrics import mean_relative_error, sum_error
 from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.splits import random_ranks
@@ -42,7 +42,7 @@ class HeldOutError:
 class FittedSampled(FittedEvents):
     """The fits to the lines drawn, with their errors on the lines left out."""
 
-    left_out: Mapping[Key, HeldOutError] = field(default_factory=dict)
+    left_out: Mapping[EventKey, HeldOutError] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
         """Return all fits as a JSON object, each with its errors on the lines left out."""
@@ -100,10 +100,7 @@ class Sampled(Model[SampledOptions]):
         masks = [self._drawn(samples) for samples in timings]
         pairs = list(zip(timings, masks, strict=True))
         fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
-        left_out = {
-            (samples.event, samples.params.shape[1]): _held_out_error(fitted, samples, mask)
-            for samples, mask in pairs
-        }
+        left_out = {samples.key: _held_out_error(fitted, samples, mask) for samples, mask in pairs}
         return FittedSampled(
             model="sampled",
             options=asdict(self.options),

@@ -14,10 +14,10 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
-from rewritelog.models.formulas.entries import matches
 from rewritelog.replaying.kernels import chains
 from rewritelog.replaying.kernels.interface import Numbers
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.text import matches
 
 OTHER = "other computation"
 IDLE = (

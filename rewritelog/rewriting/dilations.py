@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from rewritelog.format import KernelLayout
 from rewritelog.kernels.names import NameTable, names_of, names_of_block, new_table
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.rewriting.kernels.interface import Dilation
+from rewritelog.text import matches
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DilationRules:
     def factor_for(self, name: str) -> float:
         """Return the factor of SEBs of a name."""
         for pattern, factor in reversed(self.by_name):
-            if fnmatchcase(name, _star_only(pattern)):
+            if matches(pattern, name):
                 return factor
         return self.factor
 
@@ -45,19 +45,11 @@ class DilationRules:
 
     def matching(self, names: Collection[str]) -> frozenset[str]:
         """Return the patterns that match one of the names."""
-        patterns = {pattern: _star_only(pattern) for pattern, _ in self.by_name}
         return frozenset(
-            pattern
-            for pattern, spelled in patterns.items()
-            if any(fnmatchcase(text, spelled) for text in names)
+            pattern for pattern, _ in self.by_name if any(matches(pattern, name) for name in names)
         )
 
 
 def _texts(table: NameTable) -> list[str]:
     """Return the names of a table as text."""
     return [name.decode("utf-8", "replace") for name in names_of(table)]
-
-
-def _star_only(pattern: str) -> str:
-    """Return an fnmatch pattern in which only `*` is special."""
-    return pattern.replace("[", "[[]").replace("?", "[?]")

@@ -10,10 +10,10 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
-from rewritelog.models.base import FittedModel
+from rewritelog.models.base import EventKey, FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.kernels.interface import EXAMPLES, RECORD, RecordState
-from rewritelog.rewriting.running_sums import EventValues, Kind
+from rewritelog.rewriting.running_sums import EventValues
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
 from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples, RecordFlag
 
@@ -75,7 +75,7 @@ class Predictor:
                 found.kernel["seconds"][rows] = found.seconds[rows] * factors
 
 
-def _kinds(params: ParamRecords) -> tuple[tuple[Kind, ...], Ints]:
+def _kinds(params: ParamRecords) -> tuple[tuple[EventKey, ...], Ints]:
     """Return the kinds of records, and which of them each record is of."""
     most = int(params.param_count.max(initial=0)) + 1
     keys = params.event * most + params.param_count
@@ -92,7 +92,7 @@ class Predicted:
     params: ParamRecords
     kernel: Table
     """The records as the rewrite takes them, and fills them in."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EventKey, ...]
     kind: Ints
     """Index into `kinds`."""
     seconds: Floats

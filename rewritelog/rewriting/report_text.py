@@ -28,7 +28,7 @@ _LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
 def report_text(report: Report) -> str:
     """Return the report; warnings are only counted."""
     parts = (
-        _verdict(report),
+        " ".join(verdict_sentences(report)),
         *_logs(report),
         *_model(report),
         *_sebs(report),
@@ -39,11 +39,6 @@ def report_text(report: Report) -> str:
         _closing(report),
     )
     return "\n".join(wrapped(line) for line in parts)
-
-
-def _verdict(report: Report) -> str:
-    """Return in words what was predicted, and what that rests on."""
-    return " ".join(verdict_sentences(report))
 
 
 def verdict_sentences(report: Report) -> list[str]:

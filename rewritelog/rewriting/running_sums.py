@@ -13,11 +13,9 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.kernels.sums import ExactSum, add_by_group, group_by_piece
+from rewritelog.models.base import EventKey
 from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.statistics import EventSums
-
-Kind: TypeAlias = tuple[str, int]
-"""An event, and how many parameters its records have."""
 
 EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 """What each record adds to the fields of `EventSums`."""
@@ -30,7 +28,7 @@ class RunningSums:
 
     def __init__(self) -> None:
         self._durations = np.zeros((len(DurationSum), 2))
-        self._events: dict[Kind, Floats] = {}
+        self._events: dict[EventKey, Floats] = {}
         """High and low part of the fields of `EventSums`, shape (fields, 2)."""
 
     def begin(self, pieces: int) -> Floats:
@@ -48,13 +46,13 @@ class RunningSums:
 
     def events(
         self,
-        kinds: tuple[Kind, ...],
+        kinds: tuple[EventKey, ...],
         kind: Ints,
         piece: Ints,
         values: EventValues,
         *,
         done: bool,
-    ) -> dict[Kind, EventSums]:
+    ) -> dict[EventKey, EventSums]:
         """Return the sums of each kind's records; nothing yet where the timeline is not done.
 
         `kind` and `piece` say of each record what it belongs to.
@@ -73,7 +71,7 @@ class RunningSums:
         return {name: EventSums(*_exact(row)) for name, row in rows.items()}
 
 
-def _by_kind(kinds: tuple[Kind, ...], group_kind: Ints, sums: Floats) -> dict[Kind, Floats]:
+def _by_kind(kinds: tuple[EventKey, ...], group_kind: Ints, sums: Floats) -> dict[EventKey, Floats]:
     """Return the rows of each kind that has any."""
     order = np.argsort(group_kind, kind="stable")
     bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()

@@ -9,15 +9,14 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
-from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import read_run
-from rewritelog.sampling.replicates import Spread, spread_of
+from rewritelog.sampling.replicates import spread_of
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.sampling.selection import choose
-from rewritelog.sampling.strata import Key, RunStratum, formula_warnings, strata_of
+from rewritelog.sampling.strata import RunStratum, formula_warnings, strata_of
 from rewritelog.text import printable
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import read_model_text
@@ -43,7 +42,7 @@ def sample(
     if len(run) == 0:
         raise RewriteLogError(f"{folder.folder}: has no param record of any SEB of {source.folder}")
     timings = () if read is None else read.timings
-    spreads = {_key(spread): spread for spread in map(spread_of, timings)}
+    spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
     choices = choose([one.stratum for one in strata], options.plan())
     made = SampleReport(
@@ -61,10 +60,6 @@ def sample(
     if out is not None:
         write_text_file(out, made.listing())
     return made
-
-
-def _key(spread: Spread) -> Key:
-    return spread.event, spread.parameters
 
 
 def _formulas(options: SampleOptions) -> Formulas | None:
@@ -88,13 +83,9 @@ def _remarks(
     if read is not None:
         said += read.warnings()
         in_run = {(one.event, one.parameters) for one in strata}
-        foreign = [key for key in map(_event_of, read.timings) if key not in in_run]
+        foreign = [one.key for one in read.timings if one.key not in in_run]
         said += [
             f"event {printable(event)!r} with {count} parameters is timed, but not in the run"
             for event, count in foreign
         ]
     return said
-
-
-def _event_of(samples: EventTimings) -> Key:
-    return samples.event, samples.params.shape[1]

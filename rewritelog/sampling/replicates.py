@@ -66,7 +66,7 @@ def spread_of(timings: EventTimings) -> Spread:
         relative = math.sqrt(float(((seconds[twice] / means - 1) ** 2).sum()) / freedom)
     return Spread(
         timings.event,
-        timings.params.shape[1],
+        timings.parameters,
         lines=int(np.count_nonzero(twice)),
         points=int(np.count_nonzero(repeated)),
         left_out=int(np.count_nonzero(usable & ~near)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import ModelError
-from rewritelog.models.base import Timings
+from rewritelog.models.base import EventKey, Timings
 from rewritelog.models.formulas import EventFormula, Formulas
 from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.replicates import Spread
@@ -18,9 +18,6 @@ from rewritelog.text import printable
 
 MOST_CATEGORIES = 1000
 """An event with more categories probably has the wrong formula."""
-
-Key = tuple[str, int]
-"""An event and its number of parameters."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class RunStratum:
 def strata_of(
     run: RunRecords,
     timings: Timings,
-    spreads: Mapping[Key, Spread],
+    spreads: Mapping[EventKey, Spread],
     formulas: Formulas | None,
     replicates: int,
 ) -> tuple[RunStratum, ...]:
@@ -48,7 +45,7 @@ def strata_of(
     Points are measured `replicates` times, or more often if the spread calls for it. Raise
     `ModelError` for a formula that divides an event into too many categories.
     """
-    timed = {(samples.event, samples.params.shape[1]): samples.params for samples in timings}
+    timed = {samples.key: samples.params for samples in timings}
     found: list[RunStratum] = []
     for key, rows in _by_event(run):
         event, parameters = key
@@ -65,7 +62,7 @@ def strata_of(
     return tuple(found)
 
 
-def _by_event(run: RunRecords) -> Iterator[tuple[Key, Ints]]:
+def _by_event(run: RunRecords) -> Iterator[tuple[EventKey, Ints]]:
     """Yield the records of each event and number of parameters."""
     width = 1 + int(run.param_count.max(initial=0))
     keys = run.event * width + run.param_count

@@ -94,7 +94,7 @@ class TimingsRead:
         for event, groups in by_event.items():
             if len(groups) > 1:
                 counts = ", ".join(
-                    f"{group.params.shape[1]} in {count_text(len(group.seconds), 'line')}"
+                    f"{group.parameters} in {count_text(len(group.seconds), 'line')}"
                     for group in groups
                 )
                 what = "counters" if self.columns == "counters" else "parameters"

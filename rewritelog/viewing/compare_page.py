@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.evaluation.compare import CompareReport, ModelResult
+from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
 from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell
@@ -111,22 +111,8 @@ def _models_table(report: CompareReport) -> TextTable:
         "below 0",
         "seconds",
     )
-    return TextTable("Models, on lines left out", heads, [_row(one) for one in report.tried])
-
-
-def _row(one: ModelResult) -> tuple[str, ...]:
-    score = one.overall
-    missing = 1 - score.predicted / score.lines if score.lines else None
-    return (
-        one.model,
-        percent_text(score.mean_relative_error),
-        percent_text(score.median_relative_error),
-        percent_text(score.sum_error, sign="+"),
-        percent_text(score.later_sum_error, sign="+"),
-        percent_text(missing),
-        str(score.negative),
-        f"{one.seconds:.2f}",
-    )
+    rows = [(one.model, *one.cells()) for one in report.tried]
+    return TextTable("Models, on lines left out", heads, rows)
 
 
 def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:

@@ -65,7 +65,7 @@ class EventView:
     @property
     def parameters(self) -> int:
         """Return the number of parameters."""
-        return int(self.timings.params.shape[1])
+        return self.timings.parameters
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -86,11 +86,6 @@ class EventView:
         return np.asarray(known & ~near)
 
 
-def views_of_fit(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
-    """Return the events of a fit with the lines that it was fitted to, at most `MOST_EVENTS`."""
-    return _views(read, fitted, unseen=False)
-
-
 def view_of(
     timings: EventTimings,
     fitted: FittedModel,
@@ -102,7 +97,7 @@ def view_of(
     """Return what a page shows of an event; `unseen`: these are not the lines of the fit."""
     fit = None
     if isinstance(fitted, FittedEvents):
-        fit = fitted.fits.get((timings.event, timings.params.shape[1]))
+        fit = fitted.fits.get(timings.key)
 
     def predict(params: Floats) -> Floats:
         seconds = fit.predict(params) if fit else fitted.predict(timings.event, params)
@@ -133,11 +128,6 @@ def view_of(
     )
 
 
-def views_of_lines(read: TimingsRead, fitted: FittedModel) -> list[EventView]:
-    """Return the events of lines that a model was not fitted to, at most `MOST_EVENTS`."""
-    return _views(read, fitted, unseen=True)
-
-
 def events_shown(timings: Sequence[EventTimings]) -> str:
     """Say which events a page has, where these are not all; nothing else."""
     if len(timings) <= MOST_EVENTS:
@@ -145,7 +135,8 @@ def events_shown(timings: Sequence[EventTimings]) -> str:
     return f"Of {len(timings):,} events those {MOST_EVENTS:,} are shown whose lines took most time."
 
 
-def _views(read: TimingsRead, fitted: FittedModel, *, unseen: bool) -> list[EventView]:
+def views_of(read: TimingsRead, fitted: FittedModel, *, unseen: bool = False) -> list[EventView]:
+    """Return the events of a fit, at most `MOST_EVENTS`; `unseen`: with lines not of the fit."""
     entries = _longest(read.timings)
     single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)
     return [

@@ -13,7 +13,7 @@ from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
-from rewritelog.viewing.events import EventView, events_shown, views_of_fit, views_of_lines
+from rewritelog.viewing.events import EventView, events_shown, views_of
 from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
 from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, page_text
 
@@ -26,7 +26,7 @@ NEW_LINES = "In the column of the fit: R² of its predictions over these lines."
 
 def fit_page(report: FitReport) -> str:
     """Return the page of a fit."""
-    views = worst_first(views_of_fit(report.read, report.fitted))
+    views = worst_first(views_of(report.read, report.fitted))
     lines = count_text(report.read.lines, "timing line")
     verdict = [
         f"Model {report.request.model}, fitted to {lines}.",
@@ -38,7 +38,7 @@ def fit_page(report: FitReport) -> str:
 
 def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) -> str:
     """Return the page of a model against timing lines that it was not fitted to."""
-    views = worst_first(views_of_lines(read, fitted))
+    views = worst_first(views_of(read, fitted, unseen=True))
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
     verdict = [

@@ -20,7 +20,7 @@ from rewritelog.rewriting.report_text import verdict_sentences
 from rewritelog.rewriting.statistics import total_of
 from rewritelog.text import NO_VALUE, percent_text, shorten
 from rewritelog.viewing.dry_run import compare_dry_run
-from rewritelog.viewing.events import views_of_fit
+from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
 from rewritelog.viewing.overview import fits_html, worst_first
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
@@ -55,7 +55,7 @@ def rewrite_page(report: Report) -> str:
     title = f"Rewrite of {report.logs.folder}"
     page = Page(title, verdict, sections, report.warnings)
     if report.timings is not None:
-        views = worst_first(views_of_fit(report.timings, report.fitted))
+        views = worst_first(views_of(report.timings, report.fitted))
         verdict += quality_lines(views, report.timings.timings)
         page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
     elif isinstance(report.fitted, FittedEvents):

@@ -18,8 +18,8 @@ from kinds import ReferenceTimings
 
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
-from rewritelog.models.formulas.entries import matches
 from rewritelog.models.formulas.toml_locations import find_locations
+from rewritelog.text import matches
 
 DOCS = Path(__file__).parents[2] / "docs" / "formulas.md"
 

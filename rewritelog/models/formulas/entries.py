@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rewritelog.models.expressions import Expression
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, matches, printable
 
 
 @dataclass(frozen=True)
@@ -84,21 +84,3 @@ def _needed_text(entry: EventFormula) -> str:
     if entry.names:
         return f"names {len(entry.names)}"
     return f"needs p{entry.highest_parameter}"
-
-
-def matches(pattern: str, event: str) -> bool:
-    """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return event == first
-    *middle, last = rest
-    end = len(event) - len(last)
-    if not (event.startswith(first) and event.endswith(last) and end >= len(first)):
-        return False
-    at = len(first)
-    for piece in middle:
-        found = event.find(piece, at, end)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True

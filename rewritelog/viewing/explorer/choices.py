@@ -112,10 +112,8 @@ class Result:
 
     def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
         """Return what the page shows of all lines, those left out too."""
-        key = timings.event, timings.params.shape[1]
-        shown = view_of(
-            timings, FittedEvents("auto", {}, {key: self.fit}), self.single_terms, where
-        )
+        fitted = FittedEvents("auto", {}, {timings.key: self.fit})
+        shown = view_of(timings, fitted, self.single_terms, where)
         return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
@@ -141,10 +139,9 @@ def load_kernels() -> None:
 
 def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     """Fit an event as chosen; raise a `RewriteLogError` where that cannot be."""
-    config = choices.config(timings.params.shape[1])
+    config = choices.config(timings.parameters)
     kept = timings.part(choices.kept(len(timings.seconds)))
-    usable = np.isfinite(kept.seconds) & np.isfinite(kept.params).all(axis=1)
-    if not usable.any():
+    if not kept.usable.any():
         raise UsageError("no line with usable numbers is left to fit to: put some back")
     single_terms = single_term_functions(kept, choices.weights, choices.loss)
     return Result(choices, fit_event(kept, config), single_terms)

@@ -72,7 +72,7 @@ def formulas_text(session: Session, given: ModelText | None) -> str:
     Empty where all events are fitted automatically and no file was given.
     """
     by_count = sorted(
-        session.numbers, key=lambda number: -session.timings(number).params.shape[1]
+        session.numbers, key=lambda number: -session.timings(number).parameters
     )  # an entry without params is for any number of them: it must come last
     entries = [line for number in by_count for line in _entry(session, number)]
     if not entries and given is None:
@@ -90,7 +90,7 @@ def _entry(session: Session, number: int) -> Iterator[str]:
     choices = session.first_choices[number] if result is None else result.choices
     if not choices.terms or not _differs(choices, session.first_choices[number]):
         return
-    count = timings.params.shape[1]
+    count = timings.parameters
     yield "[[formula]]"
     yield f"event = {_quoted(timings.event)}"
     if count:

@@ -181,7 +181,7 @@ class Explorer(Application):
 
     async def _refit(self, request: Refit) -> None:
         timings = self.session.timings(request.event)
-        request.choices.config(timings.params.shape[1])
+        request.choices.config(timings.parameters)
         result = await self._work("fitting", lambda: fitted(timings, request.choices))
         self.session.put(request.event, result)
         self._tell_step(request.event)

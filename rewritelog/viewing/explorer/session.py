@@ -44,9 +44,7 @@ class Session:
         self.entries = tuple(np.flatnonzero(usable).tolist())
         """Which entry of the timings each event is."""
         self._unfitted = tuple(
-            (one.event, one.params.shape[1])
-            for one, is_usable in zip(read.timings, usable, strict=True)
-            if not is_usable
+            one.key for one, is_usable in zip(read.timings, usable, strict=True) if not is_usable
         )
         self._auto = Auto(AutoOptions(), text)
         formulas = None if text is None else parse_formulas(text.text, text.name)
@@ -63,15 +61,13 @@ class Session:
         self._undone: list[Step] = []
         self.version = 0
         """Counts the changes."""
-        self.most_parameters = max(
-            (self.timings(k).params.shape[1] for k in self.numbers), default=0
-        )
+        self.most_parameters = max((self.timings(k).parameters for k in self.numbers), default=0)
 
     def _choices(self, event: int, formulas: Formulas | None) -> FitChoices:
         timings = self.timings(event)
         if formulas is None:
             return FitChoices()
-        count = timings.params.shape[1]
+        count = timings.parameters
         return FitChoices.of_formula(formulas.for_event(timings.event, count))
 
     def first_fit(self, event: int) -> Result:
@@ -96,7 +92,7 @@ class Session:
         """Return what a request can name."""
         every = [self.timings(number) for number in self.numbers]
         return Sizes(
-            tuple(len(one.seconds) for one in every), tuple(one.params.shape[1] for one in every)
+            tuple(len(one.seconds) for one in every), tuple(one.parameters for one in every)
         )
 
     def timings(self, event: int) -> EventTimings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import pickle
 import signal
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 
 
@@ -84,7 +84,7 @@ class Crew:
 
         Raise the first `RewriteLogError` that the work raises, which ends it.
         """
-        many = min(len(os.sched_getaffinity(0)), count)
+        many = min(cores(), count)
         try:
             async with asyncio.TaskGroup() as group:
                 for first in range(many):
