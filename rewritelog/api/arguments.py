@@ -37,6 +37,16 @@ def to_input(given: object, what: str) -> Path:
     return path
 
 
+def optional_path(given: object, what: str) -> Path | None:
+    """Return None for None, or else what `to_path` returns."""
+    return None if given is None else to_path(given, what)
+
+
+def optional_input(given: object, what: str) -> Path | None:
+    """Return None for None, or else what `to_input` returns."""
+    return None if given is None else to_input(given, what)
+
+
 def to_inputs(given: object, what: str) -> tuple[Path, ...]:
     """Return the paths of one input or more."""
     if isinstance(given, str | os.PathLike):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import rewritelog
-from rewritelog.api.arguments import PathLike, to_input, to_path, to_table
+from rewritelog.api.arguments import PathLike, optional_input, to_input, to_path, to_table
 from rewritelog.api.timings import TimingsLike, to_timings
 from rewritelog.arrays import Floats
 from rewritelog.cores import limited_to
@@ -196,8 +196,8 @@ def fit(
     made = model
     if isinstance(made, str):
         texts = read_texts(
-            None if formulas is None else to_input(formulas, "formulas"),
-            None if coefficients is None else to_input(coefficients, "coefficients"),
+            optional_input(formulas, "formulas"),
+            optional_input(coefficients, "coefficients"),
         )
         made = make_model(made, options, texts)
     if not isinstance(made, Model):
@@ -207,9 +207,7 @@ def fit(
     samples = tuple(read)
     files = () if not isinstance(timings, str | Path) else (Path(timings).name,)
     source = Source(rewritelog.__version__, files, len(read), clock_hz, digest_of(samples))
-    names = read_param_names(
-        None if param_names is None else to_input(param_names, "the file of parameter names")
-    )
+    names = read_param_names(optional_input(param_names, "the file of parameter names"))
     with limited_to(jobs):
         fitted = named_fit(checked_fit(made, name, samples), names)
     return FittedModel(name, fitted, made.columns, source)

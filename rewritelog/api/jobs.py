@@ -12,6 +12,8 @@ from rewritelog.api.arguments import (
     PathLike,
     PathsLike,
     make_options,
+    optional_input,
+    optional_path,
     to_input,
     to_inputs,
     to_path,
@@ -91,7 +93,7 @@ def rewrite(
         options = rewrite_options(given)
     elif given:
         raise UsageTypeError("give RewriteOptions, or options by name, not both")
-    target = None if out is None else to_path(out, "the output folder")
+    target = optional_path(out, "the output folder")
     with listening(progress):
         return rewrite_logs(open_logs(logs), target, options)
 
@@ -229,8 +231,8 @@ def compare(
         timings=to_inputs(timings, "the timings") if are_paths(timings) else (),
         models=_model_names(models),
         model_options=model_options,
-        formulas=None if formulas is None else to_input(formulas, "formulas"),
-        coefficients=None if coefficients is None else to_input(coefficients, "coefficients"),
+        formulas=optional_input(formulas, "formulas"),
+        coefficients=optional_input(coefficients, "coefficients"),
         clock_hz=clock_hz,
         strict=strict,
         folds=folds,
@@ -258,7 +260,7 @@ def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> Sampl
     given = _with_paths(options, ("params", "formulas"))
     if given.get("timings") is not None:
         given["timings"] = to_inputs(given["timings"], "the timings")
-    target = None if out is None else to_path(out, "the list")
+    target = optional_path(out, "the list")
     return sample(open_logs(logs), make_options(SampleOptions, given), target)
 
 
@@ -268,9 +270,7 @@ def check(logs: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> C
     >>> rewritelog.check("sample_logs/cells").sound
     True
     """
-    return check_logs(
-        logs_folder(logs), None if params is None else to_input(params, "params"), jobs=jobs
-    )
+    return check_logs(logs_folder(logs), optional_input(params, "params"), jobs=jobs)
 
 
 def check_rules(name: str | None = None) -> str:
@@ -288,7 +288,7 @@ def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int 
     >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
     'different: the representation alone; both say the same'
     """
-    folder = None if params is None else to_input(params, "params")
+    folder = optional_input(params, "params")
     return compare_logs(open_logs(a), open_logs(b), folder, jobs=jobs)
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rewritelog.api.arguments import PathLike, PathsLike, to_input, to_inputs, to_path
+from rewritelog.api.arguments import (
+    PathLike,
+    PathsLike,
+    optional_input,
+    optional_path,
+    to_inputs,
+    to_path,
+)
 from rewritelog.api.fitted import FittedModel
 from rewritelog.api.jobs import LogsLike, are_paths, logs_folder, open_logs, verify
 from rewritelog.api.timings import TimingsLike, to_timings
@@ -46,7 +53,7 @@ def timeline(
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
-    path = None if output is None else to_path(output, "the picture")
+    path = optional_path(output, "the picture")
     sets = [open_logs(one) for one in (logs, against) if one is not None]
     options = TimelineOptions(None if pes is None else tuple(pes), from_s, to_s)
     return draw_timeline(sets, path, kind, options, messages=messages, seed=seed)
@@ -67,7 +74,7 @@ def page(
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
-    path = None if output is None else to_path(output, "the page")
+    path = optional_path(output, "the page")
     logs = [of.logs.folder] if isinstance(of, Report | SampleReport) else []
     check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
     if isinstance(of, FittedModel) != (timings is not None):
@@ -114,8 +121,8 @@ def explore(
     options = ExploreOptions(
         timings=tuple(to_inputs(timings, "the timings")),
         logs=None if logs is None else logs_folder(logs),
-        params=None if params is None else to_input(params, "params"),
-        formulas=None if formulas is None else to_input(formulas, "formulas"),
+        params=optional_input(params, "params"),
+        formulas=optional_input(formulas, "formulas"),
         clock_hz=clock_hz,
         strict=strict,
         out=to_path(output, "the folder to save in"),

@@ -6,7 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from rewritelog.api.arguments import PathLike, make_options, to_input, to_path
+from rewritelog.api.arguments import (
+    PathLike,
+    make_options,
+    optional_input,
+    optional_path,
+    to_input,
+    to_path,
+)
 from rewritelog.api.jobs import LogsLike, open_logs, rewrite_options
 from rewritelog.exporting.options import ExportOptions, Target
 from rewritelog.exporting.run import Exported
@@ -52,9 +59,9 @@ def replay(
         rewrite=rewrite_options(given),
         lost_as=tuple((lost_as or {}).items()),
         gains=gains,
-        write=None if write is None else to_path(write, "the output folder"),
+        write=optional_path(write, "the output folder"),
     )
-    page = None if html is None else to_path(html, "the page")
+    page = optional_path(html, "the page")
     if page is not None:
         require("bokeh", "the page")
     opened = open_logs(logs)
@@ -85,7 +92,7 @@ def sweep(
     [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
     """
     axes = [Axis.of(name, texts) for name, texts in values.items()]
-    path = None if plot is None else to_path(plot, "the figure")
+    path = optional_path(plot, "the figure")
     if path is not None:
         check_plot(path)
     options, opened = rewrite_options(given), open_logs(logs)
@@ -115,7 +122,7 @@ def lost_cycles(
     ['communication', 'end']
     """
     pairs = [(name, str(value)) for name, value in (variables or {}).items()]
-    path = None if timings_out is None else to_path(timings_out, "the timings")
+    path = optional_path(timings_out, "the timings")
     study = Study(variables_of(pairs), path)
     rules = tuple((lost_as or {}).items())
     options = rewrite_options(given)
@@ -145,7 +152,7 @@ def export(
         pes,
         -math.inf if from_s is None else from_s,
         math.inf if until_s is None else until_s,
-        None if params is None else to_input(params, "the param files"),
+        optional_input(params, "the param files"),
     )
     folder = to_path(out, "the output folder")
     return export_logs(open_logs(logs), folder, options, force=force)

@@ -66,7 +66,7 @@ def export(
     options.check()
     if options.to == "parquet":
         check_parquet()
-    opened = logs if isinstance(logs, LogSet) else open_logs(logs)
+    opened = open_logs(logs)
     total = len(opened.pes)
     pes = range(total) if options.pes is None else parse_pes(options.pes, total)
     job = _Job(opened, options, list(pes))

@@ -148,12 +148,14 @@ def log_folder(path: str | Path) -> Path:
     return folder
 
 
-def open_logs(path: str | Path) -> LogSet:
-    """Open a log set, given its folder or its `bgTrace` file.
+def open_logs(path: LogSet | str | Path) -> LogSet:
+    """Open a log set, given its folder or its `bgTrace` file; return an open one as it is.
 
     Raise `DamagedLogError` if the summary or the head of a timeline file is damaged, and
     `RewriteLogError` if a file is missing or cannot be read.
     """
+    if isinstance(path, LogSet):
+        return path
     folder = log_folder(path)
     summary = read_summary(folder / SUMMARY_NAME)
     files = tuple(

@@ -36,7 +36,7 @@ class Prepared:
 
 def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
-    source = logs if isinstance(logs, LogSet) else open_logs(logs)
+    source = open_logs(logs)
     model, said, predictor = fitted_predictor(options)
     workload = load_workload(
         source,

@@ -82,7 +82,7 @@ def _lead(
 ) -> Report:
     started = time.perf_counter()
     report_progress("reading the heads of the logs")
-    source = logs if isinstance(logs, LogSet) else open_logs(logs)
+    source = open_logs(logs)
     model = _model(options)
     read, fitted = _fit(model, options)
     predictor = _predictor(model, fitted, options)

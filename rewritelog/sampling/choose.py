@@ -32,7 +32,7 @@ def sample(
     Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options = options or SampleOptions()
-    source = logs if isinstance(logs, LogSet) else open_logs(logs)
+    source = open_logs(logs)
     folder = list_params(options.params or source.folder)
     check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
     formulas = _formulas(options)
