@@ -87,6 +87,21 @@ def test_factors_of_a_power_law_are_found(name: str) -> None:
     assert errors.mean() < 0.05
 
 
+def test_calls_far_smaller_than_all_lines_keep_to_the_law() -> None:
+    params = np.array([[1.6e4], [3.8e4], [1.7e4], [7.7e4], [8.4e3]])
+    fitted = auto(params, 1e-9 * params[:, 0] ** 1.5)
+    small = np.array([[10.0], [100.0], [1000.0]])
+    assert fitted.predict("kernel", small) == pytest.approx(1e-9 * small[:, 0] ** 1.5, rel=0.1)
+
+
+def test_a_parameter_of_zero_that_hardly_matters_changes_hardly_anything() -> None:
+    rng = np.random.default_rng(1)
+    params = np.floor(np.exp(rng.uniform(3, 6, (8, 2))))
+    seconds = 1e-9 * params[:, 0] * np.exp(rng.normal(0, 0.05, 8))
+    predicted = auto(params, seconds).predict("kernel", np.array([[100.0, 0.0]]))
+    assert predicted == pytest.approx([1e-7], rel=0.3)
+
+
 def test_a_tree_goes_on_to_twice_its_depth() -> None:
     params, seconds = drawn(*LAWS["a tree"], count=80, seed=1)
     seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 80))

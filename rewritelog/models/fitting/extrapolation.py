@@ -69,7 +69,8 @@ WITHIN = 0.8
 """The power at the edge of the range is measured between this share of the largest value and it."""
 
 LEAST_SHARE = 0.01
-"""No prediction beyond the range is below this share of the shortest measured time."""
+"""No prediction above the range is below this share of the shortest measured time. Where a
+function has no value above 0, it counts as no less than this share of its value at the edge."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Growth:
     """The 0.9 quantile of |log predicted / measured| per unit of `distance` in the trial; None
     without one."""
     least_s: float
-    """Least prediction beyond the range."""
+    """Least prediction beyond the range, but for rows with parameters below it, in proportion."""
     most_s: float | None = None
     """The longest measured time; None for no upper bound. The upper bound of a prediction is the
     larger of this time and the value at the edge, times p/highest for each parameter beyond its
@@ -100,17 +101,39 @@ class Growth:
     ) -> Floats:
         edge = np.clip(params, lowest, highest)
         at_edge = inner.predict(edge)
+        smaller = _shortfall(params, lowest)
+        rows = _without_zeros(params, lowest)
         if self.function is None:
-            seconds = inner.predict(params)
+            seconds = inner.predict(rows)
         else:
-            seconds = at_edge * growth_between(self.function, edge, params)
+            seconds = at_edge * growth_between(self.function, edge, rows)
         usable = np.isfinite(seconds) & (seconds > 0)
-        known = np.where(usable, seconds, at_edge)
+        known = np.where(usable, seconds, at_edge * np.maximum(smaller, LEAST_SHARE))
         if self.most_s is not None:
             function = inner if self.function is None else self.function
             limit = np.fmax(at_edge, self.most_s) * _largest_growth(function, params, edge, highest)
             known = np.fmin(known, limit)
-        return np.where(np.isnan(params).any(axis=1), np.nan, np.maximum(known, self.least_s))
+        known = np.maximum(known, self.least_s * smaller)
+        return np.where(np.isnan(params).any(axis=1), np.nan, known)
+
+
+def _without_zeros(params: Floats, lowest: Floats) -> Floats:
+    """Return the rows with 0, where all samples are above it, as the half of the least or near 1.
+
+    A power of 0 is 0 or infinite, however little the parameter matters.
+    """
+    least = lowest / (1 + np.maximum(lowest, 1.0))
+    return np.where((lowest > 0) & (params <= 0), least, params)
+
+
+def _shortfall(params: Floats, lowest: Floats) -> Floats:
+    """Return Π (1 + p)/(1 + lowest) over the parameters below their range: 1 without any.
+
+    That is how much less work there may be; unlike p/lowest it is above 0 for a p of 0.
+    """
+    below = (lowest > 0) & (params < lowest)
+    shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
+    return np.asarray(np.where(below, shares, 1.0).prod(axis=1))
 
 
 def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
