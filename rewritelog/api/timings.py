@@ -44,7 +44,7 @@ class Timings:
         """Return timings of `{event: (X, y)}`: a row of X and a time in seconds for each sample."""
         made = []
         for event, pair in samples.items():
-            if not isinstance(event, str) or len(pair) != 2:
+            if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")
             seconds = to_column(pair[1], len(params), f"y of {event!r}")

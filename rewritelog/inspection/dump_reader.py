@@ -169,9 +169,10 @@ class SebReader:
         count = self._number(walk.EVENTS_TRUNCATED)
         smallest = sum(part.sizeof() for part in self._event.subcons[:2]) + self._i4.sizeof()
         self._check_count(at, count, smallest, walk.EVENT_COUNT_NEGATIVE, walk.EVENTS_TRUNCATED)
-        return Items(self._stream, count, self._read_event)
+        return Items(self._stream, count, lambda: self._read_event(at, count))
 
-    def _read_event(self) -> Record:
+    def _read_event(self, counted_at: int, count: int) -> Record:
+        """Return the next of `count` events, which are counted at `counted_at`."""
         at = self._stream.tell()
         try:
             return _fields(self._event.parse_stream(self._stream))
@@ -180,19 +181,13 @@ class SebReader:
             kind = self._event.subcons[0].parse_stream(self._stream)
             raise self._fault(walk.EVENT_TYPE, at, kind) from error
         except construct.StreamError as error:
-            raise self._event_cut(at, _field_of(error)) from error
-
-    def _event_cut(self, at: int, field: str) -> DamagedLogError:
-        if field != "data":
-            return self._fault(walk.EVENTS_TRUNCATED, at, 1)
-        head = sum(part.sizeof() for part in self._event.subcons[:2])
-        self._stream.seek(at + head)
-        if self._stream.left < self._i4.sizeof():
-            return self._fault(walk.EVENTS_TRUNCATED, at, 1)
-        length = self._i4.parse_stream(self._stream)
-        return self._fault(
-            walk.TEXT_NEGATIVE if length < 0 else walk.TEXT_TRUNCATED, at + head, length
-        )
+            length_at = at + sum(part.sizeof() for part in self._event.subcons[:2])
+            self._stream.seek(length_at)
+            if self._stream.left < self._i4.sizeof():
+                raise self._fault(walk.EVENTS_TRUNCATED, counted_at, count) from error
+            length = self._i4.parse_stream(self._stream)
+            code = walk.TEXT_NEGATIVE if length < 0 else walk.TEXT_TRUNCATED
+            raise self._fault(code, length_at, length) from error
 
     def _number(self, cut: int) -> int:
         at = self._stream.tell()

@@ -12,7 +12,14 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.cores import cores
 from rewritelog.kernels.walk import FAULT_SIZE
-from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan_in_turn
+from rewritelog.logs.blocks import (
+    Block,
+    Buffer,
+    LoadedBlock,
+    load_blocks,
+    plan_in_turn,
+    raise_fault,
+)
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
 from rewritelog.logs.work import in_order
@@ -114,3 +121,4 @@ def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
         task.durations_s,
         fault,
     )
+    raise_fault(fault, loaded)

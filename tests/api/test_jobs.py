@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from logbuilder import write_params
 from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import RewriteOptions, UsageTypeError
+from rewritelog.api import pictures
+from rewritelog.viewing.explore import ExploreOptions
 
 CELLS = SAMPLE_LOGS / "cells"
 LINES = CELLS / "timings.txt"
@@ -89,6 +93,26 @@ def test_params_are_read_as_they_stand() -> None:
     assert params._repr_html_().count("<tr>") == 3
 
 
+def test_params_that_there_are_not(tmp_path: Path) -> None:
+    params = rewritelog.read_params(CELLS)
+    assert repr(params) == "<Params: 80 records of 2 events (Cell::pairForces, Cell::bonded)>"
+    assert params.warnings == ()
+    with pytest.raises(rewritelog.UsageError, match="no record of the event 'pair'; events: 'Ce"):
+        params.table("pair")
+    with pytest.raises(rewritelog.UsageError, match="has records of 2 parameters"):
+        params.table("Cell::pairForces", 3)
+    with pytest.raises(rewritelog.UsageError, match="'params' or 'counters', not 'both'"):
+        rewritelog.read_params(CELLS, columns="both")  # type: ignore[arg-type]
+    write_params(tmp_path, 0, (0, "k", 1), (1, "k", 1, 2))
+    with (tmp_path / "param.0").open("a") as file:
+        file.write("2 TRACEBIGSIM: event:{ k } seqno: { 3 } params:{ 7 }\n")
+    odd = rewritelog.read_params(tmp_path)
+    assert "seqno 3" in odd.warnings[0]
+    with pytest.raises(rewritelog.UsageError, match="has records of 1 and 2 parameters"):
+        odd.table("k")
+    assert odd.table("k", 1)[1].tolist() == [0, 2]
+
+
 def test_params_become_a_frame() -> None:
     pytest.importorskip("pandas")
     frame = rewritelog.read_params(CELLS).to_pandas()
@@ -126,6 +150,9 @@ def test_rewriting_without_anything_keeps_the_bytes(tmp_path: Path) -> None:
 def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     network = {"latency_s": 1e-6, "bandwidth_bytes_per_s": 1e9}
     whole = rewritelog.replay(CELLS, network, dilation=0.5, gains=0)
+    (tmp_path / "machine.toml").write_text('latency = "1us"\nbandwidth = "1GB/s"\n')
+    of_file = rewritelog.replay(CELLS, tmp_path / "machine.toml", dilation=0.5, gains=0)
+    assert of_file.predicted_s == whole.predicted_s
     found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network)
     assert found.points[0].predicted_s == whole.predicted_s < found.points[1].predicted_s
     out = tmp_path / "study.txt"
@@ -182,10 +209,30 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     found = rewritelog.sweep(CELLS, {"dilation": [0.5, 1]}, plot=tmp_path / "sweep.svg")
     assert "<svg" in (tmp_path / "sweep.svg").read_text()
     assert "0.5" in rewritelog.page(found)
+    tried = rewritelog.compare(timings, "least-squares", folds=2)
+    assert "least-squares" in rewritelog.page(tried)
+    chosen = rewritelog.choose(CELLS, tmp_path / "chosen.txt", fraction=0.2)
+    assert "Cell::bonded" in rewritelog.page(chosen)
     with pytest.raises(rewritelog.UsageError, match="timings belong to"):
         rewritelog.page(fitted)
     with pytest.raises(rewritelog.UsageError, match="no page for a LogSet"):
         rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
+
+
+def test_the_live_page_is_served_with_what_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("bokeh")
+    served = []
+
+    def serve(options: ExploreOptions, opened: Callable[[str], None]) -> None:
+        served.append(options)
+        opened("http://127.0.0.1:5006")
+
+    monkeypatch.setattr(pictures, "serve_page", serve)
+    rewritelog.explore(str(LINES), rewritelog.open_logs(CELLS), output=tmp_path, browser=False)
+    assert capsys.readouterr().out == "open http://127.0.0.1:5006\n"
+    assert served == [ExploreOptions((LINES,), logs=CELLS, out=tmp_path, browser=False)]
 
 
 def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from logbuilder import write_timings
 from oracle import SAMPLE_LOGS
 
 import rewritelog
-from rewritelog import ModelError, Timings, UsageError
+from rewritelog import ModelError, Timings, UsageError, UsageTypeError
+from rewritelog.models.least_squares import LeastSquares
 
 CELLS = SAMPLE_LOGS / "cells"
 LINES = CELLS / "timings.txt"
@@ -49,6 +53,8 @@ def test_timings_go_to_a_frame_and_back(timings: Timings) -> None:
     frame = timings.to_pandas()
     assert list(frame.columns) == ["event", "p1", "p2", "seconds"]
     assert len(frame) == 600
+    with pytest.raises(UsageError, match="the DataFrame has no column 'seconds'"):
+        rewritelog.fit(frame[["event", "p1", "p2"]])
     back = Timings.from_pandas(frame.sample(frac=1, random_state=3).sort_index())
     for mine, theirs in zip(timings, back, strict=True):
         assert mine.event == theirs.event
@@ -70,6 +76,68 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
         fitted.predict("Cell::pair", [[1, 2]])
     with pytest.raises(UsageError, match="counters"):
         rewritelog.fit(rewritelog.read_timings(LINES), "counters")
+    with pytest.raises(UsageError, match="X must have two dimensions, not 3"):
+        fitted.predict("Cell::pairForces", np.zeros((1, 2, 1)))
+    with pytest.raises(UsageTypeError, match="X must hold numbers, not str"):
+        fitted.predict("Cell::pairForces", [["53", "11"]])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({}, UsageError, "one event or more"),
+        ({"k": 5}, UsageTypeError, r"name to \(X, y\)"),
+        ({"k": ([1], [2], [3])}, UsageTypeError, r"name to \(X, y\)"),
+        ({7: ([1], [2])}, UsageTypeError, r"name to \(X, y\)"),
+        ({"k": ([1, 2], [3])}, UsageError, r"y of 'k' must have 2 values, but has shape \(1,\)"),
+        ({"k": ([1, 2], [3, "x"])}, UsageTypeError, "y of 'k' must be a table of numbers"),
+    ],
+)
+def test_wrong_samples_are_refused(given: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        rewritelog.fit(given)
+
+
+def test_seconds_may_be_a_column() -> None:
+    mine, theirs = (
+        Timings.from_arrays({"k": ([[1], [2]], y)}) for y in ([3e-6, 4e-6], [[3e-6], [4e-6]])
+    )
+    assert [one.seconds.tolist() for one in mine] == [one.seconds.tolist() for one in theirs]
+
+
+def test_an_event_may_have_fits_to_several_numbers_of_parameters(tmp_path: Path) -> None:
+    rows = [("k", 1e-6 * n, n) for n in range(1, 9)] + [("k", 1e-6 * n, n, 2) for n in range(1, 9)]
+    fitted = rewritelog.fit(write_timings(tmp_path / "t.txt", *rows), "least-squares")
+    assert fitted.events == ("k",)
+    assert fitted.predict("k", [[4.0]]) == pytest.approx([4e-6])
+    assert fitted.predict("k", [[4.0, 2.0]]) == pytest.approx([4e-6])
+    with pytest.raises(UsageError, match="X must have 1 or 2 columns"):
+        fitted.predict("k", [[4.0, 2.0, 1.0]])
+
+
+def test_a_model_is_a_name_or_a_model_and_paths_are_texts(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a name or a Model, not ABCMeta"):
+        rewritelog.fit(LINES, LeastSquares)  # type: ignore[arg-type]
+    found = rewritelog.fit(LINES, LeastSquares(LeastSquares.Options())).predict("Cell::bonded", [9])
+    assert found == rewritelog.fit(LINES, "least-squares").predict("Cell::bonded", [9])
+    shutil.copy(LINES, tmp_path)
+    with os.scandir(os.fsencode(tmp_path)) as entries:
+        (entry,) = entries
+    with pytest.raises(UsageTypeError, match="the timings must be a path, not DirEntry"):
+        rewritelog.read_timings(entry)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="'params' or 'counters', not 'both'"):
+        rewritelog.read_timings(LINES, columns="both")  # type: ignore[arg-type]
+
+
+def test_what_is_odd_about_timings_and_fits_is_told(tmp_path: Path) -> None:
+    path = write_timings(tmp_path / "t.txt", ("k", 1e-6, 1), ("k", 2e-6, 2))
+    with path.open("a") as file:
+        file.write("TRACEBIGSIM: event:{ k } time:{ 1 params:{ 1 }\n")
+    timings = rewritelog.read_timings(path)
+    assert len(timings.warnings) == 1
+    assert "malformed" in timings.warnings[0]
+    fitted = rewritelog.fit(timings, "least-squares")
+    assert any("2 samples" in sentence for sentence in fitted.warnings)
 
 
 def test_a_saved_model_predicts_to_the_bit(fitted: rewritelog.FittedModel, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from chosen import by_tier
 from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
-from rewritelog.checking.heads import read_heads
+from rewritelog.checking import run
+from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.report import CheckReport
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
@@ -284,6 +285,41 @@ def test_files_of_two_byte_orders(tmp_path: Path) -> None:
     report = check(folder)
     assert report.findings.counts == {"byte-order": 1}
     assert report.sebs == 2
+
+
+def test_a_file_that_is_damaged_between_the_two_passes_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second pass looks for SEBs whose message nobody sent, in bytes that it reads anew."""
+    waits = seb(0, 1, src_pe=0, msg_id=77)
+    folder = write_logs(tmp_path / "in", [[waits, waits], [waits]])
+    at = walk(folder)[1].offset + SEB_FIXED
+    why_not = run._not_checked
+
+    def damage(*words: Any) -> tuple[str, ...]:
+        overwrite(folder / "bgTrace0", at, i4(-1))
+        return why_not(*words)
+
+    monkeypatch.setattr(run, "_not_checked", damage)
+    assert check(folder).findings.counts == {"not-sent": 2}
+
+
+def test_a_file_that_vanishes_is_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
+
+    def remove(given: Path) -> Heads:
+        found = read_heads(given)
+        (folder / "bgTrace1").unlink()
+        return found
+
+    monkeypatch.setattr(run, "read_heads", remove)
+    report = check(folder)
+    assert report.findings.counts == {"unreadable": 1}
+    assert shown(report, "unreadable").startswith(f"{folder / 'bgTrace1'}: ")
+    assert report.sebs == 1
+    assert "not-sent" in report.not_checked[0]
 
 
 def test_no_log_set_at_all(tmp_path: Path) -> None:

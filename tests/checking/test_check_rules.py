@@ -15,6 +15,7 @@ from oracle import REPOSITORY, walk
 from rules import violations
 
 from rewritelog import open_logs
+from rewritelog.checking import blocks
 from rewritelog.checking.kernels.violations import Violation
 from rewritelog.checking.messages import MESSAGES
 from rewritelog.checking.report import CheckReport
@@ -205,6 +206,20 @@ def test_another_seqno(tmp_path: Path) -> None:
     report = check(folder)
     assert report.findings.counts == {"seqno": 1}
     assert report.findings.shown["seqno"][0].message == "seqno 9"
+
+
+def test_dependencies_that_disagree_in_a_long_timeline_are_found_nearly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a timeline with more SEBs than there are sums, some SEBs share a sum."""
+    monkeypatch.setattr(blocks, "MOST_LINKS", 4)
+    line = [seb(k, k + 1) for k in range(16)]
+    line[10] = seb(10, 11, backward=[6])
+    report = check(write_logs(tmp_path / "in", [line]))
+    assert report.findings.counts == {"dependencies-disagree": 1}
+    (finding,) = report.findings.shown["dependencies-disagree"]
+    assert finding.location.seb == 4
+    assert finding.message.endswith(", or those of one of the 3 SEBs after it")
 
 
 def test_starting_messages_of_version_0_may_name_nodes(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def test_an_mpi_size_without_an_operation_is_not_missed(tmp_path: Path) -> None:
     assert found(tmp_path / "a", tmp_path / "b")["fields"] == []
     write_logs(tmp_path / "c", [[seb(0, 1, mpi_op=1, mpi_size=77)]])
     assert changes(found(tmp_path / "c", tmp_path / "b")) == {"mpiOp": 1, "mpiSize": 1}
+    assert changes(found(tmp_path / "b", tmp_path / "c")) == {"mpiOp": 1, "mpiSize": 1}
 
 
 EVENTS = [*bracket(0.2, 0.4), {"type": 1, "r_time": 0.5, "data": 7}]
@@ -273,6 +274,32 @@ def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
     assert whole["irregular_brackets"] == [0, 1]
     without = found(tmp_path / "a", tmp_path / "b")
     assert [(row["name"], row["counts"]) for row in without["durations_by_event"]] == [("", [3, 3])]
+
+
+def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
+    """More than the kernel's tables have room for at first, on either side."""
+    many = [one for k in range(100) for one in bracket(k / 128, (k + 0.5) / 128)]
+    few = bracket(0, 0.5)
+    write_logs(tmp_path / "a", [[seb(0, 1, events=few), seb(1, 2, events=many), seb(2, 3)]])
+    twice = [one | {"r_time": 2 * one["r_time"]} for one in many]
+    write_logs(tmp_path / "b", [[seb(0, 1, events=few), seb(1, 3, events=twice), seb(3, 4)]])
+    write_logs(tmp_path / "c", [[seb(0, 1, events=many), seb(1, 2, events=many), seb(2, 3)]])
+    (row,) = found(tmp_path / "a", tmp_path / "b")["durations_by_event"]
+    assert row["counts"] == [101, 101]
+    assert row["seconds"] == [0.5 + 50 / 128, 0.5 + 100 / 128]
+    assert (row["lowest"], row["highest"]) == (1.0, 2.0)
+    for a, b in ("ac", "ca"):
+        whole = found(tmp_path / a, tmp_path / b)
+        assert whole["sebs_with_other_brackets"] == 1
+        assert whole["durations_by_event"][0]["counts"] == [100, 100]
+
+
+def test_durations_that_become_nothing(tmp_path: Path) -> None:
+    write_logs(tmp_path / "a", [[seb(0, 1), seb(1, 2), seb(2, 3)]])
+    write_logs(tmp_path / "b", [[seb(0, 0), seb(1, 1), seb(2, 4)]])
+    (row,) = found(tmp_path / "a", tmp_path / "b")["durations_by_name"]
+    assert list(row["quantiles"].values()) == pytest.approx([0.0, 0.0, 2.0], rel=RATIO_ERROR)
+    assert (row["lowest"], row["highest"]) == (0.0, 2.0)
 
 
 def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:

@@ -107,10 +107,11 @@ def test_tracks_have_names_and_brackets_lie_within_their_sebs(tmp_path: Path) ->
 
 
 def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
+    marks = {"events": bracket(0.25, 0.5)}
     line = [seb(0, 1), seb(1, 2) | {"start_time": float("nan")}, seb(2, float("inf"))]
-    logs = write_logs(tmp_path / "logs", [line])
+    logs = write_logs(tmp_path / "logs", [[one | marks for one in line]])
     done = export(logs, tmp_path / "out", ExportOptions("chrome"))
-    assert done.counts["SEBs"] == 1
+    assert (done.counts["SEBs"], done.counts["brackets"], done.counts["events"]) == (1, 1, 2)
     assert done.warnings == ("2 SEBs left out: a time is not finite",)
 
 

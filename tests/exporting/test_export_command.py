@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from commands import rewritelog as run
-from logbuilder import seb, write_logs
+from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog.exporting.options import ExportOptions, Target
 from rewritelog.exporting.run import export
@@ -78,6 +78,30 @@ def test_parquet_without_pyarrow_says_what_to_install(
     done = run("export", sample_logs / "cells", tmp_path / "out", "--to", "parquet")
     assert done.returncode == 1
     assert "pip install 'rewritelog[parquet]'" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["chrome", "goal", "simgrid"])
+def test_a_timeline_in_parts_gives_the_same_program(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[list[dict[str, Any]]] = [[], []]
+    for step in range(8):
+        cause = {"src_pe": 1 - step % 2, "msg_id": step - 1} if step else {}
+        sent = message(10.0 * step + 1, msg_id=step, dst_node=1 - step % 2)
+        own = {"messages": [sent], "events": bracket(0.5, 1.5), "backward": [*range(step // 2)]}
+        lines[step % 2].append(seb(10.0 * step, 10.0 * step + 2, **own, **cause))
+    logs = write_logs(tmp_path / "logs", lines)
+    texts = []
+    for part_bytes in (1 << 20, 200):
+        monkeypatch.setattr("rewritelog.exporting.contents.PART_BYTES", part_bytes)
+        out = tmp_path / f"out{part_bytes}"
+        export(logs, out, ExportOptions(target))
+        texts.append({path.name: path.read_text() for path in out.iterdir()})
+    if target == "chrome":  # its events are in no order
+        events = [json.loads(text["trace.json"])["traceEvents"] for text in texts]
+        assert sorted(map(str, events[0])) == sorted(map(str, events[1]))
+    else:
+        assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("target", ["goal", "chrome", "simgrid"])

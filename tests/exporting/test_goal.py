@@ -74,6 +74,30 @@ def test_workers_of_a_node_and_a_pe_itself_are_told_by_dependencies(tmp_path: Pa
     assert run_time_ns(ranks, 0) == (1 + 3) * SECOND
 
 
+def test_messages_sent_at_one_moment_leave_after_one_computation(tmp_path: Path) -> None:
+    sends = [message(1.0, msg_id=n, dst_node=1 + n) for n in (0, 1)]
+    starts = [[seb(2, 5, src_pe=0, msg_id=n)] for n in (0, 1)]
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, messages=sends)], *starts])
+    ranks, done = exported(logs, tmp_path / "out")
+    assert done.counts["sends"] == done.counts["receives"] == 2
+    assert [op.size for op in ranks[0].values() if op.kind == "calc"] == [SECOND, SECOND]
+    assert run_time_ns(ranks, SECOND) == (1 + 1 + 3) * SECOND
+
+
+def test_dependencies_on_no_earlier_seb_are_left_out_and_counted(tmp_path: Path) -> None:
+    line = [seb(0, 1), seb(1, 2, backward=[0, 1, 2, -1]), seb(2, 3)]
+    ranks, done = exported(write_logs(tmp_path / "logs", [line]), tmp_path / "out")
+    assert done.warnings == ("3 dependencies left out: not on an earlier SEB",)
+    assert run_time_ns(ranks, 0) == 3 * SECOND
+
+
+def test_a_node_of_more_workers_than_goal_has_cpus_for_is_refused(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[]] * 129, wth=129)
+    with pytest.raises(UsageError, match="at most 128 worker threads a node, not 129"):
+        exported(logs, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_first_message_of_a_repeated_number_counts_as_in_a_replay(tmp_path: Path) -> None:
     sends = [message(t, msg_id=n, dst_node=1) for t, n in ((1.0, 5), (2.0, 5), (3.0, 4))]
     again = seb(4, 8, messages=[message(5.0, msg_id=4, dst_node=1)])

@@ -13,6 +13,7 @@ from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog import LogSet, open_logs
 from rewritelog.errors import UsageError
+from rewritelog.exporting import tables
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 
@@ -76,9 +77,12 @@ def expected(logs: LogSet) -> dict[str, Rows]:
 
 
 @pytest.mark.parametrize(("kind", "read"), [("parquet", from_parquet), ("csv", from_csv)])
-def test_every_value_is_read_back(kind: Any, read: Any, log_set: Path, tmp_path: Path) -> None:
+def test_every_value_is_read_back(
+    kind: Any, read: Any, log_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        monkeypatch.setattr(tables, "_ROW_GROUP", 100)
     logs = open_logs(log_set)
     done = export(logs, tmp_path / "out", ExportOptions(kind))
     for name, columns in expected(logs).items():
@@ -124,6 +128,19 @@ def test_a_choice_of_pes_and_times(tmp_path: Path) -> None:
     assert records == {"pe": ["1"], "seb": ["2"], "event": ["kernel"], "params": ["5.0"]}
     found = from_csv(tmp_path / "out/brackets.csv")
     assert found["event"] == ["", "kernel", "", ""]
+
+
+def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
+    """More than the kernel's table has room for at first."""
+    many = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
+    line = [seb(0, 1, events=bracket(0, 0.5)), seb(1, 2, events=many), seb(2, 3)]
+    logs = write_logs(tmp_path / "logs", [line])
+    export(logs, tmp_path / "out", ExportOptions("csv"))
+    found = from_csv(tmp_path / "out/brackets.csv")
+    assert found["seb"] == ["0"] + ["1"] * 100
+    assert found["bracket"] == ["0", *map(str, range(100))]
+    assert [float(one) for one in found["start_s"][1:]] == [k / 128 for k in range(100)]
+    assert [float(one) for one in found["end_s"][1:]] == [(k + 0.5) / 128 for k in range(100)]
 
 
 @pytest.mark.parametrize("pes", ["3", "2-1", "x", "0-", "", "-1", "0,,1"])

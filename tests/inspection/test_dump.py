@@ -16,6 +16,7 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.format.declaration import ByteOrder
+from rewritelog.inspection import dump_reader
 from rewritelog.inspection.dump import dump_lines
 
 NEWEST_KEYS = [
@@ -128,6 +129,13 @@ def test_jsonl_of_each_version_has_the_same_keys(
     for line in dump_lines(open_logs(folder), 0, "jsonl"):
         keys = list(strict(line))
         assert [key for key in keys if key != "name_bytes"] == NEWEST_KEYS
+
+
+def test_sebs_too_large_to_be_kept_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_reader, "_KEPT_ITEMS", 1)
+    check_against_construct(write_logs(tmp_path, rich_timelines()))
 
 
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
@@ -348,6 +356,20 @@ def test_log_cut_anywhere_is_damaged(step: int, tmp_path: Path) -> None:
     path.write_bytes(raw + bytes(1))
     with pytest.raises(DamagedLogError, match="field count: 1 bytes left over"):
         dumped(open_logs(tmp_path))
+
+
+@pytest.mark.parametrize("left", [0, 1, 8, 9, 12])
+def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
+    left: int, tmp_path: Path
+) -> None:
+    """There are bytes for two of the smallest events, but the text of the first takes them."""
+    text = b"a text of twenty-odd bytes\0"
+    events = [mark(text, 0.1), mark(b"", 0.5)]
+    path = write_logs(tmp_path, [[seb(0.0, 1.0, events=events)]]) / "bgTrace0"
+    path.write_bytes(path.read_bytes()[: left - 13 - 4 - 4])
+    events_at = path.stat().st_size - left - 13 - len(text) - 4
+    wanted = (path, 0, events_at, "2 events do not fit")
+    assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
 
 
 def test_field_in_which_a_seb_is_cut_is_named(tmp_path: Path) -> None:

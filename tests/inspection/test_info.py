@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from logbuilder import bracket, write_logs
 from logbuilder import seb as made_seb
-from logbuilder import write_logs
 
 from rewritelog.errors import DamagedLogError
 from rewritelog.inspection import info
@@ -228,6 +228,15 @@ def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
     found = made.survey()
     assert found.irregular == 1
     assert found.brackets == before.brackets - 1
+
+
+def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
+    """More than the kernel's table has room for at first."""
+    many = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
+    line = [made_seb(0, 1, events=bracket(0, 0.5)), made_seb(1, 2, events=many), made_seb(2, 3)]
+    found = survey(open_logs(write_logs(tmp_path / "logs", [line, line[::-1]])))
+    assert (found.brackets, found.events, found.irregular) == (2 * 101, 2 * 202, 0)
+    assert (found.sebs, found.seb_seconds) == (6, 6.0)
 
 
 def test_a_damaged_seb_is_named(made: MadeLogs) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 
+from rewritelog.errors import RewriteLogError
+from rewritelog.logs.logset import open_logs
 from rewritelog.replaying import gains
 from rewritelog.replaying.gains import without_event
 from rewritelog.replaying.network import Network
@@ -17,6 +19,7 @@ from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import simulate
 from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.replay_page import busy_shares
 
 EVERYWHERE = {"dst_node": -1, "tid": -1}
@@ -302,3 +305,120 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(busy_shares(outcome, 1, 2), [[0.75, 0.75]], atol=1e-12)
+
+
+def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
+    report = replay(write_logs(tmp_path / "logs", [[], []]))
+    assert (report.predicted_s, report.sebs, report.path.length) == (0, 0, 0)
+    assert report.text().startswith("Predicted run time: 0 s on 2 PEs")
+    assert "Critical path" not in report.text()
+
+
+def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
+    """A message goes to and fro thirteen times, and has 100 bytes more each time."""
+    lines: list[list[dict[str, Any]]] = [[], []]
+    for step in range(14):
+        cause = started_by(1 - step % 2, step - 1) if step else {}
+        sent = message(step + 0.5, msg_id=step, dst_node=1 - step % 2, size=100 * (step + 1))
+        lines[step % 2].append(seb(step, step + 1, messages=[sent], **cause))
+    network = Network(latency_s=0.0, bandwidth_bytes_per_s=100.0)
+    report = replay(write_logs(tmp_path / "logs", lines), network)
+    found = {(one.least_bytes, one.most_bytes): (one.count, one.seconds)
+             for one in report.path.messages}  # fmt: skip
+    assert found == {
+        (100, 100): (1, 1.0),
+        (200, 200): (1, 2.0),
+        (300, 500): (3, 12.0),
+        (600, 1000): (5, 40.0),
+        (1100, 1300): (3, 36.0),
+    }
+    assert "5 messages of 600 bytes to 1.0 kB" in report.text()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([[seb(0, 1e308)] * 2], "the replayed time exceeds the range of a double"),
+        ([[seb(0, 1), seb(1, np.nan)]], "SEB 1, .*not a finite number"),
+        ([[seb(0, 1, messages=[message(np.inf)])]], "sendTime: the time is not a finite number"),
+    ],
+)
+def test_times_that_no_replay_can_have_are_refused(
+    lines: list[list[dict[str, Any]]], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RewriteLogError, match=said):
+        replay(write_logs(tmp_path / "logs", lines))
+
+
+def test_messages_received_before_they_were_sent_arrive_at_once(tmp_path: Path) -> None:
+    early = [
+        [seb(0, 1, messages=[message(1.0, 0.25, dst_node=1)])],
+        [seb(2, 3, **started_by(0, 0))],
+    ]
+    report = replay(write_logs(tmp_path / "logs", early))
+    assert report.predicted_s == 2
+    assert "1 messages have an invalid transit time" in report.warnings[0]
+
+
+def test_a_multicast_may_start_a_seb_on_any_pe(tmp_path: Path) -> None:
+    """The log does not say whom it is for."""
+    sent = [message(1.0, 1.0, dst_node=-2, tid=-1)]
+    others = [[seb(3, 4, **started_by(0, 0))] for _ in range(3)]
+    report = replay(write_logs(tmp_path / "logs", [[seb(0, 1, messages=sent)], *others]))
+    assert report.predicted_s == 2
+    assert report.warnings == ()
+
+
+def test_what_waits_for_a_seb_that_never_runs_never_runs(tmp_path: Path) -> None:
+    """The one after it on its PE, and one that two of them hold up, which counts once."""
+    line = [
+        seb(0, 1, **started_by(1, 5), messages=[message(0.5, dst_node=1)]),
+        seb(1, 2),
+        seb(2, 3, backward=[0, 1], recv_time=-1.0),
+    ]
+    other = [seb(0, 0.5), seb(3, 4, **started_by(0, 0), backward=[9])]
+    blocked = replay(write_logs(tmp_path / "logs", [line, other])).blocked
+    assert (blocked.count, blocked.roots, blocked.in_circles) == (4, 2, 0)
+    assert {(one.pe, one.seb): one.woken for one in blocked.examples} == {(0, 0): 2, (1, 1): 0}
+
+
+@pytest.mark.parametrize("dilation", [1.0, 2.0])
+def test_sebs_that_never_ran_are_written_after_the_end_of_the_run(
+    dilation: float, tmp_path: Path
+) -> None:
+    line = [seb(0, 1), seb(3, 4, **started_by(1, 5)), seb(5, 7, backward=[1], recv_time=-1.0)]
+    late = message(0.25, 0.5, dst_node=0, msg_id=6)
+    logs = write_logs(tmp_path / "logs", [line, [seb(2, 4, messages=[late])]])
+    options = RewriteOptions(dilation=dilation, flush=False)
+    found = replay(logs, options=ReplayOptions(options, write=tmp_path / "out"))
+    assert found.predicted_s == 2 * dilation
+    sebs = open_logs(tmp_path / "out").sebs()
+    starts, ends = np.array([0, 2, 3, 0]), np.array([1, 3, 5, 2])
+    assert sebs["start_time"].tolist() == (dilation * starts).tolist()
+    assert sebs["end_time"].tolist() == (dilation * ends).tolist()
+    (sent,) = open_logs(tmp_path / "out").messages()
+    assert sent["recv_time"] - sent["send_time"] == 0.25  # nobody waits for it
+
+
+def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -> None:
+    """Brackets that go with records and that do not, more than any table has room for at first."""
+    many = [mark for k in range(50) for mark in bracket(k / 64, (k + 0.5) / 64)]
+    sends = [message(k + t, dst_node=1, msg_id=3 * k + n) for k in range(4)
+             for n, t in enumerate((0.375, 0.5, 1.0))]  # fmt: skip
+    marks = [bracket(0.25, 0.5), bracket(0.25, 0.5), many, []]
+    line = [seb(k, k + 1, events=marks[k], messages=sends[3 * k : 3 * k + 3]) for k in range(4)]
+    starts = [seb(9 + n, 10 + n, **started_by(0, n)) for n in range(12)]
+    logs = write_logs(tmp_path / "logs", [line, starts])
+    records = [(0, "known", 2), (0, "known", 3), (1, "unknown", 2)]
+    write_params(logs, 0, *records, *[(2, "known", k % 7) for k in range(50)], (3, "known", 5))
+    timings = write_timings(tmp_path / "timings", *[("known", 0.125 * n, n) for n in range(1, 9)])
+    options = RewriteOptions(
+        "least-squares", timings=(timings,), dilation=0.5, copy_params=True, flush=False
+    )
+    rewrite(logs, tmp_path / "out", options)
+    network = Network(latency_s=0.25)
+    after = replay(tmp_path / "out", network)
+    found = replay(logs, network, ReplayOptions(options))
+    assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
+    assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
+    assert found.lost.totals_s["useful[known]"] > 0

@@ -252,8 +252,6 @@ def compare_pair(
     compare_seb(a, seb_a, b, seb_b, how, found, piece, index)
     first = state[RECORD]
     stop = events.begins[piece + 1]
-    while first < stop and events.seb[first] < index:
-        first += 1
     last = first
     while last < stop and events.seb[last] == index:
         last += 1

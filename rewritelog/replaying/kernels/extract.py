@@ -123,9 +123,7 @@ def extract_messages(
             messages.scaled_s[row] = min(max(sent - start, 0.0), duration)
         else:
             scaled, fixed = split_offset(sent - start, table, count)
-            messages.scaled_s[row] = scaled
-            if len(messages.fixed_s) > 0:
-                messages.fixed_s[row] = fixed
+            messages.scaled_s[row], messages.fixed_s[row] = scaled, fixed
         messages.transit_s[row] = load_f8(buf, offset + lay.message_recv_time, lay.swap) - sent
         messages.size_bytes[row] = load_i4(buf, offset + lay.message_size, lay.swap)
         messages.number[row] = load_i4(buf, offset + lay.message_msg_id, lay.swap)
@@ -251,8 +249,6 @@ def extract(
             columns = load_i4(buf, events_at, lay.swap) + 3
             if columns > table.shape[1]:
                 table = np.empty((TABLE_ROWS, columns))
-            while last < begins[piece + 1] and records["seb"][last] < seb:
-                last += 1
             first = last
             while last < begins[piece + 1] and records["seb"][last] == seb:
                 last += 1

@@ -344,8 +344,6 @@ def patch_piece(
         columns = load_i4(buf, events, lay.swap) + 3
         if columns > table.shape[1]:
             return Position(piece, seb, at, last), columns
-        while last < no_more and rows["seb"][last] < seb:
-            last += 1
         first = last
         while last < no_more and rows["seb"][last] == seb:
             last += 1
