@@ -118,6 +118,11 @@ def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
     return NO_VALUE if share is None else f"{100 * share:{sign}.{digits}f} %"
 
 
+def ratio_text(ratio: float | None) -> str:
+    """Return a ratio with four significant digits, `–` for one that is not known."""
+    return NO_VALUE if ratio is None else f"{ratio:.4g}"
+
+
 def count_text(number: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun, as in `1 line` and `2,000 lines`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -11,13 +11,13 @@ from rewritelog.diffing.totals import RATIO_ERROR, FirstDifference, Row, Rows, T
 from rewritelog.diffing.values import ABOUT, ABSENT, FieldKind
 from rewritelog.logs.summary import Summary
 from rewritelog.text import (
-    NO_VALUE,
     Readable,
     TextTable,
     count_text,
     json_number,
     percent_text,
     printable,
+    ratio_text,
     shorten,
     wrapped,
 )
@@ -271,13 +271,9 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
         counts = (f"{side:,}" for side in row.sides)
         seconds = (f"{float(row.a_s):.6g}", f"{float(row.b_s):.6g}")
         cells.append(
-            (label, *counts, *seconds, *(_ratio(one if row.ratios else None) for one in ratios))
+            (label, *counts, *seconds, *(ratio_text(one if row.ratios else None) for one in ratios))
         )
     return [
         f"durations by {what} (ratio of B to A; quantiles within {percent_text(RATIO_ERROR, 1)}):",
         *TextTable((what, *heads), cells, most_rows=_SHOWN).lines(),
     ]
-
-
-def _ratio(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.4g}"

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import LOST
+from rewritelog.models.base import LOST, PES
 from rewritelog.models.checks import checked_prediction
-from rewritelog.text import TextTable, json_number, percent_text, printable
+from rewritelog.text import NO_VALUE, TextTable, json_number, percent_text, printable
 from rewritelog.timings.texts import read_model_file
-
-PES = "P"
 
 
 @dataclass(frozen=True)
@@ -104,8 +102,8 @@ class RunPrediction:
             (
                 one.category,
                 f"{one.seconds:.5g} s",
-                f"{one.low_s:.5g} s" if math.isfinite(one.low_s) else "–",
-                f"{one.high_s:.5g} s" if math.isfinite(one.high_s) else "–",
+                f"{one.low_s:.5g} s" if math.isfinite(one.low_s) else NO_VALUE,
+                f"{one.high_s:.5g} s" if math.isfinite(one.high_s) else NO_VALUE,
                 percent_text(self._share(one), 1),
             )
             for one in self.categories

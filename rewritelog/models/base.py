@@ -32,6 +32,9 @@ __all__ = [
 LOST = "lost::"
 """The prefix of the events of a lost-cycles analysis, whose times are PE-seconds of a replay."""
 
+PES = "P"
+"""The name of the first parameter of these events, the number of PEs."""
+
 
 def has_slow_first_call(event: str) -> bool:
     """Return whether an event's first time may include cold caches; a replayed time does not."""

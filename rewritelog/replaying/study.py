@@ -10,7 +10,7 @@ from typing import Any
 
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.logs.logset import LogSet
-from rewritelog.models.base import LOST
+from rewritelog.models.base import LOST, PES
 from rewritelog.progress import report_progress
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
@@ -20,9 +20,6 @@ from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.units import number
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import count_text, printable
-
-PES = "P"
-"""The first parameter of each line: the number of PEs."""
 
 _MOST_VARIABLES = 19
 _HEAD = "# lost cycles; parameters: "

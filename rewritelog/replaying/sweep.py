@@ -18,7 +18,7 @@ from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import RewriteOptions, check_factor
-from rewritelog.text import TextTable, printable
+from rewritelog.text import NO_VALUE, TextTable, printable
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
@@ -112,7 +112,7 @@ class Sweep:
             (
                 *point.values,
                 f"{point.predicted_s:.5g} s",
-                f"{point.predicted_s / first:.4f}" if first > 0 else "–",
+                f"{point.predicted_s / first:.4f}" if first > 0 else NO_VALUE,
             )
             for point in self.points
         ]

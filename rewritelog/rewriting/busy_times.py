@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.text import json_number
+from rewritelog.text import NO_VALUE, json_number, ratio_text
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,12 @@ class BusyTime:
     def imbalance(self) -> float | None:
         """The largest busy time in units of their mean; None where there is no time."""
         return json_number(self.largest.seconds / self.mean_s) if self.mean_s > 0 else None
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return largest, its PE, mean and imbalance as cells of a table."""
+        pe = NO_VALUE if self.largest.pe is None else str(self.largest.pe)
+        largest, mean = f"{self.largest.seconds:.6g}", f"{self.mean_s:.6g}"
+        return largest, pe, mean, ratio_text(self.imbalance)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers in types that JSON has."""

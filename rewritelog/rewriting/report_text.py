@@ -18,6 +18,7 @@ from rewritelog.text import (
     count_text,
     percent_text,
     printable,
+    ratio_text,
     wrapped,
 )
 
@@ -153,29 +154,16 @@ def _durations(report: Report) -> Iterator[str]:
     cells = []
     for name, old, new in rows:
         before, after = report.statistics.seconds(old), report.statistics.seconds(new)
-        cells.append((name, f"{before:.6g}", f"{after:.6g}", _ratio(before, after)))
+        cells.append((name, f"{before:.6g}", f"{after:.6g}", ratio_text(speedup(before, after))))
     yield "durations"
     yield from TextTable(("", "old s", "new s", "speedup"), cells).lines()
 
 
 def _busy_times(report: Report) -> Iterator[str]:
-    rows = [
-        (
-            when,
-            f"{busy.largest.seconds:.6g}",
-            NO_VALUE if busy.largest.pe is None else f"{busy.largest.pe}",
-            f"{busy.mean_s:.6g}",
-            NO_VALUE if busy.imbalance is None else f"{busy.imbalance:.4g}",
-        )
-        for when, busy in zip(("old", "new"), report.busy_times, strict=True)
-    ]
+    old, new = report.busy_times
+    rows = [("old", *old.cells()), ("new", *new.cells())]
     yield "busy time of the PEs (imbalance: largest / mean)"
     yield from TextTable(("", "largest s", "of PE", "mean s", "imbalance"), rows).lines()
-
-
-def _ratio(old_s: float, new_s: float) -> str:
-    ratio = speedup(old_s, new_s)
-    return NO_VALUE if ratio is None else f"{ratio:.4g}"
 
 
 def _events(report: Report) -> Iterator[str]:
@@ -204,7 +192,7 @@ def _times(line: EventLine) -> tuple[str, ...]:
     return (
         f"{line.old_s:.5g}",
         f"{line.new_s:.5g}",
-        _ratio(line.old_s, line.new_s),
+        ratio_text(speedup(line.old_s, line.new_s)),
         _interval(line.expected),
     )
 

@@ -176,28 +176,20 @@ def _about_predictions(event: EventStatistics) -> Iterator[str]:
         )
 
 
+_WHOLE_SEBS = {
+    BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
+    BlockCount.RECORDS_MISMATCHED: "with another number of param records than brackets dilated as "
+    "a whole",
+    BlockCount.UNMARKED_WITH_RECORD: "with a param record but no bracket in the log, taken as "
+    "bracketed from end to end",
+}
+"""What is said of SEBs whose brackets are not certain."""
+
+
 def _about_brackets(statistics: BlockStatistics, *, with_params: bool) -> Iterator[str]:
-    irregular = statistics.count(BlockCount.MARKS_IRREGULAR)
-    if irregular:
-        listed = _listed(statistics.examples[BlockCount.MARKS_IRREGULAR])
-        yield (
-            f"{count_text(irregular, 'SEB')} with unmatched or reversed marks dilated as a whole "
-            f"({listed})"
-        )
-    mismatched = statistics.count(BlockCount.RECORDS_MISMATCHED)
-    if mismatched:
-        listed = _listed(statistics.examples[BlockCount.RECORDS_MISMATCHED])
-        yield (
-            f"{count_text(mismatched, 'SEB')} with another number of param records than brackets "
-            f"dilated as a whole ({listed})"
-        )
-    unmarked = statistics.count(BlockCount.UNMARKED_WITH_RECORD)
-    if unmarked:
-        listed = _listed(statistics.examples[BlockCount.UNMARKED_WITH_RECORD])
-        yield (
-            f"{count_text(unmarked, 'SEB')} with a param record but no bracket in the log, taken "
-            f"as bracketed from end to end ({listed})"
-        )
+    for which, said in _WHOLE_SEBS.items():
+        if count := statistics.count(which):
+            yield f"{count_text(count, 'SEB')} {said} ({_listed(statistics.examples[which])})"
     without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
     if with_params and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"

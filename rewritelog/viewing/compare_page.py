@@ -9,12 +9,12 @@ import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
 from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS
 from rewritelog.viewing.plots import is_wide, legend_below, new_plot
-from rewritelog.viewing.swaps import Option, select_html, swap_json
+from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 MOST_EVENTS = 60
@@ -173,14 +173,13 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
         sources[f"model-{number}"] = {"x": known.predicted_s[rows], "y": known.measured_s[rows]}
     times = np.concatenate([column for by in sources.values() for column in by.values()])
     ends = np.array([times.min(), times.max()] if len(times) else [])
-    text = f"Drawn, chosen at random (seed {SEED}): {', '.join(said)}." if said else ""
     return Option(
         label=shorten(event, 60),
         sources=sources | {"same": {"x": ends, "y": ends}},
         heads=("predicted, s", "measured, s"),
         names=names,
         logarithmic=("x", "y") if len(ends) and is_wide(*ends) else (),
-        text=text,
+        text=drawn_text(said),
     )
 
 

@@ -18,7 +18,7 @@ from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.report_text import verdict_sentences
 from rewritelog.rewriting.statistics import total_of
-from rewritelog.text import NO_VALUE, percent_text, shorten
+from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten
 from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
@@ -176,13 +176,12 @@ def _name(name: str | None) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     old, new = float(row.a_s), float(row.b_s)
     ratios = (row.quantile(share) for share in (0.5, 0.05, 0.95))
-    ratio = speedup(old, new)
     return (
         f"{row.sides[1]:,}",
         f"{old:.6g}",
         f"{new:.6g}",
-        NO_VALUE if ratio is None else f"{ratio:.4g}",
-        *(NO_VALUE if value is None else f"{value:.4g}" for value in ratios),
+        ratio_text(speedup(old, new)),
+        *map(ratio_text, ratios),
     )
 
 
@@ -294,16 +293,8 @@ def _histogram_plot() -> Any:
 def _busy_section(report: Report) -> Section:
     """Show the busy time of the PEs before and after."""
     first, old_s, new_s, width = busy_groups(report)
-    rows = [
-        (
-            when,
-            f"{busy.largest.seconds:.6g}",
-            str(busy.largest.pe),
-            f"{busy.mean_s:.6g}",
-            NO_VALUE if busy.imbalance is None else f"{busy.imbalance:.4g}",
-        )
-        for when, busy in zip(("old", "new"), report.busy_times, strict=True)
-    ]
+    old, new = report.busy_times
+    rows = [("old", *old.cells()), ("new", *new.cells())]
     rows += [
         (
             f"PE {pe}" if width == 1 else f"PEs {pe} to {pe + width - 1}, mean",
@@ -314,11 +305,10 @@ def _busy_section(report: Report) -> Section:
         )
         for pe, old, new in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]
     ]
-    old, new = report.busy_times
     said = [
         (
-            f"Imbalance, the largest over the mean: {_number(old.imbalance)} before, "
-            f"{_number(new.imbalance)} after."
+            f"Imbalance, the largest over the mean: {ratio_text(old.imbalance)} before, "
+            f"{ratio_text(new.imbalance)} after."
         )
     ]
     if width > 1:
@@ -330,10 +320,6 @@ def _busy_section(report: Report) -> Section:
         _busy_plot(first, old_s, new_s),
         TextTable("Busy time of the PEs", heads, rows),
     )
-
-
-def _number(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.4g}"
 
 
 def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:

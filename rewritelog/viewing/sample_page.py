@@ -12,11 +12,11 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.models.distinct_points import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, some_rows
+from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
 from rewritelog.viewing.page import Page, Section, TextTable, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
 from rewritelog.viewing.plots import legend_below, new_plot
-from rewritelog.viewing.swaps import Option, select_html, swap_json
+from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
 
 NAMES = {
     "run-data": "in the run",
@@ -91,13 +91,15 @@ class _Drawn:
 
     params: Floats
     counts: Ints
+    distinct: int
+    """How many distinct points there are, drawn or not."""
 
     @classmethod
     def of(cls, params: Floats, most: int, label: str) -> _Drawn:
         """Return the distinct points, or some of them drawn by seed."""
         points = DistinctPoints.of_rows(params)
         rows = some_rows(label, len(points), most)
-        return cls(points.params[rows], points.counts[rows])
+        return cls(points.params[rows], points.counts[rows], len(points))
 
     def columns(self, pair: tuple[int, int]) -> dict[str, Floats]:
         """Return what is drawn along both axes."""
@@ -120,24 +122,19 @@ def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], mos
     }
     drawn = {name: _Drawn.of(table, share, f"{name} {one.name}") for name, table in tables.items()}
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
+    said = [
+        f"{len(points.counts):,} of {points.distinct:,} points {NAMES[name]}"
+        for name, points in drawn.items()
+        if len(points.counts) < points.distinct
+    ]
     return Option(
         label=f"{one.name}: {' and '.join(labels)}",
         sources={name: points.columns(pair) for name, points in drawn.items()},
         heads=labels,
         names=NAMES,
         axes={"below": labels[0], "left": labels[1]},
-        text=_drawn_text(tables, drawn),
+        text=drawn_text(said),
     )
-
-
-def _drawn_text(tables: dict[str, Floats], drawn: dict[str, _Drawn]) -> str:
-    """Say of which kinds not all points are drawn."""
-    said = [
-        f"{len(drawn[name].counts):,} of {distinct:,} points {NAMES[name]}"
-        for name, table in tables.items()
-        if (distinct := len(DistinctPoints.of_rows(table))) > len(drawn[name].counts)
-    ]
-    return f"Drawn, chosen at random (seed {SEED}): {', '.join(said)}." if said else ""
 
 
 def _plot() -> Any:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Literal
 
 from rewritelog.arrays import Floats
-from rewritelog.viewing.event_data import packed
+from rewritelog.viewing.event_data import SEED, packed
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ def swap_json(plot: str, options: Sequence[Option], *, of_overview: bool = False
         "table": f"{plot}-table",
         "options": [option.to_json() for option in options],
     }
+
+
+def drawn_text(parts: Sequence[str]) -> str:
+    """Return what is said above a plot in which not all is drawn, as in `3 of 9 lines`."""
+    return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""
 
 
 def select_html(plot: str, label: str) -> str:
