@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ class Quantity(NamedTuple):
     field: str
     """The field of `Network` that holds it."""
     read: Callable[[str, str], float]
-    """Returns it of a text, for which errors have a name."""
+    """Converts a text; the second argument is how errors name it."""
     unit: str
 
 
@@ -30,12 +29,10 @@ QUANTITIES = {
     "packet-size": Quantity("packet_bytes", units.size_bytes, "bytes"),
     "node-latency": Quantity("node_latency_s", units.seconds, "s"),
 }
-"""What a network has, by the names of the options."""
+"""The quantities of a network, by the names of the options."""
 
 _TEXTS = ("name", "source")
 """What else a machine file says, for people."""
-
-_MOST_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -122,16 +119,14 @@ def read_machine(path: Path) -> Network:
 
     Raise `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
+    from rewritelog.models.formulas import load_toml  # noqa: PLC0415 - few runs need it
+    from rewritelog.timings.texts import read_model_text  # noqa: PLC0415
+
+    read = read_model_text(path)
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_FILE_BYTES + 1)
-        if len(text) > _MOST_FILE_BYTES:
-            raise RewriteLogError(f"{path}: larger than 1 MiB, which is not a machine file")
-        found = tomllib.loads(text.decode("utf-8"))
-    except OSError as error:
-        raise RewriteLogError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RewriteLogError(f"{path}: not a TOML file: {error}") from error
+        found = load_toml(read.text, read.name)
+    except RecursionError as error:
+        raise RewriteLogError(f"{path}: is nested too deep") from error
     texts = {}
     for key, value in found.items():
         if key in _TEXTS and isinstance(value, str):

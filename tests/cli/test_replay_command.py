@@ -64,10 +64,11 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
     found = answer("replay", logs, "--machine", machine)
     assert (found["predicted_s"], found["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
     assert answer("replay", logs, "--machine", machine, "--latency", "0")["predicted_s"] == 3.5
-    machine.write_text("latensy = 1\n")
-    done = run("replay", logs, "--machine", machine)
-    assert done.returncode == 1
-    assert "latensy" in done.stderr
+    for text, said in (("latensy = 1\n", "latensy"), (f"latency = {'9' * 5000}\n", "toml:1:1001")):
+        machine.write_text(text)
+        done = run("replay", logs, "--machine", machine)
+        assert done.returncode == 1
+        assert said in done.stderr
 
 
 @pytest.mark.parametrize(
