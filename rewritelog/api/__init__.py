@@ -1,11 +1,12 @@
-"""What `rewritelog` offers to Python: functions and classes that take whatever is natural.
+"""The Python interface of `rewritelog`: functions and classes that accept convenient types.
 
-- `arguments`: paths, tables and options in every form that is accepted, made into one
+- `arguments`: conversion of paths, tables and options from all accepted types
 - `frames`: tables as pandas DataFrames
-- `display`: reports in one line, and in notebooks
-- `timings`: timing lines, read from files or made of arrays
+- `timings`: timing lines, read from files or made from arrays
 - `fitted`: models fitted to them
 - `regressor`: one event's fit with scikit-learn's conventions
 - `params`: the param records of a run
 - `jobs`: the commands as functions
+- `runs`: the commands about whole runs: `replay`, `sweep`, `lost_cycles`, `export`
+- `pictures`: `timeline`, `page` and `explore`
 """

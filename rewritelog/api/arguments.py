@@ -1,4 +1,4 @@
-"""Paths, tables and options in every form that is accepted, made into one."""
+"""Conversion of paths, tables and options from all accepted types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Options = TypeVar("Options")
 
 
 def to_path(given: object, what: str) -> Path:
-    """Return a path; raise `UsageTypeError` where it is none."""
+    """Return a path; raise `UsageTypeError` naming `what` for anything else."""
     if isinstance(given, str | os.PathLike):
         found = os.fspath(given)
         if isinstance(found, str):
@@ -30,7 +30,7 @@ def to_path(given: object, what: str) -> Path:
 
 
 def to_input(given: object, what: str) -> Path:
-    """Return the path of an input; raise `MissingFileError` where nothing is there."""
+    """Return the path of an input; raise `MissingFileError` if it does not exist."""
     path = to_path(given, what)
     if not path.exists():
         raise MissingFileError(f"{path}: does not exist")
@@ -48,7 +48,7 @@ def optional_input(given: object, what: str) -> Path | None:
 
 
 def to_inputs(given: object, what: str) -> tuple[Path, ...]:
-    """Return the paths of one input or more."""
+    """Return the paths of one or more inputs; raise as `to_input` does."""
     if isinstance(given, str | os.PathLike):
         return (to_input(given, what),)
     if not isinstance(given, Iterable):
@@ -60,10 +60,10 @@ def to_inputs(given: object, what: str) -> tuple[Path, ...]:
 
 
 def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
-    """Return a table of floats, shape (rows, columns), of an array, lists or a DataFrame.
+    """Return an array, lists or a DataFrame as a table of floats, shape (rows, columns).
 
-    Values in a row of their own are one row, or one column where `columns` is 1. The columns of a
-    DataFrame that are named p1, p2, … are taken in that order, and no others.
+    One-dimensional values are one row, or one column if `columns` is 1 or None. The columns of a
+    DataFrame with exactly the names p1, p2, … are taken in that order.
     """
     names = getattr(given, "columns", None)
     if names is not None and len(names):
@@ -81,7 +81,7 @@ def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
 
 
 def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
-    """Return floats of shape (rows,)."""
+    """Return values as floats of shape (rows,); raise `UsageError` for another shape."""
     column = to_floats(given, what)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -91,7 +91,7 @@ def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
 
 
 def to_floats(given: ArrayLike, what: str) -> Floats:
-    """Return an array of floats; raise `UsageTypeError` for what holds anything but numbers."""
+    """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
     try:
         raw = np.asarray(given)
         floats = np.asarray(raw, dtype=np.float64)
@@ -103,7 +103,7 @@ def to_floats(given: ArrayLike, what: str) -> Floats:
 
 
 def make_options(kind: type[Options], given: Mapping[str, Any]) -> Options:
-    """Return an options dataclass of named values; raise `UsageTypeError` for unknown names."""
+    """Return an options dataclass with these values; raise `UsageTypeError` for unknown names."""
     known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     unknown = sorted(given.keys() - known)
     if unknown:

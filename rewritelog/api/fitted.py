@@ -1,4 +1,4 @@
-"""Models fitted to timings: what they predict, how sure that is, and the files that hold them."""
+"""Fitted models: predictions, intervals, and model files."""
 
 from __future__ import annotations
 
@@ -50,49 +50,50 @@ class FittedModel:
     """
 
     name: str
-    """The model's name."""
+    """The name of the model."""
     raw: base.FittedModel
-    """The fit as the model made it."""
+    """The fit as returned by the model."""
     columns: Columns
-    """Whether it predicts from `params` or from `counters`."""
+    """Whether it predicts from `params` or `counters`."""
     source: Source
-    """What it was fitted to."""
+    """The timing lines that it was fitted to."""
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The names of the events that it has a fit for."""
+        """The names of the events with a fit."""
         return tuple(dict.fromkeys(event for event, _ in self._keys()))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing to know before relying on the fit."""
+        """What to know before relying on the fit, one sentence each."""
         return self.raw.warnings()
 
     def predict(self, event: str, X: ArrayLike) -> Floats:
-        """Return the seconds of each row of X, never below zero.
+        """Return the seconds of each row of X, at least 0, shape (rows,).
 
-        X is an array, lists or a DataFrame, a column for each parameter. NaN where the fit has no
-        answer. Raise `UsageError` for an event without a fit to that many parameters.
+        X is an array, lists or a DataFrame with one column for each parameter. The result is NaN
+        where the fit is undefined. Raise `UsageError` for an event without a fit for that many
+        parameters.
         """
         found = checked_prediction(self.raw, self.name, event, self._table(event, X))
         return np.where(found.seconds < 0, 0.0, found.seconds)
 
     def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the bounds in seconds of the 90 % interval of measured times.
+        """Return the lower and upper bounds in seconds of the 90 % interval of each row.
 
-        NaN where there were too few samples to know. Raise `UsageError` as `predict` does, and
-        `ModelError` for a model that has no intervals.
+        They are NaN if there were too few samples. Raise `UsageError` as `predict` does, and
+        `ModelError` for a model without intervals.
         """
         if not knows_intervals(self.raw):
             raise ModelError(f"the model {self.name!r} has no intervals")
         return checked_interval(self.raw, self.name, event, self._table(event, X))
 
     def summary(self) -> str:
-        """Return the fit in text: each event's formula, quality and range."""
+        """Return the fit as text: formula, quality and range of each event."""
         return "\n".join(self.raw.summary())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model file's content; raise `ModelError` for a model that no file can hold."""
+        """Return the content of the model file; raise `ModelError` if there can be none."""
         content: dict[str, Any] = json.loads(model_text(self.to_file()))
         return content
 
@@ -216,7 +217,7 @@ def fit(
 def load_model(path: PathLike) -> FittedModel:
     """Return the model of a model file, as `FittedModel.save` or `rewritelog fit -o` wrote it.
 
-    Raise `ModelError` with the place of whatever is wrong in it.
+    Raise `ModelError` with the JSON path of any error in it.
 
     >>> fitted.save("model.json")  # doctest: +SKIP
     >>> rewritelog.load_model("model.json").events  # doctest: +SKIP
@@ -227,5 +228,5 @@ def load_model(path: PathLike) -> FittedModel:
 
 
 def to_fitted(given: FittedModel | PathLike) -> FittedModel:
-    """Return a fitted model, given it or its file."""
+    """Return a fitted model, given the model or its file."""
     return given if isinstance(given, FittedModel) else load_model(given)

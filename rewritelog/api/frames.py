@@ -1,4 +1,4 @@
-"""Tables as pandas DataFrames: names are text, the four parts of an object's id are columns."""
+"""Tables of log sets as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rewritelog.logs.columns import columns_of, new_frame
 def to_pandas(table: Table) -> Any:
     """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
-    Names become `str`, and a column of several numbers one column for each, as `obj_id_0` to
-    `obj_id_3`; units are in the columns' names. pandas must be installed.
+    Names become `str`, array fields one column for each element, such as `obj_id_0` to `obj_id_3`;
+    units are in the names of the columns. pandas has to be installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
     >>> list(rewritelog.to_pandas(logs.events([0])).columns)

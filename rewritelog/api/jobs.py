@@ -21,7 +21,7 @@ from rewritelog.api.arguments import (
 from rewritelog.api.fitted import FittedModel, Given, fit, to_fitted
 from rewritelog.api.timings import Timings, TimingsLike, to_timings
 from rewritelog.checking.report import CheckReport
-from rewritelog.checking.rules import rule_named, rules_text
+from rewritelog.checking.rules import rule_of_name, rules_text
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import Conversion, convert_logs
 from rewritelog.diffing.report import Comparison
@@ -53,8 +53,8 @@ LogsLike: TypeAlias = "LogSet | PathLike"
 def open_logs(path: LogsLike) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
-    Raise `MissingFileError` where there is none, and `DamagedLogError` with file and offset where
-    the summary or a timeline file's head is damaged.
+    Raise `MissingFileError` if it does not exist, and `DamagedLogError` with file and offset if the
+    summary or the head of a timeline file is damaged.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
     >>> logs
@@ -66,7 +66,7 @@ def open_logs(path: LogsLike) -> LogSet:
 
 
 def logs_folder(logs: LogsLike) -> Path:
-    """Return the folder or `bgTrace` file of a log set that need not be sound enough to open."""
+    """Return the path of a log set that may be too damaged to open."""
     return logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
 
 
@@ -77,12 +77,12 @@ def rewrite(
     progress: Listener | None = None,
     **given: Any,
 ) -> Report:
-    """Rewrite a log set into the folder `out`, or only report where `out` is None.
+    """Rewrite a log set into the folder `out`, or only report if `out` is None.
 
-    What `RewriteOptions` has may be given by name; what it does not have is an option of the model.
+    The fields of `RewriteOptions` can be given by name; other names are options of the model.
     `timings` are files, `Timings`, `{event: (X, y)}` or a DataFrame, `fitted` is a `FittedModel` or
-    a model file, and `dilation_for` may be a mapping. Raise a `RewriteLogError` for whatever is
-    wrong; then `out` is as it was.
+    a model file, and `dilation_for` can be a mapping. Raise a `RewriteLogError` for any invalid
+    input; `out` is then not changed.
 
     >>> timings = "sample_logs/cells/timings.txt"
     >>> report = rewritelog.rewrite("sample_logs/cells", timings=timings, dilation=0.5)
@@ -99,7 +99,7 @@ def rewrite(
 
 
 def rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
-    """Return the options that are given by name, those of the model among them."""
+    """Return the options given by name, including those of the model."""
     known = {field.name for field in dataclasses.fields(RewriteOptions)}
     own = {name: value for name, value in given.items() if name in known}
     model_options = {name: value for name, value in given.items() if name not in known}
@@ -123,7 +123,7 @@ def rewrite_options(given: Mapping[str, Any]) -> RewriteOptions:
 
 
 def _with_paths(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the values, those of these names as paths."""
+    """Return the values, with those of these names converted to paths."""
     paths = {name: to_input(given[name], name) for name in names if given.get(name) is not None}
     return {**given, **paths}
 
@@ -151,14 +151,14 @@ def verify(
     0.99
     """
     fitted = to_fitted(model)
-    predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
+    predictor = LinePredictor(_model_name(model), fitted.raw, fitted.columns)
     if are_paths(timings):
         files = to_inputs(timings, "the timings")
         return verify_lines(predictor, files, clock_hz, strict=strict, worst=worst)
     return verify_samples(predictor, tuple(to_timings(timings, fitted.columns)), worst=worst)
 
 
-def _name(model: FittedModel | PathLike) -> str:
+def _model_name(model: FittedModel | PathLike) -> str:
     return model.name if isinstance(model, FittedModel) else str(model)
 
 
@@ -172,24 +172,24 @@ def predict(
     """Yield a dict for each record of param files, timing lines or chosen SEBs.
 
     Its keys are file, line, seb, event, params, measured_s (None for a record without a time),
-    predicted_s (None without a prediction) and determined_by. Malformed lines are left out; with
-    `strict` they are an error.
+    predicted_s (None without a prediction) and determined_by. Malformed lines are skipped; with
+    `strict` they are errors.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
     'fit'
     """
     fitted = to_fitted(model)
-    predictor = LinePredictor(_name(model), fitted.raw, fitted.columns)
+    predictor = LinePredictor(_model_name(model), fitted.raw, fitted.columns)
     paths = to_inputs(files, "the files")
     for lines in predictor.predict_detailed(paths, MalformedLines(), strict=strict):
         yield from rows_of(lines, clock_hz)
 
 
 def predict_run(model: PathLike, **variables: float) -> RunPrediction:
-    """Add up what a model of lost cycles predicts for a run: `P` PEs and the study's variables.
+    """Predict the run time from a model of lost cycles, for `P` PEs and the study's variables.
 
-    `predicted_s` of the report is the run time, `text()` has the categories.
+    `predicted_s` of the report is the run time; `text()` includes the categories.
 
     >>> run = rewritelog.predict_run("study.json", P=4096, D=512)  # doctest: +SKIP
     """
@@ -219,9 +219,9 @@ def compare(
 ) -> CompareReport:
     """Compare models on held-out timing lines.
 
-    `models` are by default auto, least-squares and, where scikit-learn is installed,
-    gaussian-process. Lines are left out by `folds`, or all but a random `fraction` of each event's
-    lines, `repeats` times. `model_options` go to each model that has them.
+    `models` are by default auto, least-squares and, if scikit-learn is installed, gaussian-process.
+    Lines are held out in `folds`, or by fitting only to a random `fraction` of each event's lines,
+    `repeats` times. `model_options` are passed to each model that has them.
 
     >>> report = rewritelog.compare("sample_logs/cells/timings.txt", ["least-squares"], folds=5)
     >>> report.tried[0].overall.predicted
@@ -251,7 +251,7 @@ def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> Sampl
     """Choose which SEBs of a run to time, and write their list to `out`.
 
     Options are those of `SampleOptions`: fraction, method, seed, floor, replicates, params,
-    timings, clock_hz, formulas, strict, jobs. `listing()` of the report is the list.
+    timings, clock_hz, formulas, strict, jobs. `listing()` of the report returns the list.
 
     >>> report = rewritelog.choose("sample_logs/cells", fraction=0.2)
     >>> report.chosen
@@ -265,7 +265,7 @@ def choose(logs: LogsLike, out: PathLike | None = None, **options: Any) -> Sampl
 
 
 def check(logs: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> CheckReport:
-    """Say what is wrong with a log set and its params; nothing is raised for damage.
+    """Validate a log set and its params; damage is reported, not raised.
 
     >>> rewritelog.check("sample_logs/cells").sound
     True
@@ -279,11 +279,11 @@ def check_rules(name: str | None = None) -> str:
     >>> "The summary has 52, 56 or 60 bytes" in rewritelog.check_rules("summary")
     True
     """
-    return rules_text() if name is None else rule_named(name).text()
+    return rules_text() if name is None else rule_of_name(name).text()
 
 
 def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int = 0) -> Comparison:
-    """Say what differs between two log sets, whatever their log version and byte order.
+    """Compare two log sets, which may have different log versions and byte orders.
 
     >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
     'different: the representation alone; both say the same'
@@ -293,7 +293,7 @@ def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int 
 
 
 def info(logs: LogsLike) -> LogInfo:
-    """Say what a log set holds: machine, sizes, brackets, and where the time goes.
+    """Summarise a log set: machine, sizes, brackets, and time by SEB name.
 
     >>> rewritelog.info("sample_logs/cells").brackets > 0
     True
@@ -302,11 +302,11 @@ def info(logs: LogsLike) -> LogInfo:
 
 
 def dump(logs: LogsLike, pe: int) -> Iterator[dict[str, Any]]:
-    """Yield a dict with every field of each SEB of a PE, in the order of its timeline.
+    """Yield a dict with all fields of each SEB of a PE, in the order of its timeline.
 
     Its keys are those of `rewritelog dump --json`, the same in every log version: times are in
-    seconds, offsets in bytes from the file's start. Raise `UsageError` for a PE that is not there,
-    and `DamagedLogError` where the first damage is met.
+    seconds, offsets in bytes from the start of the file. Raise `UsageError` for an unknown PE, and
+    `DamagedLogError` at the first damage.
 
     >>> next(rewritelog.dump("sample_logs/cells", pe=0))["offset_bytes"]
     56
@@ -323,7 +323,7 @@ def convert(
     lossy: bool = False,
     force: bool = False,
 ) -> Conversion:
-    """Write a log set in another log version or byte order; None keeps what it has.
+    """Write a log set in another log version or byte order; None keeps that of the logs.
 
     >>> rewritelog.convert("sample_logs/cells", "big", byte_order="big")  # doctest: +SKIP
     """
@@ -340,7 +340,10 @@ def convert(
 
 
 def synth(out: PathLike, *, force: bool = False, **options: Any) -> Synthesis:
-    """Make a realistic log set with brackets, params and timings; options as in `SynthOptions`.
+    """Write a realistic synthetic log set with brackets, params and timings.
+
+    The options are the fields of `SynthOptions`: pes, sebs, messages, files, wth, seed, order,
+    log_version, bracketed, timings, size.
 
     >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
     """

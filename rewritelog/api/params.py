@@ -1,4 +1,4 @@
-"""The param records of a run: which SEB ran which event with which parameters."""
+"""The param records of a run: the events and parameters of the brackets in SEBs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rewritelog.text import TextTable, count_text, shorten
 
 @dataclass(frozen=True, repr=False)
 class Params:
-    """The param records of a run, in rising order of PE and SEB.
+    """The param records of a run, sorted by PE and SEB.
 
     >>> params = rewritelog.read_params("sample_logs/cells")
     >>> pe, seb, X = params.table("Cell::pairForces")
@@ -34,34 +34,34 @@ class Params:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each oddity of the files."""
+        """Irregularities of the files, one sentence each."""
         return self.records.warnings
 
     def table(self, event: str, parameters: int | None = None) -> tuple[Ints, Ints, Floats]:
-        """Return PE, SEB and parameters of an event's records, the last of shape (records, p).
+        """Return PEs, SEBs and parameters of an event's records, the latter of shape (records, p).
 
-        Raise `UsageError` for an event without records, and for one whose records have several
-        numbers of parameters where `parameters` names none of them.
+        Raise `UsageError` for an event without records, and for one with records of different
+        numbers of parameters unless `parameters` is one of them.
         """
         if event not in self.events:
             names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
             raise UsageError(f"no record of the event {event!r}; events: {names}")
         records = self.records
-        mine = records.event == self.events.index(event)
-        counts = np.unique(records.param_count[mine]).tolist()
+        own = records.event == self.events.index(event)
+        counts = np.unique(records.param_count[own]).tolist()
         if parameters is None and len(counts) == 1:
             parameters = counts[0]
         if parameters is None or parameters not in counts:
             raise UsageError(
                 f"{event!r} has records of {' and '.join(map(str, counts))} parameters"
             )
-        rows = np.flatnonzero(mine & (records.param_count == parameters))
+        rows = np.flatnonzero(own & (records.param_count == parameters))
         return records.pe[rows], records.seb[rows], records.table(rows, parameters)
 
     def to_pandas(self, rows: Ints | None = None) -> Any:
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
 
-        Parameters that an event does not have are NaN; `rows` chooses some of the records.
+        Parameters that an event does not have are NaN; `rows` selects some of the records.
         """
         records = self.records
         chosen = np.arange(len(self)) if rows is None else rows
@@ -73,8 +73,8 @@ class Params:
         counts = records.param_count[chosen]
         padded = np.append(records.params, np.nan)
         for k in range(int(counts.max(initial=0))):
-            places = np.where(k < counts, records.param_start[chosen] + k, len(padded) - 1)
-            columns[f"p{k + 1}"] = padded[places]
+            indices = np.where(k < counts, records.param_start[chosen] + k, len(padded) - 1)
+            columns[f"p{k + 1}"] = padded[indices]
         return new_frame(columns)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ def read_params(
     strict: bool = False,
     columns: Columns = "params",
 ) -> Params:
-    """Read the `param.P` files of a folder, of all PEs or some of them.
+    """Read the `param.P` files of a folder, for all or some PEs.
 
     With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
 

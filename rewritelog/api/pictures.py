@@ -1,4 +1,4 @@
-"""Pictures of logs, pages of reports, and the live page of fits."""
+"""Figures of logs, HTML pages of reports, and the live page of fits."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def timeline(
     messages: bool = False,
     seed: int = 1,
 ) -> bytes:
-    """Draw the SEBs of each PE over time; return the picture, and write it to `output`.
+    """Draw the SEBs of each PE over time; return the figure, and write it to `output`.
 
-    `kind` is png, svg, pdf or html, by default what the name of `output` ends in, else svg. A
-    second log set (`against`) is drawn below on the same axis. Of many messages some are drawn,
-    chosen by `seed`. The extra `rewritelog[view]` must be installed.
+    `kind` is png, svg, pdf or html; the default is the extension of `output`, else svg. A second
+    log set (`against`) is drawn below on the same axis. Of many messages a random sample is drawn,
+    determined by `seed`. The extra `rewritelog[view]` has to be installed.
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
@@ -65,11 +65,11 @@ def page(
     *,
     output: PathLike | None = None,
 ) -> str:
-    """Return the HTML page that a command writes with `--html`, and write it to `output`.
+    """Return the HTML page of a command's option `--html`, and write it to `output`.
 
-    `of` is what `rewrite`, `compare`, `choose` or `sweep` returned, or a fitted model, which is
-    shown against `timings`. `replay` writes its page itself. The extra `rewritelog[view]` must be
-    installed.
+    `of` is the result of `rewrite`, `compare`, `choose` or `sweep`, or a fitted model, which is
+    compared with `timings`. `replay` writes its page itself. The extra `rewritelog[view]` has to
+    be installed.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
@@ -110,11 +110,11 @@ def explore(
     browser: bool = True,
     jobs: int = 0,
 ) -> None:
-    """Serve the live page of fits to this machine's browser, until it is interrupted (Ctrl-C).
+    """Serve the live page of fits to a browser on this machine, until interrupted (Ctrl-C).
 
-    Its address is printed, and opened where `browser` is true. The page saves `formulas.toml` and
-    `model.json` into the folder `output`. With `logs` it shows the effect on a rewrite. The extra
-    `rewritelog[view]` must be installed.
+    Its address is printed, and opened if `browser` is true. The page saves `formulas.toml` and
+    `model.json` to the folder `output`. With `logs` it shows the effect on a rewrite. The extra
+    `rewritelog[view]` has to be installed.
 
     >>> rewritelog.explore("sample_logs/cells/timings.txt")  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""One event's fit with scikit-learn's conventions; scikit-learn itself is not needed."""
+"""A regressor with scikit-learn's conventions for one event; scikit-learn itself is not needed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class AutoRegressor:
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
-        """Return the seconds of each row, never below zero."""
+        """Return the seconds of each row, at least 0, shape (rows,)."""
         if not hasattr(self, "model_"):
             raise UsageError("this AutoRegressor is not fitted: call fit first")
         params = to_table(X, self.n_features_in_)
@@ -66,7 +66,7 @@ class AutoRegressor:
         return np.where(seconds < 0, 0.0, seconds)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return R² of the predictions; NaN where y does not vary."""
+        """Return R² of the predictions; NaN if y does not vary."""
         predicted = self.predict(X)
         explained = r_squared(predicted, to_column(y, len(predicted)))
         return float("nan") if explained is None else explained
@@ -90,7 +90,7 @@ class AutoRegressor:
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks an estimator; called by scikit-learn alone."""
+        """Return the tags of the estimator; only scikit-learn calls this."""
         from sklearn.utils import (  # noqa: PLC0415 - only scikit-learn calls this
             InputTags,
             RegressorTags,

@@ -1,4 +1,4 @@
-"""How long the whole program takes, and its logs for other tools: as functions."""
+"""Functions about whole runs: replays, sweeps, lost cycles, and exports to other tools."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ def replay(
     lost_as: Mapping[str, str] | None = None,
     **given: Any,
 ) -> ReplayReport:
-    """Predict how long the whole program takes, from its logs alone.
+    """Predict the run time of the whole program from its logs.
 
-    `network` is a `Network`, its values by name (as `{"latency_s": 1e-6}`) or a machine file; None
-    keeps the recorded transit times. `gains` is for how many names and events the gain is computed
-    were they free: ten of each, and fewer for large logs. `lost_as` maps patterns of SEB names or
-    events to categories of lost time. The logs with their replayed times go to `write`, a page with
-    the timeline and its critical path to `html`. Further options are those of `rewrite`.
+    `network` is a `Network`, its values by name (such as `{"latency_s": 1e-6}`) or a machine file;
+    None keeps the recorded transit times. `gains` is the number of SEB names, and of events, for
+    which the gain is computed if they took no time; None for ten of each, and fewer for large logs.
+    `lost_as` maps patterns of SEB names or events to categories of lost time. Logs with replayed
+    times are written to `write`, a page with the timeline and the critical path to `html`. Further
+    options are those of `rewrite`.
 
     >>> report = rewritelog.replay("sample_logs/cells", {"latency_s": 1e-6}, gains=0)
     >>> report.pes
@@ -80,11 +81,12 @@ def sweep(
     plot: PathLike | None = None,
     **given: Any,
 ) -> Sweep:
-    """Predict the run time at every point of a grid, from one reading of the logs.
+    """Predict the run time at every point of a grid; the logs are read once.
 
     `values` are those of `dilation`, `latency`, `bandwidth`, `cost_per_packet`, `packet_size` and
-    `node_latency`, as numbers or with units; `network` holds what is not varied. A figure (.png,
-    .svg or .pdf) goes to `plot`. Further options are those of `rewrite`. No logs are written.
+    `node_latency`, as numbers or with units; `network` has the values that are not varied. A figure
+    (.png, .svg or .pdf) is written to `plot`. Further options are those of `rewrite`. No logs are
+    written.
 
     >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
     >>> found = rewritelog.sweep("sample_logs/cells", grid)
@@ -112,10 +114,11 @@ def lost_cycles(
     variables: Mapping[str, float] | None = None,
     **given: Any,
 ) -> StudyRun:
-    """Split all PE time of a replay into useful work and categories of lost cycles.
+    """Divide all PE time of a replay into useful work and categories of lost cycles.
 
-    `timings_out` gets a timing line for each category, whose parameters are the number of PEs and
-    then the `variables` by name. `network`, `lost_as` and further options are those of `replay`.
+    A timing line for each category is appended to `timings_out`; its parameters are the number of
+    PEs and then the `variables`, sorted by name. `network`, `lost_as` and further options are those
+    of `replay`.
 
     >>> run = rewritelog.lost_cycles("sample_logs/cells", {"latency_s": 1e-6})
     >>> sorted(run.lost.totals_s)[:2]
@@ -142,8 +145,8 @@ def export(
 ) -> Exported:
     """Write a log set into the folder `out` in the format of another tool.
 
-    `to` is chrome, parquet, csv, goal or simgrid; `pes` as in "0-31,40" and the interval of times
-    choose a part for a viewer or for tables.
+    `to` is chrome, parquet, csv, goal or simgrid; `pes`, such as "0-31,40", and the interval from
+    `from_s` to `until_s` in seconds select a part for a viewer or for tables.
 
     >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""Timing lines as samples of events: read from files, or made of arrays and DataFrames."""
+"""Timing lines as samples of events, read from files or made from arrays and DataFrames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARAMETER = re.compile(r"p[1-9][0-9]*")
 class Timings:
     """The timing samples of some events: parameters and measured seconds.
 
-    Iterating gives one `EventTimings` for each event and number of parameters, with `event`,
+    Iterating yields one `EventTimings` for each event and number of parameters, with `event`,
     `params` of shape (samples, parameters) and `seconds` of shape (samples,).
 
     >>> timings = rewritelog.Timings.from_arrays({"kernel": ([[8], [16]], [1e-6, 2e-6])})
@@ -41,7 +41,7 @@ class Timings:
 
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
-        """Return timings of `{event: (X, y)}`: a row of X and a time in seconds for each sample."""
+        """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample."""
         made = []
         for event, pair in samples.items():
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -53,9 +53,9 @@ class Timings:
 
     @classmethod
     def from_pandas(cls, frame: Any) -> Timings:
-        """Return timings of a DataFrame with the columns `event`, `seconds` and `p1`, `p2`, ….
+        """Return timings from a DataFrame with the columns `event`, `seconds` and `p1`, `p2`, ….
 
-        Parameters that an event does not have are NaN after the last one that it has.
+        Parameters after the last one of an event are NaN.
         """
         names = [str(name) for name in frame.columns]
         missing = {"event", "seconds"} - set(names)
@@ -89,12 +89,12 @@ class Timings:
 
     @property
     def columns(self) -> Columns:
-        """Whether the tables hold `params` or `counters`."""
+        """Whether the columns are `params` or `counters`."""
         return self.read.columns
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each oddity of the files."""
+        """Irregularities of the files, one sentence each."""
         return self.read.warnings()
 
     def to_pandas(self) -> Any:
@@ -139,11 +139,11 @@ def read_timings(
     strict: bool = False,
     columns: Columns = "params",
 ) -> Timings:
-    """Read the timing lines of a file or several, plain or compressed, among whatever else.
+    """Read the timing lines of files, plain or compressed, among any other text.
 
-    `clock_hz` is the clock of times that are given in cycles; with `strict` a malformed line is an
-    error; `columns="counters"` makes tables of performance counters (PAPI) in place of parameters.
-    Raise `TimingError` where there is no timing line.
+    `clock_hz` is the clock in Hz for times in cycles; with `strict` a malformed line is an error;
+    `columns="counters"` reads performance counters (PAPI) in place of parameters. Raise
+    `TimingError` if there is no timing line.
 
     >>> rewritelog.read_timings("sample_logs/cells/timings.txt")
     <Timings: 600 samples of 2 events (Cell::pairForces, Cell::bonded)>
@@ -155,7 +155,7 @@ def read_timings(
 
 
 def to_timings(given: TimingsLike, columns: Columns = "params", **options: Any) -> Timings:
-    """Return the timings that are given in any form."""
+    """Return timings given in any accepted form."""
     if isinstance(given, Timings):
         if given.columns != columns:
             raise UsageError(

@@ -1,1 +1,1 @@
-"""What is wrong with a log set: the rules, the heads, the blocks, the params, and the report."""
+"""Validation of a log set: rules, checks of heads, blocks and params, and the report."""

@@ -1,4 +1,4 @@
-"""The check of one block, on its own: read, walk, and say what is wrong with it."""
+"""The check of one block: read, walk, and collect findings."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from rewritelog.logs.timelines import TimelineFile
 
 @dataclass(frozen=True)
 class CheckTask:
-    """All that the check of any block of a log set needs."""
+    """What is needed to check any block of a log set."""
 
     summary: Summary
     params: ParamFolder | None
     message_flags: MessageFlags
     key: int
-    """A random number of 64 bits."""
+    """A random 64-bit hash key."""
     block_bytes: int
 
     @property
@@ -56,15 +56,15 @@ class CheckTask:
 
 @dataclass
 class Checked:
-    """What a block has, and what is wrong with it."""
+    """The findings of a block, and counts of what was checked."""
 
     findings: Findings = field(default_factory=Findings)
     sebs: int = 0
-    """Those that could be walked."""
+    """The number of SEBs that could be walked."""
     records: int = 0
-    """Param records read."""
+    """The number of param records read."""
     whole: bool = True
-    """Whether every timeline could be walked to its end."""
+    """Whether all timelines could be walked to their ends."""
 
     def add_faults(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:
         """Add `count` faults of a reader, all of one rule."""
@@ -73,7 +73,7 @@ class Checked:
         self.findings.add_faults(shown, count)
 
     def add(self, other: Checked) -> None:
-        """Add what a later block has."""
+        """Add the results of a later block."""
         self.findings.add_all(other.findings)
         self.sebs += other.sebs
         self.records += other.records
@@ -84,7 +84,7 @@ _local = threading.local()
 
 
 def check_block(task: CheckTask, file: TimelineFile, block: Block) -> Checked:
-    """Check a block; whatever is wrong with it is in the result."""
+    """Check a block; all damage is in the result, none is raised."""
     checked = Checked()
     state: CarriedState | None = None
     for loaded in _load(task, file, block, checked):
@@ -94,10 +94,10 @@ def check_block(task: CheckTask, file: TimelineFile, block: Block) -> Checked:
 
 
 def find_not_sent(task: CheckTask, file: TimelineFile, block: Block) -> Findings:
-    """Return the SEBs of a block that wait for a message that was not sent."""
+    """Return findings of the SEBs in a block whose starting message was never sent."""
     findings = Findings()
     for loaded in _load(task, file, block, Checked()):
-        found = _room(loaded)
+        found = _no_violations(loaded)
         fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
         kernels.find_not_sent(
             loaded.buffer,
@@ -115,7 +115,7 @@ def find_not_sent(task: CheckTask, file: TimelineFile, block: Block) -> Findings
 def _load(
     task: CheckTask, file: TimelineFile, block: Block, checked: Checked
 ) -> Iterator[LoadedBlock]:
-    """Yield a block, or where it is a long timeline its parts, as far as they can be walked."""
+    """Yield a block, or the parts of a long timeline, as far as they can be walked."""
     if not hasattr(_local, "buffer"):
         _local.buffer = Buffer()
     try:
@@ -146,7 +146,7 @@ def _carried_state(task: CheckTask, loaded: LoadedBlock) -> CarriedState:
     return CarriedState(links, shift, np.uint64(task.key), np.zeros(1, dtype=np.int64))
 
 
-def _room(loaded: LoadedBlock) -> Violations:
+def _no_violations(loaded: LoadedBlock) -> Violations:
     return Violations(
         np.zeros(len(Violation), dtype=np.int64),
         np.zeros((len(Violation), EXAMPLES, 4), dtype=np.int64),
@@ -158,8 +158,8 @@ def _room(loaded: LoadedBlock) -> Violations:
 def _check_part(
     task: CheckTask, loaded: LoadedBlock, state: CarriedState, checked: Checked
 ) -> None:
-    """Run the kernel over a block or a part of one, and add what it found."""
-    found, many = _room(loaded), len(loaded.pes)
+    """Run the kernel over a block or part, and add its findings."""
+    found, many = _no_violations(loaded), len(loaded.pes)
     records = RecordedSebs(wanted=False, begins=np.zeros(many + 1, dtype=np.int64), sebs=NO_RECORDS)
     if task.params is not None:
         records, count = check_params(task.params, loaded, checked.findings)
@@ -192,7 +192,7 @@ def _check_part(
 def _add_found(
     task: CheckTask, loaded: LoadedBlock, found: Violations, findings: Findings, shift: int = 0
 ) -> None:
-    """Add the violations that the kernel counted, with messages for the first."""
+    """Add the violations that the kernel counted, with messages for the examples."""
     for violation in Violation:
         count = int(found.counts[violation])
         shown = [
@@ -218,7 +218,7 @@ def _finding(
 
 
 def _offset_of(loaded: LoadedBlock, piece: int, seb: int) -> int:
-    """Return where a SEB is in the buffer; −1 where it is not in this part."""
+    """Return the offset of a SEB in the buffer, −1 if it is not in this part."""
     pieces = loaded.pieces
     first = int(pieces.firsts[piece])
     if not first <= seb < first + pieces.counts[piece]:

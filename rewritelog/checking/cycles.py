@@ -1,4 +1,4 @@
-"""SEBs that depend on themselves by way of others."""
+"""Cycles of dependencies: strongly connected components among the SEBs of a timeline."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rewritelog.logs.blocks import LoadedBlock
 
 
 def add_cycles(loaded: LoadedBlock, chosen: Ints, dependencies: int, findings: Findings) -> None:
-    """Add a finding for each group of SEBs that wait for one another.
+    """Add a finding for each cycle of SEBs that wait for each other.
 
-    `chosen` are the pieces to look at, which are whole timelines that can be walked, and
-    `dependencies` is how often a SEB in them depends on one of its timeline.
+    `chosen` are the pieces to examine, which have to be whole, undamaged timelines, and
+    `dependencies` is the number of valid backward dependencies in them.
     """
     pieces = walk.Pieces(*(part[chosen] for part in loaded.pieces))
     offsets = np.zeros(int(pieces.counts.sum()), dtype=np.int64)
@@ -42,7 +42,7 @@ def add_cycles(loaded: LoadedBlock, chosen: Ints, dependencies: int, findings: F
 
 
 def _cycles(waits: NDArray[np.int32], total: int) -> tuple[NDArray[np.int32], Ints]:
-    """Return the group of each of `total` SEBs, and the first SEB of each group that is a cycle."""
+    """Return the component of each of `total` SEBs, and the first SEB of each cyclic one."""
     from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, and seldom needed
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What a check finds: by rule a count, and the first few with their locations."""
+"""The findings of a check: a count for each rule, and the first few with their locations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.text import printable
 
 SHOWN = 5
-"""How many findings of a rule are shown."""
+"""At most this many findings of a rule are shown."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A violation of a rule, and where it is."""
+    """A violation of a rule, with its location."""
 
     location: Location
     message: str
 
     def __str__(self) -> str:
-        """Return the finding for a terminal; a message of a text file names its line itself."""
+        """Return the finding as text; messages about text files contain their location."""
         location = str(self.location)
         return printable(f"{location}: {self.message}" if location else self.message)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding in types of JSON."""
+        """Return the finding as a JSON object."""
         file = self.location.file
         return {
             "file": None if file is None else printable(str(file)),
@@ -53,7 +53,7 @@ class Findings:
         self.add_many(rule, 1, [Finding(location, message)])
 
     def add_faults(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:
-        """Add `count` faults of a reader, all of one rule."""
+        """Add `count` faults of a reader, all of the same rule."""
         first = list(islice(faults, SHOWN))
         if first:
             found = [Finding(fault.location, fault.problem) for fault in first]
@@ -67,19 +67,19 @@ class Findings:
             self.add("unreadable", Location(path), str(error).removeprefix(f"{path}: "))
 
     def add_many(self, rule: str, count: int, first: Iterable[Finding]) -> None:
-        """Add `count` findings of a rule, of which the first few are given."""
+        """Add `count` findings of a rule, given the first few of them."""
         if count:
             shown = self.shown.setdefault(rule, [])
             shown.extend(list(first)[: SHOWN - len(shown)])
             self.counts[rule] = self.counts.get(rule, 0) + count
 
     def add_all(self, other: Findings) -> None:
-        """Add the findings of what comes later in the log set."""
+        """Add the findings of a later part of the log set."""
         for rule, count in other.counts.items():
             self.add_many(rule, count, other.shown[rule])
 
     def of(self, severity: Severity) -> list[str]:
-        """Return the rules of a severity that are violated, in the order of the table."""
+        """Return the violated rules of a severity, in the order of `RULES`."""
         return [
             name
             for name, rule in RULES.items()

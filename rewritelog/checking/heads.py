@@ -1,4 +1,4 @@
-"""What comes before the timelines, checked: the summary and the timeline files' headers."""
+"""The check of what precedes the timelines: the summary and the heads of the timeline files."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from rewritelog.logs.summary import LOG_VERSION_AT, Summary, parse_summary, summ
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
 
 _MOST_PES = 1 << 31
-"""More than any log can number."""
+"""More PEs than any log can have."""
 
 
 @dataclass(frozen=True)
 class Heads:
-    """What is known of a log set before a SEB is read."""
+    """The summary and the heads of the timeline files, with their findings."""
 
     summary: Summary | None
-    """With a number of PEs that fits the machine, and the version to read in; None: unusable."""
+    """The summary, with a consistent number of PEs and the likely log version; None if unusable."""
     files: tuple[TimelineFile, ...]
     findings: Findings
     whole: bool
-    """Whether it is known where every timeline of the log set begins."""
+    """Whether the beginnings of all timelines are known."""
 
 
 def read_heads(folder: Path) -> Heads:
-    """Read the summary and the headers of all timeline files, and find what is wrong with them."""
+    """Read and check the summary and the heads of all timeline files."""
     findings = Findings()
     path = folder / SUMMARY_NAME
     summary = _read_summary(path, findings)
@@ -39,14 +39,14 @@ def read_heads(folder: Path) -> Heads:
         return Heads(None, (), findings, whole=False)
     files = tuple(_read_files(folder, summary, findings))
     whole = sum(int(file.known.sum()) for file in files) == summary.total_pes
-    version = _version(summary, path, files, findings)
+    version = _version_to_read(summary, path, files, findings)
     if version is None:
         return Heads(None, (), findings, whole=False)
     return Heads(replace(summary, log_version=version), files, findings, whole)
 
 
 def _read_summary(path: Path, findings: Findings) -> Summary | None:
-    """Return the summary, as far as it can be used; None where it cannot."""
+    """Return the summary, None if it cannot be used."""
     try:
         summary = parse_summary(path)
     except RewriteLogError as error:
@@ -62,7 +62,7 @@ def _read_summary(path: Path, findings: Findings) -> Summary | None:
 
 
 def _read_files(folder: Path, summary: Summary, findings: Findings) -> list[TimelineFile]:
-    """Return the timeline files that can be read, and compare their machine headers."""
+    """Return the heads of the timeline files that can be read; compare their machine headers."""
     with InputFile(folder / SUMMARY_NAME) as opened:
         machine = opened.read(0, MACHINE_HEADER_BYTES).tobytes()
     files = []
@@ -81,10 +81,10 @@ def _read_files(folder: Path, summary: Summary, findings: Findings) -> list[Time
     return files
 
 
-def _version(
+def _version_to_read(
     summary: Summary, path: Path, files: tuple[TimelineFile, ...], findings: Findings
 ) -> int | None:
-    """Return the version to read the timelines in, or None where none fits."""
+    """Return the log version in which to read the timelines, None if none fits."""
     claimed = summary.log_version
     likely = likely_version(files, claimed)
     location = Location(path, LOG_VERSION_AT, field="log version")
@@ -113,7 +113,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[int]:
-    """Return which of the timeline files exist, in order."""
+    """Return the indices of the timeline files that exist, ascending."""
     numbers = (name.removeprefix(SUMMARY_NAME) for name in _names_in(folder))
     present = {int(n) for n in numbers if n.isdecimal() and n.isascii() and n == str(int(n))}
     extra = sorted(index for index in present if index >= summary.files)

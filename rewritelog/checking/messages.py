@@ -1,4 +1,4 @@
-"""Messages about violations that a kernel found: the record is read again where it is."""
+"""Messages for violations that a kernel has found, from the record at their offset."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rewritelog.text import count_text
 
 @dataclass(frozen=True)
 class FoundViolation:
-    """A violation that a kernel found, and where the record is that it is in."""
+    """A violation that a kernel has found, with the location of its record."""
 
     buffer: Bytes
     layout: Layout
     total: int
-    """SEBs of the timeline."""
+    """The number of SEBs of the timeline."""
     at: int
-    """Byte of the buffer, −1 for none."""
+    """The offset in the buffer, −1 for none."""
     item: int
     """See `violations.ITEM`."""
     summary: Summary
@@ -34,22 +34,22 @@ class FoundViolation:
 
     @property
     def number(self) -> int:
-        """The integer that is there."""
+        """The integer at the offset."""
         return int(self._record(self.layout.count, self.at))
 
     @property
     def message(self) -> Any:
-        """The message that is there."""
+        """The message at the offset."""
         return self._record(self.layout.message, self.at)
 
     @property
     def event(self) -> Any:
-        """The event that is there."""
+        """The log event at the offset."""
         return self._record(self.layout.event, self.at)
 
     @property
     def seb(self) -> Any:
-        """The SEB that is there, or whose message does."""
+        """The SEB at the offset, or the one of the message there."""
         lay, at = self.layout.kernel, self.at
         if self.item >= 0:
             at -= self.item * lay.message_bytes + lay.count_bytes + lay.seb_bytes
@@ -62,7 +62,7 @@ class FoundViolation:
 
 
 def message_of(violation: Violation, found: FoundViolation) -> str:
-    """Return what is wrong, as a finding says it."""
+    """Return the message of a violation."""
     return MESSAGES[violation](found)
 
 
@@ -152,4 +152,4 @@ MESSAGES: dict[Violation, Callable[[FoundViolation], str]] = {
     ),
     Violation.PARAM_RECORDS: _param_records,
 }
-"""What a finding says of each violation."""
+"""The function that makes the message of each violation."""

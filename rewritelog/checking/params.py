@@ -1,4 +1,4 @@
-"""The param records of a block, checked against its timelines."""
+"""The check of a block's param records against its timelines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_RECORDS = np.zeros(0, dtype=np.int64)
 def check_params(
     source: ParamFolder, loaded: LoadedBlock, findings: Findings
 ) -> tuple[RecordedSebs, int]:
-    """Read a block's params and add what is wrong with them; return them for the kernel.
+    """Read a block's params and add their findings; return the SEBs with records for the kernel.
 
     The second result is the number of records.
     """

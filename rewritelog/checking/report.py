@@ -1,4 +1,4 @@
-"""What a check says at its end, for reading and for machines."""
+"""The report of a check, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from rewritelog.text import Readable, count_text, printable
 
 @dataclass(frozen=True, repr=False)
 class CheckReport(Readable):
-    """All that a check found."""
+    """The results of a check."""
 
     folder: Path
     summary: Summary | None
-    """As the log was checked; None where the summary cannot be used."""
+    """The summary as used for the check; None if it cannot be used."""
     params: Path | None
-    """The folder whose params were checked."""
+    """The folder of the params that were checked; None without any."""
     sebs: int
-    """SEBs that could be walked."""
+    """The number of SEBs that could be walked."""
     records: int
-    """Param records."""
+    """The number of param records."""
     findings: Findings
     not_checked: tuple[str, ...]
-    """What could not be checked, and why."""
+    """Rules that could not be checked, with the reasons."""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found but what is odd."""
+        """Whether there are no findings other than those of severity odd."""
         return not any(
             self.findings.of(severity) for severity in Severity if severity is not Severity.ODD
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON."""
+        """Return the report as a JSON object."""
         s = self.summary
         return {
             "logs": printable(str(self.folder)),
@@ -63,7 +63,7 @@ class CheckReport(Readable):
         }
 
     def text(self) -> str:
-        """Return everything for reading, the worst first."""
+        """Return the report as text, most severe findings first."""
         lines = [self._head()]
         for severity in Severity:
             for name in self.findings.of(severity):

@@ -1,4 +1,4 @@
-"""The rules that `check` applies: how bad a violation is, and what each rule protects.
+"""The rules of `check`: the severity of a violation, and the reason for each rule.
 
 Rules 1 to 7 of FORMAT 7 are `recv-before-send`, `message-size` with `event-type`,
 `dependency-order`, `exec-time`, `send-outside`, `two-causes` and `floating`.
@@ -14,7 +14,7 @@ from rewritelog.errors import UsageError
 
 
 class Severity(Enum):
-    """What a violation leads to."""
+    """The consequence of a violation."""
 
     STOP = "would stop the simulator"
     MISLEAD = "would mislead the simulator"
@@ -23,17 +23,17 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of the format, or of those who read it."""
+    """A rule of the format, or of the programs that read it."""
 
     name: str
     severity: Severity
     says: str
-    """The rule."""
+    """The statement of the rule."""
     protects: str
-    """What depends on it."""
+    """The reason for the rule: what depends on it."""
 
     def text(self) -> str:
-        """Return the rule for reading."""
+        """Return the rule as text."""
         return f"{self.name} ({self.severity.value}): {self.says}\n{self.protects}"
 
 
@@ -303,21 +303,21 @@ _ALL = (
 )
 
 RULES = {rule.name: rule for rule in _ALL}
-"""All rules by name: first those of files, then those of SEBs, then those of params."""
+"""All rules by name: those of files first, then those of SEBs, then those of params."""
 
 RULE_OF = {violation: violation.name.lower().replace("_", "-") for violation in Violation}
 """The rule of each violation that a kernel counts."""
 
 
-def rule_named(name: str) -> Rule:
-    """Return a rule; raise `UsageError` with the names of all where there is no such rule."""
+def rule_of_name(name: str) -> Rule:
+    """Return a rule by name; raise `UsageError` listing all names for an unknown one."""
     if name not in RULES:
         raise UsageError(f"unknown rule {name!r}; the rules are {', '.join(RULES)}")
     return RULES[name]
 
 
 def rules_text() -> str:
-    """Return a line for each rule, the worst first."""
+    """Return one line for each rule, most severe first."""
     width = max(map(len, RULES))
     lines = []
     for severity in Severity:

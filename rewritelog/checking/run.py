@@ -1,4 +1,4 @@
-"""The whole check of a log set: heads, then blocks on threads, then what one PE says of another."""
+"""The complete check of a log set: heads, blocks in parallel, then references between PEs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 
 _AHEAD = 4
-"""How many blocks a thread may have waiting."""
+"""The number of blocks in progress per thread."""
 
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
 _BYTES_A_FLAG = 32
@@ -41,10 +41,10 @@ def check_logs(
     jobs: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> CheckReport:
-    """Check a log set and its params, those beside it where no other folder is given.
+    """Check a log set and its params, by default those in the same folder.
 
-    Whatever is wrong with them is in the report. Raise `RewriteLogError` where there is no log set
-    at all, or where the folder with the params cannot be read.
+    All damage is in the report. Raise `RewriteLogError` if there is no log set at all, or if the
+    folder of the params cannot be read.
     """
     folder = log_folder(path)
     given = list_params(params or folder)
@@ -92,14 +92,14 @@ def _find_one(task: CheckTask, work: Work) -> Findings:
 
 
 def _message_flags(heads: Heads) -> MessageFlags:
-    """Return flags for as many messages as the files may hold, within a limit."""
+    """Return flags for the number of messages that the files may contain, up to a limit."""
     size = sum(file.size_bytes for file in heads.files)
     flags = min(max(_FEWEST_FLAGS, 1 << (size // _BYTES_A_FLAG).bit_length()), _MOST_FLAGS)
     return MessageFlags(np.zeros(flags, dtype=np.uint8), np.zeros(flags, dtype=np.uint8))
 
 
 def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
-    """Return why it is not checked whether messages that are waited for were sent."""
+    """Return why the rule not-sent is not checked, as a tuple of at most one sentence."""
     if not checked.whole:
         return ("not-sent: some timelines cannot be read to their end",)
     if summary.log_version == 0 and summary.num_wth > 1:
@@ -110,7 +110,7 @@ def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
 def _add_not_sent(
     task: CheckTask, heads: Heads, executor: Executor, threads: int, findings: Findings
 ) -> None:
-    """Look for SEBs that wait for a message which no PE has sent, where there are any."""
+    """Add findings of SEBs whose starting message no PE has sent, if there may be any."""
     if (task.message_flags.awaited <= task.message_flags.sent).all():
         return
     blocks = _blocks(heads, task.block_bytes)

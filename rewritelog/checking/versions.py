@@ -1,4 +1,4 @@
-"""Which log version timelines are in: found by trying, since another file says it."""
+"""Detection of the log version of timelines by trial, in case the summary is wrong."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.timelines import TimelineFile
 
 _SAMPLES, _TRIES = 8, 64
-"""How many timelines are read, and how many are examined to find some that have SEBs."""
+"""The number of timelines read, and of those examined to find some with SEBs."""
 
 _SAMPLE_BYTES = 1 << 18
 
 _SAME_LAYOUT = {5: 4}
-"""Versions that have the layout of another one."""
+"""Versions with the same layout as another one."""
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """The beginning of a timeline, after its count."""
+    """The beginning of a timeline after its SEB count."""
 
     window: Bytes
     order: ByteOrder
@@ -37,9 +37,9 @@ class _Sample:
 
 
 def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
-    """Return the log version that fits the first timelines better than the one claimed.
+    """Return the log version that fits the first timelines better than the claimed one.
 
-    Return None where none does. 4 stands for 5 too, which has the same layout.
+    Return None if there is none. 4 also stands for 5, which has the same layout.
     """
     samples = list(_samples(files))
     fits = {
@@ -52,7 +52,7 @@ def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
 
 
 def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError:
-    """Return the error of a walk, saying so where another log version fits the timelines."""
+    """Return the error of a walk, with a hint if another log version fits the timelines."""
     claimed = logs.summary.log_version
     likely = likely_version(logs.files, claimed)
     if likely is None:
@@ -63,13 +63,13 @@ def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError
 
 
 def version_text(version: int) -> str:
-    """Return how a version that was found by trying is named."""
+    """Return the name of a detected version, with others of the same layout."""
     others = [other for other, same in _SAME_LAYOUT.items() if same == version]
     return " or ".join(str(number) for number in (version, *others))
 
 
 def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
-    """Yield the beginnings of a few timelines that have SEBs, of every file some."""
+    """Yield the beginnings of a few timelines with SEBs, some of each file."""
     chosen = [file for file in files if len(file.pes)]
     each = max(1, _SAMPLES // max(1, len(chosen)))
     for file in chosen[:_SAMPLES]:
@@ -87,7 +87,7 @@ def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
 
 
 def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
-    """Return how many samples can be read from end to end in a version, and how many SEBs."""
+    """Return how many samples can be read completely in a version, and how many SEBs in all."""
     exact = total = 0
     for sample in samples:
         lay = layout(version, sample.order).kernel

@@ -45,6 +45,6 @@ def check_command(
 
 
 def _about_rules(explain: str | None) -> str:
-    from rewritelog.checking.rules import rule_named, rules_text  # noqa: PLC0415
+    from rewritelog.checking.rules import rule_of_name, rules_text  # noqa: PLC0415
 
-    return rules_text() if explain is None else rule_named(explain).text()
+    return rules_text() if explain is None else rule_of_name(explain).text()

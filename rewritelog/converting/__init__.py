@@ -1,1 +1,1 @@
-"""Log sets in another log version or byte order."""
+"""Conversion of log sets to other log versions and byte orders."""

@@ -36,27 +36,27 @@ _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
 """The files that belong to a log set and know nothing of its format."""
 
 OFFSET_LIMIT = 1 << 32
-"""Offsets are taken modulo this, so that a timeline this long is indistinguishable from none."""
+"""Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
 
 _GUARDS = {"mpi_size": "mpi_op"}
-"""Fields that mean something only where another one does; elsewhere they hold garbage."""
+"""Fields that are only meaningful if another one is not its default."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A field that meant something and that the target version cannot hold."""
+    """A field with meaningful values that the target version cannot represent."""
 
     field: str
     count: int
-    """In how many records it was."""
+    """The number of records with such a value."""
     records: str
-    """What the records are: `SEBs` or `messages`."""
+    """The kind of the records: `SEBs` or `messages`."""
     pe: int
-    """The first PE where it was, and its first SEB there."""
+    """The PE of the first of them, and `seb` its SEB."""
     seb: int
 
     def __str__(self) -> str:
-        """Return the loss as messages name it."""
+        """Return the loss for messages."""
         return (
             f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
         )
@@ -64,24 +64,24 @@ class Loss:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion did."""
+    """The results of a conversion."""
 
     log_version: int
     order: ByteOrder
     sebs: int
     messages: int
     bytes_in: int
-    """Bytes of the timeline files before."""
+    """The size of the timeline files before."""
     bytes_out: int
-    """Bytes of the timeline files after."""
+    """The size of the timeline files after."""
     losses: tuple[Loss, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what was done in types that JSON has."""
+        """Return the results as a JSON object."""
         return asdict(self)
 
     def text(self) -> str:
-        """Return what was done, for reading."""
+        """Return the results as text."""
         figures = f"{count_text(self.sebs, 'SEB')}, {count_text(self.messages, 'message')}"
         sizes = f"{bytes_text(self.bytes_in)} before, {bytes_text(self.bytes_out)} now"
         lines = [
@@ -93,14 +93,14 @@ class Conversion:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What becomes of the records of one layout in another one."""
+    """The conversion of records from one layout to another."""
 
     source: Layout
     target: Layout
     sebs: kernels.RecordConversion
     messages: kernels.RecordConversion
     lost: tuple[tuple[str, str], ...]
-    """The records and the field of each rule, those of SEBs first."""
+    """The kind of record and the field of each loss rule, those of SEBs first."""
 
     @property
     def reverse(self) -> bool:
@@ -109,7 +109,7 @@ class _Plan:
 
 @dataclass
 class _Tally:
-    """What the conversion has come to so far."""
+    """The counts of a conversion so far."""
 
     sebs: int = 0
     messages: int = 0
@@ -129,10 +129,10 @@ def convert_logs(
 ) -> Conversion:
     """Write a log set into the folder `out` in another log version, byte order or both.
 
-    `None` keeps what the logs have. Fields that the source lacks get their defaults. Raise
-    `RewriteLogError` naming the fields that mean something and that the target version cannot
-    hold, unless `lossy`; `DamagedLogError` for logs that cannot be walked; `OutputError` where
-    the output cannot be written (see `new_folder`). Nothing is left behind then.
+    None keeps that of the logs. Fields that the source lacks get default values. Raise
+    `RewriteLogError` naming fields with meaningful values that the target version cannot represent,
+    unless `lossy`; `DamagedLogError` for damaged logs; `OutputError` if the output cannot be
+    written (see `new_folder`). No output remains in these cases.
     """
     version = logs.summary.log_version if log_version is None else log_version
     wanted = logs.summary.order if order is None else order
@@ -163,7 +163,7 @@ def convert_logs(
 def _convert_file(
     logs: LogSet, file: TimelineFile, plan: _Plan, path: Path, tally: _Tally, *, lossy: bool
 ) -> None:
-    """Convert one timeline file; where it would lose something unasked, only go on counting."""
+    """Convert one timeline file; after a loss that is not allowed only count further losses."""
     sizes = np.zeros(len(file.pes), dtype=np.int64)
     target = Buffer()
     create_file(path, file.head_bytes)
@@ -186,7 +186,7 @@ def _convert_file(
 def _convert_block(
     loaded: LoadedBlock, plan: _Plan, buffer: Buffer, tally: _Tally
 ) -> tuple[Bytes, Ints]:
-    """Return the block's converted bytes, and how many of them each piece has."""
+    """Return the converted bytes of a block, and the size of each piece in them."""
     lay, pieces = plan.source.kernel, loaded.pieces
     fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
     totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
@@ -257,7 +257,7 @@ def _converted_machine(machine: bytes, order: ByteOrder) -> Any:
 
 
 def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> bytes:
-    """Return the summary; one without a log version gets it only where it is not 0."""
+    """Return the converted summary, which has a log version if the source's has or it is not 0."""
     with InputFile(logs.summary_path) as file:
         head = file.read(0, file.size_bytes).tobytes()
     summary = summary_struct(logs.summary.order).parse(head)
@@ -270,17 +270,19 @@ def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> byte
 
 def _plan(source: Layout, target: Layout) -> _Plan:
     reverse = source.order != target.order
-    sebs, seb_losses = _records("seb", source.seb, target.seb, reverse=reverse)
-    messages, message_losses = _records("message", source.message, target.message, reverse=reverse)
+    sebs, seb_losses = _record_conversion("seb", source.seb, target.seb, reverse=reverse)
+    messages, message_losses = _record_conversion(
+        "message", source.message, target.message, reverse=reverse
+    )
     losses = [("SEBs", name) for name in seb_losses]
     losses += [("messages", name) for name in message_losses]
     return _Plan(source, target, sebs, messages, tuple(losses))
 
 
-def _records(
+def _record_conversion(
     record: Record, source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool
 ) -> tuple[kernels.RecordConversion, list[str]]:
-    """Return how one kind of record is converted, and the fields that the target cannot hold."""
+    """Return the conversion of one kind of record, and the fields that the target lacks."""
     rules, names = _loss_rules(record, source, target)
     moves = _moves(source, target, reverse=reverse)
     template, defaults = _default_record(target), _default_record(source)
@@ -288,7 +290,7 @@ def _records(
 
 
 def _extents(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:
-    """Return each field's offset, its size, and the size of one number in it, in bytes."""
+    """Return offset, size, and size of one number of each field, in bytes."""
     extents = {}
     for name, entry in (dtype.fields or {}).items():
         kind, offset = entry[0], entry[1]
@@ -298,7 +300,7 @@ def _extents(dtype: np.dtype[Any]) -> dict[str, tuple[int, int, int]]:
 
 
 def _moves(source: np.dtype[Any], target: np.dtype[Any], *, reverse: bool) -> Ints:
-    """Return the moves that fill a target record; neighbours of one kind become one move."""
+    """Return the moves that fill a target record; adjacent similar ones are merged."""
     moves: list[list[int]] = []
     known = _extents(source)
     for name, (to, size, width) in _extents(target).items():
@@ -322,7 +324,7 @@ def _add_move(moves: list[list[int]], part: list[int]) -> None:
 
 
 def _default_record(dtype: np.dtype[Any]) -> Bytes:
-    """Return a record whose fields that some version lacks have their defaults, the others 0."""
+    """Return a record with defaults for fields that some version lacks, and 0 for all others."""
     record = np.zeros(1, dtype=dtype)
     for name in dtype.names or ():
         if name in MISSING:
@@ -334,9 +336,9 @@ def _default_record(dtype: np.dtype[Any]) -> Bytes:
 def _loss_rules(
     record: Record, source: np.dtype[Any], target: np.dtype[Any]
 ) -> tuple[Ints, list[str]]:
-    """Return the rules of the fields that the target lacks, and their names.
+    """Return the loss rules for fields that the target lacks, and the names of these fields.
 
-    The names are FORMAT's; of an array that the target holds in part, the first element lost.
+    The names are those of FORMAT; of an array that is cut off, the first lost element.
     """
     rules: list[list[int]] = []
     lost: list[str] = []

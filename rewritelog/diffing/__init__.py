@@ -1,1 +1,1 @@
-"""What two log sets differ in: `pairs` brings them side by side, `run` compares, `report` says."""
+"""The differences of two log sets: `pairs` aligns blocks, `run` is the job, `report` its result."""

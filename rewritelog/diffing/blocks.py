@@ -1,4 +1,4 @@
-"""The comparison of one pair of blocks: load, compare, and put the first differences into words."""
+"""The comparison of one pair of blocks: load, compare, and format the first differences."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NO_BYTES = np.zeros(0, dtype=np.uint8)
 _NONE = np.zeros(0, dtype=np.int64)
 
 NO_RECORD = ""
-"""The event of brackets without a param record."""
+"""The event name of brackets without a param record."""
 
 
 @dataclass(frozen=True)
 class DiffTask:
-    """All that the comparison of any pair of blocks needs."""
+    """What is needed to compare any pair of blocks."""
 
     a: LogSet
     b: LogSet
@@ -44,7 +44,7 @@ _local = threading.local()
 
 
 def compare_pair(task: DiffTask, pair: Pair) -> Totals:
-    """Compare a pair of blocks; raise `DamagedLogError` where a side cannot be walked."""
+    """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
     if not hasattr(_local, "loader"):
         _local.loader = PairLoader()
     totals = Totals()
@@ -54,12 +54,12 @@ def compare_pair(task: DiffTask, pair: Pair) -> Totals:
 
 
 def compare_loaded(task: DiffTask, loaded: LoadedPair) -> Totals:
-    """Compare a pair whose bytes are there; raise `DamagedLogError` where one cannot be walked."""
+    """Compare a loaded pair; raise `DamagedLogError` if a side is damaged."""
     side_a = _side(loaded.a, task.a.layout, len(loaded.pes))
     side_b = _side(loaded.b, task.b.layout, len(loaded.pes))
     names, events, faulty = _records(task, loaded)
     pairs = int(np.minimum(side_a.pieces.counts, side_b.pieces.counts).sum())
-    found = _room(side_a, side_b, pairs, len(names))
+    found = _no_differences(side_a, side_b, pairs, len(names))
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.AT_A] = -1
     faults = [np.zeros(walk.FAULT_SIZE, dtype=np.int64) for _ in range(2)]
@@ -74,7 +74,7 @@ def compare_loaded(task: DiffTask, loaded: LoadedPair) -> Totals:
 
 
 def _side(block: LoadedBlock | None, layout: Layout, pieces: int) -> kernels.Side:
-    """Return a side as the kernel takes it; one that is missing has pieces without SEBs."""
+    """Return a side in the form that the kernel takes; a missing one has pieces without SEBs."""
     if block is not None:
         return kernels.Side(block.buffer, block.pieces, layout.kernel)
     none = np.zeros(pieces, dtype=np.int64)
@@ -84,9 +84,9 @@ def _side(block: LoadedBlock | None, layout: Layout, pieces: int) -> kernels.Sid
 def _records(
     task: DiffTask, loaded: LoadedPair
 ) -> tuple[list[str | None], kernels.RecordedEvents, int]:
-    """Return the events' names, the param records of the block, and the malformed lines.
+    """Return the names of events, the param records of the block, and the malformed lines.
 
-    The first name stands for brackets without a record, the last one for events beyond many.
+    The first name is that of brackets without a record, the last that of events beyond `MOST_ROWS`.
     """
     many = len(loaded.pes)
     if task.params is None or loaded.a is None:
@@ -109,8 +109,10 @@ def _durations(rows: int, pairs: int) -> kernels.Durations:
     return kernels.Durations(counts, np.zeros((rows, 2, 2)), extremes, keys)
 
 
-def _room(a: kernels.Side, b: kernels.Side, pairs: int, events: int) -> kernels.Differences:
-    """Return empty findings; a bracket takes two events, or has no event but a SEB of its own."""
+def _no_differences(
+    a: kernels.Side, b: kernels.Side, pairs: int, events: int
+) -> kernels.Differences:
+    """Return empty differences; a bracket has two events, or is a whole SEB without any."""
     brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
     return kernels.Differences(
         changed=np.zeros(len(Field), dtype=np.int64),
@@ -143,7 +145,7 @@ def _totals(
 def _examples(
     found: kernels.Differences, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
 ) -> dict[Field, FirstDifference]:
-    """Return the first difference of each field that has any, with what is on either side."""
+    """Return the first difference of each field that differs, with the values on both sides."""
     examples = {}
     for number in np.flatnonzero(found.changed):
         kind = Field(int(number))

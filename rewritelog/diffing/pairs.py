@@ -1,7 +1,7 @@
-"""Two log sets side by side: blocks that hold the same timelines, or the same SEBs of one.
+"""Alignment of two log sets: pairs of blocks with the same timelines, or the same SEBs of one.
 
-Neither the number of files nor the log version need be the same, so the two sides of a block lie
-anywhere in their files and differ in size.
+The number of files and the log version may differ, so that the two sides of a pair may be at
+different offsets in their files and have different sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rewritelog.logs.logset import LogSet
 
 @dataclass(frozen=True)
 class Pair:
-    """A run of timelines on either side; `None` where a side has none of these PEs."""
+    """A run of timelines on both sides; None for a side without these PEs."""
 
     pes: Ints
     a: Block | None
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class LoadedPair:
-    """The bytes of both sides, with the same pieces; a side may have no SEBs in them."""
+    """The bytes of both sides, with the same pieces; a side may have no SEBs in some."""
 
     pes: Ints
     a: LoadedBlock | None
@@ -45,7 +45,7 @@ class LoadedPair:
 
 
 def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator[Pair]:
-    """Yield all timelines of both, those that B alone has last; nothing is read."""
+    """Yield pairs of all timelines, those that only B has last; nothing is read."""
     for file in a.files:
         others = _timelines_of(b, file.pes)
         for begin, end in _runs(others):
@@ -62,14 +62,14 @@ def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator
 
 
 def _timelines_of(logs: LogSet, pes: Ints) -> Ints:
-    """Return the file and the index in it of each PE's timeline, −1 where there is none."""
+    """Return file and index in it of each PE's timeline, −1 for none, shape (PEs, 2)."""
     timelines = np.stack(logs.summary.timeline_of(pes), axis=1)
     timelines[pes >= logs.summary.total_pes] = -1
     return timelines
 
 
 def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
-    """Yield the runs of timelines that follow one another in one file of the other side."""
+    """Yield the runs of timelines that are contiguous in one file of the other side."""
     steps = np.diff(timelines, axis=0)
     missing = timelines[1:, 0] < 0
     follows = (steps[:, 0] == 0) & ((steps[:, 1] == 1) | missing)
@@ -82,7 +82,7 @@ def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
 def _cut(
     pes: Ints, sides: list[tuple[LogSet, int, int]], count: int, block_bytes: int
 ) -> Iterator[Pair]:
-    """Yield a run of timelines in blocks that are small enough on all sides."""
+    """Yield a run of timelines in blocks of at most `block_bytes` on all sides."""
     begin = sides[0][2]
     done = 0
     while done < count:
@@ -103,7 +103,7 @@ def _block(logs: LogSet, file: int, first: int, many: int) -> Block:
 
 
 class PairLoader:
-    """Memory that one worker reads its pairs into, one after the other."""
+    """Loads pairs into buffers that a worker reuses."""
 
     def __init__(self) -> None:
         self._buffers = (Buffer(), Buffer())
@@ -111,10 +111,10 @@ class PairLoader:
     def load(
         self, a: LogSet, b: LogSet, pair: Pair, block_bytes: int = BLOCK_BYTES
     ) -> Iterator[LoadedPair]:
-        """Yield a pair with its bytes, or where it is a long timeline its parts, one by one.
+        """Yield a pair with its bytes, or the parts of a long timeline.
 
-        Both sides are cut at the same SEBs. Raise `DamagedLogError` where a timeline cannot hold
-        the SEBs that it counts, or where a long timeline cannot be walked.
+        Parts of both sides end at the same SEBs. Raise `DamagedLogError` if a timeline is too short
+        for its SEB count, or if a long timeline is damaged.
         """
         sides = zip((a, b), (pair.a, pair.b), self._buffers, strict=True)
         with ExitStack() as stack:
@@ -133,14 +133,14 @@ class PairLoader:
 
 
 def _with_sides(pair: Pair, loaded: Sequence[LoadedBlock | None]) -> LoadedPair:
-    """Return what was loaded for the sides that a pair has, in their order."""
+    """Return a loaded pair, given the loaded blocks of the sides that exist, in order."""
     sides = iter(loaded)
     a = next(sides) if pair.a is not None else None
     return LoadedPair(pair.pes, a, next(sides, None))
 
 
 def _parts(pair: Pair, sides: list[LongTimeline]) -> Iterator[LoadedPair]:
-    """Yield the parts of a timeline; a side that has come to its end has no part."""
+    """Yield the parts of a timeline; a side that has ended has no part."""
     while any(side.left for side in sides):
         sebs = min(side.look() for side in sides if side.left)
         yield _with_sides(pair, [side.take(sebs) if side.left else None for side in sides])

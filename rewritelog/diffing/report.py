@@ -1,4 +1,4 @@
-"""What a comparison has found, for reading and for machines."""
+"""The report of a comparison, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rewritelog.text import (
 
 _SHOWN = 20
 _VALUE_WIDTH = 26
-"""Longer values of fields are cut in the middle."""
+"""Longer values of fields are shortened in the middle."""
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 _OTHERS = "(names beyond the first ones)"
@@ -45,7 +45,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True)
 class HeadDifference:
-    """One fact of the heads that differs."""
+    """A difference in the summaries or machine headers."""
 
     name: str
     a: str
@@ -57,31 +57,31 @@ class HeadDifference:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """A field that differs in some records."""
+    """A field with different values in some records."""
 
     field: Field
     count: int
     of: int
-    """How many records both sides have."""
+    """The number of records that both sides have."""
     first: FirstDifference
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Readable):
-    """What two log sets differ in."""
+    """The differences of two log sets."""
 
     folders: tuple[Path, Path]
     summaries: tuple[Summary, Summary]
     representation: tuple[HeadDifference, ...]
-    """How the same is written down: log version, byte order, files."""
+    """Differences of representation: log version, byte order, files."""
     machine: tuple[HeadDifference, ...]
     params: Path | None
-    """Where the names of events were read."""
+    """The folder from which the names of events were read."""
     totals: Totals
 
     @property
     def fields(self) -> tuple[FieldChange, ...]:
-        """The fields that differ, in the order of a SEB."""
+        """The fields that differ, in the order of the format."""
         of = {
             "SEBs": CommonCount.SEBS,
             "messages": CommonCount.MESSAGES,
@@ -96,13 +96,13 @@ class Comparison(Readable):
 
     @property
     def structure_same(self) -> bool:
-        """Whether both hold as many SEBs, messages, events and dependencies, and the same PEs."""
+        """Whether machine and numbers of SEBs, messages, events and dependencies are the same."""
         a, b = self.totals.counts
         return not self.machine and all(a[which] == b[which] for which in _COUNTS)
 
     @property
     def times_alone(self) -> bool:
-        """Whether nothing but times differs, if anything does."""
+        """Whether at most times differ."""
         kinds = {ABOUT[change.field].kind for change in self.fields}
         return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
@@ -113,7 +113,7 @@ class Comparison(Readable):
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in a sentence."""
+        """The result in a phrase."""
         if self.same:
             return "the same"
         if self.times_alone:
@@ -123,7 +123,7 @@ class Comparison(Readable):
         return "different: more than times"
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON; numbers that are not finite become null."""
+        """Return the report as a JSON object; numbers that are not finite are null."""
         totals = self.totals
         return {
             "a": printable(str(self.folders[0])),
@@ -152,7 +152,7 @@ class Comparison(Readable):
         }
 
     def text(self) -> str:
-        """Return everything for reading, of long tables the largest rows only."""
+        """Return the report as text, with only the largest rows of long tables."""
         a, b = (printable(str(folder)) for folder in self.folders)
         lines = [
             wrapped(f"{a} → {b}: {self.verdict}"),
@@ -226,7 +226,7 @@ def _rows_json(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
-    """Return the rows, those with most time first."""
+    """Return the rows, most time first."""
     return sorted(
         rows.items(),
         key=lambda item: (-max(float(item[1].a_s), float(item[1].b_s)), item[0] or ""),
@@ -234,7 +234,7 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 
 
 def _field_lines(changes: list[FieldChange]) -> list[str]:
-    """Return a table of the fields that differ, with the first place of each."""
+    """Return a table of the fields that differ, with the first location of each."""
     if not changes:
         return []
     rows = []
@@ -243,15 +243,17 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
         item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
         where = f"PE {first.pe}, SEB {first.seb}{item}"
         changed = f"{change.count:,} of {change.of:,}"
-        values = (shorten(value, _VALUE_WIDTH) for value in _distinct(about.kind, first))
+        values = (
+            shorten(value, _VALUE_WIDTH) for value in _distinguishable_values(about.kind, first)
+        )
         rows.append((about.label, changed, where, " → ".join(values)))
     return TextTable(
         ("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})
     ).lines()
 
 
-def _distinct(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:
-    """Return both values; of times the fewest digits, six or more, that tell them apart."""
+def _distinguishable_values(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:
+    """Return both values; for times with as many digits, at least six, as distinguish them."""
     if kind is not FieldKind.TIME or ABSENT in (example.a, example.b):
         return example.a, example.b
     a, b = float(example.a), float(example.b)
@@ -260,7 +262,7 @@ def _distinct(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:
-    """Return a table of durations; ratios are those of B to A."""
+    """Return a table of durations; ratios are B divided by A."""
     if not rows:
         return []
     heads = ("A", "B", "A seconds", "B seconds", "lowest", "5 %", "50 %", "95 %", "highest")

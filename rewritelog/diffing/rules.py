@@ -1,4 +1,4 @@
-"""How the records of two layouts are compared: which field is where on either side."""
+"""The rules that compare records of two layouts: the offsets of each field on both sides."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rewritelog.format import ByteOrder, Layout
 from rewritelog.format.declaration import MISSING
 
 _SEPARATE = "name"
-"""A field that the kernel compares on its own: up to its NUL, and after it."""
+"""A field without a rule: the kernel compares it up to its NUL, and after it."""
 
 _MEANINGLESS = {"mpi_size": ("mpi_op", Field.MPI_SIZE_IDLE)}
-"""Fields that mean something only where another one is not 0, and what they count as elsewhere."""
+"""Fields that are only meaningful if another one is not 0, and what they count as otherwise."""
 
 
 @dataclass
 class _Builder:
-    """The rules of one kind of record, and the defaults that they refer to."""
+    """Builds the rules of one kind of record, and the defaults that they refer to."""
 
     order_a: ByteOrder
     order_b: ByteOrder
@@ -31,7 +31,7 @@ class _Builder:
     known: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, kind: Field, in_a: int, in_b: int, number: np.dtype[Any]) -> None:
-        """Add the rule of a field, or of an element of an array; it is absent below offset 0."""
+        """Add the rule of a field or array element; a negative offset means that it is absent."""
         default = -1
         if in_a < 0 or in_b < 0:
             default = self._default(name, number, absent_in_a=in_a < 0)
@@ -44,7 +44,7 @@ class _Builder:
         self.rows.append([in_a, in_b, number.itemsize, default, int(kind), guard, idle])
 
     def _default(self, name: str, number: np.dtype[Any], *, absent_in_a: bool) -> int:
-        """Note what an absent field reads as, in the order of the side that has it."""
+        """Add the default of an absent field in the byte order of the other side."""
         value = MISSING[name][0] if isinstance(MISSING[name], tuple) else MISSING[name]
         to, order = (
             (self.defaults_b, self.order_b) if absent_in_a else (self.defaults_a, self.order_a)
@@ -55,7 +55,7 @@ class _Builder:
 
 
 def rules_of(a: Layout, b: Layout) -> Rules:
-    """Return how records of layout `a` are compared with those of layout `b`."""
+    """Return the rules that compare records of layout `a` with those of layout `b`."""
     defaults_a, defaults_b = bytearray(), bytearray()
     tables = []
     for one, other, prefix in ((a.seb, b.seb, ""), (a.message, b.message, "MESSAGE_")):
@@ -87,7 +87,7 @@ def _add_field(
 
 
 def _elements(dtype: np.dtype[Any], name: str) -> tuple[list[int], Any]:
-    """Return where each number of a field is, and its type; none if the field is absent."""
+    """Return the offset of each number of a field, and its type; none if the field is absent."""
     if name not in (dtype.names or ()):
         return [], None
     fields: Any = dtype.fields

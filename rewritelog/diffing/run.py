@@ -1,4 +1,4 @@
-"""The comparison of two log sets: heads, then blocks on threads."""
+"""The complete comparison of two log sets: heads, then blocks in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 
 _AHEAD = 4
-"""How many blocks a thread may have waiting."""
+"""The number of blocks in progress per thread."""
 
 _MACHINE = {
     "total_pes": "total PEs",
@@ -50,11 +50,11 @@ def compare_logs(
     jobs: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> Comparison:
-    """Compare two log sets by meaning; `params` has the param files that name the brackets' events.
+    """Compare two log sets by meaning; `params` is the folder of param files with events' names.
 
-    Without it, those beside A are used, or else those beside B. It takes memory for two blocks a
-    thread, whatever the logs' size. Raise `DamagedLogError` where a side cannot be walked, and
-    `RewriteLogError` where a file cannot be read.
+    By default that is the folder of A, or else that of B. Memory is needed for two blocks per
+    thread, whatever the size of the logs. Raise `DamagedLogError` if a side is damaged, and
+    `RewriteLogError` if a file cannot be read.
     """
     source = _params(a, b, params)
     task = DiffTask(a, b, source, rules_of(a.layout, b.layout), block_bytes)
@@ -95,7 +95,7 @@ def _changes(a: LogSet, b: LogSet, names: dict[str, str]) -> tuple[HeadDifferenc
 
 
 def _header_changes(a: LogSet, b: LogSet) -> tuple[HeadDifference, ...]:
-    """Return what else differs in the heads: the summary's length, and sizes that mean nothing."""
+    """Return further differences of the heads: length of the summary, sizes without effect."""
     old, new = (_head_facts(logs) for logs in (a, b))
     return tuple(
         HeadDifference(name, old.get(name, "absent"), new.get(name, "absent"))

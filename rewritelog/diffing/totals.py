@@ -1,6 +1,6 @@
-"""What the blocks add up to: counts, exact sums, ratios in bins, and the first of each difference.
+"""The totals of all blocks: counts, exact sums, histograms of ratios, and first differences.
 
-All of it is the same in whatever order threads finish: blocks are added in the order of the logs.
+They do not depend on the order in which threads finish: blocks are added in the order of the logs.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from rewritelog.diffing.kernels.interface import (
 from rewritelog.kernels.sums import NOTHING, ExactSum
 
 RATIO_ERROR = 2.0 ** (0.5 / BINS_AN_OCTAVE) - 1.0
-"""How far a quantile may be from the true one, relatively; the lowest and highest are exact."""
+"""The largest relative error of a quantile; the lowest and the highest ratio are exact."""
 
 MOST_ROWS = 1024
-"""Names, and events, that have a row of their own."""
+"""The most names, and events, with their own rows."""
 
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where a field first differs, and what it is on either side."""
+    """The location where a field first differs, and its values on both sides."""
 
     pe: int
     seb: int
     item: int | None
-    """Which message or event of the SEB."""
+    """The index of the message or log event in the SEB."""
     a: str
     b: str
 
@@ -58,16 +58,16 @@ class Row:
     lowest: float = math.inf
     highest: float = -math.inf
     bins: Ints | None = None
-    """How many ratios each bin has; none where there is no ratio."""
+    """The number of ratios in each bin; None without ratios."""
 
     @property
     def sides(self) -> tuple[int, int]:
-        """How many there are in A and in B."""
+        """The numbers of durations in A and in B."""
         return int(self.counts[COUNT_A]), int(self.counts[COUNT_B])
 
     @property
     def ratios(self) -> int:
-        """How many are in both and have a ratio."""
+        """The number of durations in both that have a ratio."""
         return int(self.counts[RATIOS])
 
     def add(self, other: Row) -> None:
@@ -81,7 +81,7 @@ class Row:
             self.bins = other.bins if self.bins is None else self.bins + other.bins
 
     def quantile(self, share: float) -> float | None:
-        """Return the ratio below which a share of them lies, within `RATIO_ERROR`."""
+        """Return a quantile of the ratios, within `RATIO_ERROR`; None without ratios."""
         if self.bins is None:
             return None
         rank = max(1, math.ceil(share * self.ratios))
@@ -95,12 +95,12 @@ class Row:
 
 
 Rows = dict[str | None, Row]
-"""Durations by name; `None` is the row of all names that came too late for one of their own."""
+"""Durations by name; None is the row of all names beyond the first `MOST_ROWS`."""
 
 
 @dataclass
 class Totals:
-    """What was found in one block, or in all of them."""
+    """The differences in one block, or in all blocks."""
 
     changed: Ints = field(default_factory=lambda: np.zeros(len(Field), dtype=np.int64))
     examples: dict[Field, FirstDifference] = field(default_factory=dict)
@@ -108,14 +108,14 @@ class Totals:
     common: Ints = field(default_factory=lambda: np.zeros(len(CommonCount), dtype=np.int64))
     earlier_s: float = 0.0
     later_s: float = 0.0
-    """How far a message moved towards the start and the end of its SEB."""
+    """The largest shifts of messages towards the start (negative) and the end of their SEBs."""
     by_name: Rows = field(default_factory=dict)
     by_event: Rows = field(default_factory=dict)
     faulty_lines: int = 0
-    """Malformed lines of param files."""
+    """The number of malformed lines of param files."""
 
     def add(self, other: Totals) -> None:
-        """Add what was found in the next block."""
+        """Add the totals of the next block."""
         self.changed = self.changed + other.changed
         self.examples = other.examples | self.examples
         self.counts = self.counts + other.counts
@@ -128,14 +128,14 @@ class Totals:
 
 
 def add_rows(rows: Rows, more: Rows) -> None:
-    """Add rows to those known; a new name beyond `MOST_ROWS` goes to the row of the others."""
+    """Add rows; a new name beyond `MOST_ROWS` goes to the row of the others."""
     for name, row in more.items():
         full = name not in rows and len(rows) >= MOST_ROWS
         rows.setdefault(None if full else name, Row()).add(row)
 
 
 def rows_of(names: Sequence[str | None], found: Durations, used: int) -> Rows:
-    """Return the rows of a block that are in use, by name; `used` is the number of its ratios."""
+    """Return the used rows of a block by name; `used` is the number of its ratios."""
     keys, many = np.unique(found.keys[:used], return_counts=True)
     borders = np.searchsorted(keys // BINS, np.arange(len(found.counts) + 1))
     rows: Rows = {}

@@ -1,4 +1,4 @@
-"""The fields that are compared: what the format calls them, their kind, and their values."""
+"""The fields that are compared: their names in the format, kinds, and values as text."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _ENTRIES_SHOWN = 5
 
 
 class FieldKind(Enum):
-    """What it means that a field differs."""
+    """The significance of a difference."""
 
     TIME = "time"
-    """A rewrite changes these."""
+    """Times, which a rewrite changes."""
     CONTENT = "content"
-    """Nothing that rewrites durations may change these."""
+    """Content, which a rewrite must not change."""
     MEANINGLESS = "meaningless"
-    """Bytes that no reader looks at."""
+    """Bytes that no reader interprets."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a field."""
+    """The description of a field."""
 
     label: str
     of: str
-    """What has the field: `SEBs`, `messages` or `events`."""
+    """The records with the field: `SEBs`, `messages` or `events`."""
     number: str = ""
-    """Its numpy type without the byte order; empty where it is not a number."""
+    """Its numpy type without the byte order; empty if it is not a number."""
     kind: FieldKind = FieldKind.CONTENT
 
 
@@ -55,15 +55,15 @@ _OTHERS = {
         "mpiSize without an MPI operation", "SEBs", "u4", FieldKind.MEANINGLESS
     ),
 }
-"""Fields that are none of a record's fixed part, or only sometimes."""
+"""Fields outside of the fixed part of a record, or special cases of others."""
 
 
 _PREFIXED: tuple[Record, ...] = ("message", "event")
-"""The records whose fields are named with the record before them."""
+"""The records whose fields have the record as a prefix of their names."""
 
 
 def _about(field: Field) -> About:
-    """Return what the declaration knows of a field, which is named by its record and its name."""
+    """Return the description of a field, derived from the declaration of the format."""
     if field in _OTHERS:
         return _OTHERS[field]
     record: Record = "seb"
@@ -83,15 +83,15 @@ def _about(field: Field) -> About:
 
 
 ABOUT = {field: _about(field) for field in Field}
-"""What is known of each field, in the order of a SEB."""
+"""The description of each field, in the order of the format."""
 
 
 def value_text(buf: Bytes, lay: Layout, field: Field, at: int) -> str:
-    """Return the value of a field that is at a byte, for reading; below 0 it is absent."""
+    """Return the value of a field at an offset as text; a negative offset means absent."""
     if at < 0:
         return ABSENT
     if ABOUT[field].number:
-        return _number(buf, at, np.dtype(ABOUT[field].number).newbyteorder(lay.order))
+        return _number_text(buf, at, np.dtype(ABOUT[field].number).newbyteorder(lay.order))
     if field in (Field.NAME, Field.NAME_REST):
         raw = buf[at : at + NAME_BYTES].tobytes()
         return repr(printable(raw.partition(b"\0")[0])) if field is Field.NAME else raw.hex(" ")
@@ -106,6 +106,6 @@ def value_text(buf: Bytes, lay: Layout, field: Field, at: int) -> str:
     return f"[{', '.join([*map(str, entries), *more])}]"
 
 
-def _number(buf: Bytes, at: int, kind: np.dtype[Any]) -> str:
+def _number_text(buf: Bytes, at: int, kind: np.dtype[Any]) -> str:
     value = buf[at : at + kind.itemsize].view(kind)[0].item()
     return f"{value:.17g}" if isinstance(value, float) else str(value)

@@ -1,14 +1,10 @@
-"""Models apart from a rewrite: which SEBs of a run to time, fits, and what they are worth.
+"""Fits without a rewrite: fitting, predicting, verifying and comparing models.
 
-- `records`: the param records of a whole run as columns
-- `strata`: the records by event, number of parameters and category, with what is timed already
-- `sample`: the choice among them, and the list that it becomes
-- `sample_report`: what was chosen, and how well it spans the run
-- `fit`: a model fitted to timing lines, its diagnostics, and the file that it is written to
-- `predictions`: the records of text files, each with the time that a model file predicts
-- `predict`: these predictions, a line each
-- `verify`: a model file against timing lines
-- `splits`: which timing lines a model is fitted to, and which it is then tried on
-- `compare`: several models on the same splits
-- `scores`: how far predicted times are from measured ones
+- `fit`: fits a model to timing lines, and writes it to a model file
+- `predictions`: the predictions of a model file for the records of text files
+- `predict`: these predictions as lines of text
+- `totals`: the run time as the sum of the predicted categories of lost cycles
+- `verify`: a model file tested on timing lines
+- `compare`: several models cross-validated on the same splits of timing lines
+- `decisive`: the single line that causes most of a sum's error, if there is one
 """

@@ -1,4 +1,4 @@
-"""Several models on the same timing lines, each tried on held-out lines."""
+"""Comparison of models by cross-validation on the same timing lines."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0
 
 
 def default_models() -> tuple[str, ...]:
-    """Return the models that are compared where none are named.
+    """Return the models that are compared by default.
 
-    Gaussian processes are among them where scikit-learn is installed.
+    Gaussian processes are included if scikit-learn is installed.
     """
     opaque = (GAUSSIAN_PROCESS,) if GAUSSIAN_PROCESS in known_models() and is_installed() else ()
     return ("auto", *opaque, "least-squares")
@@ -49,23 +49,23 @@ def default_models() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """Which models are compared on which timing lines, and how; it raises `UsageError`."""
+    """The request of a comparison; raises `UsageError` for invalid values."""
 
     timings: tuple[Path, ...]
     models: tuple[str, ...]
     model_options: Mapping[str, object] = field(default_factory=dict)
-    """Each model gets those of them that it has."""
+    """Options of models; each model gets those that it has."""
     formulas: Path | None = None
     coefficients: Path | None = None
     clock_hz: float | None = None
     strict: bool = False
     folds: int = 10
     fraction: float | None = None
-    """Fit to this share of each event's lines and try on the rest, instead of folds."""
+    """Fit to this share of each event's lines and test on the rest, in place of folds."""
     repeats: int = 1
     seed: int = 1
     jobs: int = 0
-    """Processes; 0 means one for each core."""
+    """The number of processes; 0 means one for each core."""
 
     def __post_init__(self) -> None:
         if not self.models or len(set(self.models)) < len(self.models):
@@ -78,15 +78,15 @@ class CompareRequest:
             raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
 
     def splits(self, timings: Timings) -> Iterator[list[Split]]:
-        """Yield the splits of each repeat; each repeat has a seed of its own."""
+        """Yield the splits of each repeat, each with its own seed."""
         for seed in range(self.seed, self.seed + self.repeats):
             if self.fraction is None:
                 yield list(folds(timings, self.folds, seed))
             else:
                 yield [fraction(timings, self.fraction, seed)]
 
-    def spelled(self) -> str:
-        """Return how the models are tried, in words."""
+    def method_text(self) -> str:
+        """Return the method of the comparison as text."""
         repeats = "" if self.repeats == 1 else f" × {self.repeats}"
         if self.fraction is None:
             return f"{self.folds} folds{repeats}, seed {self.seed}"
@@ -95,25 +95,25 @@ class CompareRequest:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What became of one model."""
+    """The results of one model."""
 
     model: str
     overall: Score
-    """Over all lines left out; of several repeats, the means of their sums' errors without sign."""
+    """The errors over all held-out lines; errors of sums are means of magnitudes over repeats."""
     events: tuple[tuple[str, Score], ...]
     fits: int
     failed_fits: int
     failure: str | None
-    """What the first failed fit said."""
+    """The message of the first failed fit."""
     seconds: float
-    """Fits and predictions."""
+    """The time of fits and predictions."""
     decisive: DecisiveLine | None = None
-    """The line that makes up the error of the sum (of the first repeat), if one does."""
+    """The line that causes most of the error of the sum in the first repeat, if one does."""
     pairs: Mapping[str, TimePairs] = field(default_factory=dict, repr=False, compare=False)
-    """Times of the lines left out in the first repeat, by event."""
+    """The times of the held-out lines of the first repeat, by event."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers in types that JSON has."""
+        """Return the results as a JSON object."""
         return {
             "model": self.model,
             "overall": self.overall.to_json(),
@@ -142,7 +142,7 @@ class ModelResult:
 
 @dataclass(frozen=True, repr=False)
 class CompareReport(Readable):
-    """A table with a row for each model."""
+    """The results of all models."""
 
     request: CompareRequest
     lines: int
@@ -150,7 +150,7 @@ class CompareReport(Readable):
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as a JSON object."""
         request = self.request
         return {
             "timings": [str(path) for path in request.timings],
@@ -165,10 +165,10 @@ class CompareReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
         rows = [(one.model, *one.cells()) for one in self.tried]
         lines = [
-            f"{count_text(self.lines, 'timing line')}, {self.request.spelled()}",
+            f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
             *TextTable(("model", *HEAD), rows).lines(),
             "  (mean and median relative error of usual times of lines left out; sum: predicted /",
             "  measured - 1 of totals as `rewrite --total measured` writes them; later: the same",
@@ -181,15 +181,18 @@ class CompareReport(Readable):
 
 
 def compare(request: CompareRequest, given: TimingsRead | None = None) -> CompareReport:
-    """Fit each model to parts of the timing lines, and try it on the others.
+    """Fit each model to parts of the timing lines, and test it on the others.
 
-    `given` are timings at hand, in place of the request's files. Raise a `RewriteLogError` for what
-    cannot be read, and for invalid requests. A fit that fails is counted.
+    `given` are timings in place of the request's files. Raise a `RewriteLogError` for files that
+    cannot be read and invalid requests. Fits that fail are counted.
     """
     models = _models(request)
     read = _read(request, {model.columns for model in models.values()}, given)
     with limited_to(request.jobs):
-        tried = tuple(_try(name, one, read[one.columns], request) for name, one in models.items())
+        tried = tuple(
+            _cross_validate_model(name, one, read[one.columns], request)
+            for name, one in models.items()
+        )
     lines = max(one.lines for one in read.values())
     said = dict.fromkeys(text for one in read.values() for text in one.warnings())
     said |= dict.fromkeys(_unused_formulas(request, read))
@@ -199,7 +202,7 @@ def compare(request: CompareRequest, given: TimingsRead | None = None) -> Compar
 def _unused_formulas(
     request: CompareRequest, read: Mapping[Columns, TimingsRead]
 ) -> tuple[str, ...]:
-    """Return a sentence for each formula that matches no event."""
+    """Return a warning for each formula that matches no event."""
     if request.formulas is None:
         return ()
     text = read_model_text(request.formulas)
@@ -220,7 +223,7 @@ def _read(
 
 
 def _models(request: CompareRequest) -> dict[str, Model[Any]]:
-    """Return the models, each made with the options and texts that are for it."""
+    """Return the models, each with the options and texts that it accepts."""
     texts = read_texts(request.formulas, request.coefficients)
     unused = {*request.model_options, *texts}
     models: dict[str, Model[Any]] = {}
@@ -241,8 +244,10 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
     return models
 
 
-def _try(name: str, model: Model[Any], read: TimingsRead, request: CompareRequest) -> ModelResult:
-    """Fit the model to each split, and predict what the split leaves out."""
+def _cross_validate_model(
+    name: str, model: Model[Any], read: TimingsRead, request: CompareRequest
+) -> ModelResult:
+    """Fit a model to each split, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings
     trial = _Trial(name, model, timings)
     repeats = [trial.repeat(splits) for splits in request.splits(timings)]
@@ -266,19 +271,19 @@ def _try(name: str, model: Model[Any], read: TimingsRead, request: CompareReques
 
 
 class _Trial:
-    """One model at work."""
+    """Fits one model to splits, and collects its predictions."""
 
     def __init__(self, name: str, model: Model[Any], timings: Timings) -> None:
         self.fits = 0
         self.failures: list[str] = []
         self.held_out: list[EntryTimes] = []
-        """Those of the first repeat."""
+        """The held-out times of the first repeat."""
         self._name = name
         self._model = model
         self._timings = timings
 
     def repeat(self, splits: Sequence[Split]) -> dict[str, list[TimePairs]]:
-        """Return the measured and predicted times of the lines left out, by event."""
+        """Return the measured and predicted times of held-out lines by event."""
         found: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
         is_first = not self.held_out
         for number, split in enumerate(splits):
@@ -297,7 +302,7 @@ class _Trial:
         return found
 
     def _fit(self, split: Split) -> FittedModel | None:
-        """Return the fit to what the split keeps; None where it fails."""
+        """Return the fit to the lines of a split; None if it fails."""
         self.fits += 1
         kept = split.fitted_to(self._timings) if self._model.needs_timings else ()
         try:
@@ -320,26 +325,26 @@ class _Trial:
 
 
 def _score(repeats: Sequence[TimePairs]) -> Score:
-    """Return the score of all repeats, with the mean of the errors of their sums."""
+    """Return the score over all repeats, with mean magnitudes of the errors of sums."""
     whole = TimePairs.joined(list(repeats)).score()
     if len(repeats) == 1:
         return whole
     scores = [repeat.score() for repeat in repeats]
     means = {
-        name: _mean_size([getattr(score, name) for score in scores])
+        name: _mean_magnitude([getattr(score, name) for score in scores])
         for name in ("sum_error", "later_sum_error")
     }
     return Score(**(asdict(whole) | means))
 
 
-def _mean_size(errors: Sequence[float | None]) -> float | None:
-    """Return the mean of the errors without their signs."""
+def _mean_magnitude(errors: Sequence[float | None]) -> float | None:
+    """Return the mean of the magnitudes of errors; None without any."""
     known = [abs(error) for error in errors if error is not None]
     return fmean(known) if known else None
 
 
 def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
-    """Return a warning where models of counters have other lines than models of parameters."""
+    """Return a warning if models of counters have other lines than models of parameters."""
     if len({one.lines for one in read.values()}) < 2:
         return []
     return ["not all lines have counters: models of counters are tried on those that have them"]

@@ -1,4 +1,4 @@
-"""The one line that makes up the error of a sum, where there is one: often a disturbed call."""
+"""A single line that causes most of the error of a sum, often a disturbed call."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.text import json_number, percent_text, printable
 
 WORTH_SAYING = 0.02
-"""A smaller error of the sum needs no explanation."""
+"""Smaller relative errors of the sum need no explanation."""
 
 
 @dataclass(frozen=True)
 class EntryTimes:
-    """Measured and predicted times of lines of one entry of the timings, an array entry each."""
+    """Measured and predicted times of lines of one entry of the timings."""
 
     entry: int
     rows: Flags
-    """Which rows of the entry these are."""
+    """The rows of the entry, as a mask."""
     measured_s: Floats
     predicted_s: Floats
 
 
 @dataclass(frozen=True)
 class DecisiveLine:
-    """A line without which the error of the sum would be less than half."""
+    """A line without which the relative error of the sum would be less than half."""
 
     where: str
-    """`file:line`."""
+    """The location, `file:line`."""
     measured_s: float
     predicted_s: float
     sum_error: float
     sum_error_without: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in types that JSON has."""
+        """Return the line as a JSON object."""
         return {
             name: json_number(value) if isinstance(value, float) else printable(value)
             for name, value in asdict(self).items()
         }
 
     def text(self) -> str:
-        """Return a sentence."""
+        """Return a sentence about the line."""
         return (
             f"one line makes up most of the sum's error of {percent_text(self.sum_error, sign='+')}"
             f": {printable(self.where)}, measured {self.measured_s:.6g} s, predicted "
@@ -56,9 +56,9 @@ class DecisiveLine:
 def decisive_line(
     parts: Sequence[EntryTimes], where: Callable[[int, int], str]
 ) -> DecisiveLine | None:
-    """Return the line that makes up the error of the sum over all parts, if one does.
+    """Return the line that causes most of the error of the sum over all parts, if one does.
 
-    `where` names the place of a row of an entry.
+    `where` returns the location of a row of an entry.
     """
     measured = np.concatenate([np.zeros(0), *(part.measured_s for part in parts)])
     predicted = np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)])

@@ -1,4 +1,4 @@
-"""A model fitted to timing lines, its diagnostics, and the file that it is written to."""
+"""The job of `fit`: a model fitted to timing lines, its report, and its model file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_param_name
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What to fit, and to what."""
+    """The request of a fit: timing lines, model and options."""
 
     timings: tuple[Path, ...]
     model: str = "auto"
@@ -33,33 +33,33 @@ class FitRequest:
     formulas: Path | None = None
     coefficients: Path | None = None
     param_names: Path | None = None
-    """A file of names for the parameters, for the report."""
+    """A file of names for the parameters in the report."""
     clock_hz: float | None = None
     strict: bool = False
     jobs: int = 0
-    """Processes; 0 means one for each core."""
+    """The number of processes; 0 means one for each core."""
 
 
 @dataclass(frozen=True, repr=False)
 class FitReport(Readable):
-    """A fit with what there is to say of it."""
+    """The report of a fit."""
 
     request: FitRequest
     model: Model[Any]
     read: TimingsRead
     fitted: FittedModel
     sha256: str
-    """Digest of the samples."""
+    """The digest of the samples."""
     out: Path | None
-    """The model file that was written."""
+    """The model file that was written; None without one."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing that a user should know of."""
+        """The warnings, one sentence each."""
         return (*self.read.warnings(), *self.fitted.warnings())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as a JSON object."""
         return {
             "rewritelog": rewritelog.__version__,
             "timings": [str(path) for path in self.request.timings],
@@ -75,7 +75,7 @@ class FitReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
         options = dataclasses.asdict(self.model.options)
         told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
         names = printable(", ".join(str(path) for path in self.request.timings))
@@ -89,9 +89,9 @@ class FitReport(Readable):
 
 
 def fit(request: FitRequest, out: Path | None = None) -> FitReport:
-    """Fit a model, and write it to the model file `out`.
+    """Fit a model, and write it to the model file `out` if that is given.
 
-    Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was.
+    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     texts = read_texts(request.formulas, request.coefficients)
     model = load_model(request.model, request.model_options, texts)
@@ -122,7 +122,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
 
 
 def write_model(out: Path, file: ModelFile) -> None:
-    """Write a model file; raise `OutputError` where it could not be read back, or written."""
+    """Write a model file; raise `OutputError` if it is too large to be read back, or on failure."""
     text = model_text(file)
     problem = size_problem(text)
     if len(text) > MAX_MODEL_BYTES:

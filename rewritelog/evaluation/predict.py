@@ -1,4 +1,4 @@
-"""The predictions of a model file for the records of text files, a line each."""
+"""The job of `predict`: the predictions of a model file for text files, one line per record."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def predict(
     *,
     strict: bool = False,
 ) -> Iterator[str]:
-    """Yield text, whole lines at a time: one line for each record, in the files' order.
+    """Yield whole lines of text, one line for each record, in the order of the files.
 
-    Malformed lines are noted in `malformed`. Raise a `RewriteLogError` for what cannot be read, and
-    `TimingError` for a time in cycles without a clock.
+    Malformed lines are counted in `malformed`. Raise a `RewriteLogError` for a file that cannot be
+    read, and `TimingError` for a time in cycles without a clock.
     """
     found = LinePredictor.of(model).predict_detailed(files, malformed, strict=strict)
     texts = (
         csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz) for lines in found
     )
-    first = next(texts, "")  # a file that cannot be read is an error before anything is printed
+    first = next(texts, "")  # raises errors before anything is printed
     if form == "csv":
         yield ",".join(HEAD) + "\n"
     yield first
@@ -46,19 +46,19 @@ def predict(
 
 
 def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:
-    """Return lines with their predictions as CSV, without the head."""
+    """Return lines with their predictions as CSV, without the header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows_of(lines, clock_hz):
-        params = " ".join(map(_number, row["params"]))
+        params = " ".join(map(_number_text, row["params"]))
         seb = row["seb"]
         record = row | {
             "file": printable(row["file"]),
             "seb": "" if seb is None else seb,
             "event": printable(row["event"]),
             "params": params,
-            "measured_s": _maybe(row["measured_s"]),
-            "predicted_s": _maybe(row["predicted_s"]),
+            "measured_s": _optional_number_text(row["measured_s"]),
+            "predicted_s": _optional_number_text(row["predicted_s"]),
         }
         writer.writerow([record[name] for name in HEAD])
     return text.getvalue()
@@ -69,7 +69,7 @@ def _jsonl(lines: PredictedLines, clock_hz: float | None) -> str:
 
 
 def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[dict[str, Any]]:
-    """Yield each record with its measured time, if any, and its prediction, as JSON has them.
+    """Yield each record with its measured time, if any, and its prediction, as a JSON object.
 
     Raise `TimingError` for a time in cycles without a clock.
     """
@@ -99,10 +99,10 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
         }
 
 
-def _maybe(value: float | None) -> str:
-    return "" if value is None else _number(value)
+def _optional_number_text(value: float | None) -> str:
+    return "" if value is None else _number_text(value)
 
 
-def _number(value: float) -> str:
-    """Return the shortest text that reads back as the number; whole ones without a point."""
+def _number_text(value: float) -> str:
+    """Return the shortest text that reads back as the number; integers without a point."""
     return repr(value).removesuffix(".0")

@@ -1,4 +1,4 @@
-"""The records of text files, each with what a model file says of its time."""
+"""The predictions of a fitted model for the records of text files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tracebigsim.lines import LineTable
 
 
 class DeterminedBy(IntEnum):
-    """What determined a prediction."""
+    """The origin of a prediction."""
 
     FIT = 0
     EXACT = 1
-    """Measured times of exactly the same parameters."""
+    """Measured times of exactly these parameters."""
     OUT_OF_RANGE = 2
-    """The fit, beyond the range that a parameter has in its samples."""
+    """The fit, with a parameter outside the range of the samples."""
     NO_MODEL = 3
-    """Nothing: the model does not cover the event with this number of parameters."""
+    """None: the model does not cover the event with this number of parameters."""
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
@@ -41,16 +41,16 @@ class DeterminedBy(IntEnum):
 
 @dataclass(frozen=True)
 class PredictedRows:
-    """Predictions with what determined them, one array entry each."""
+    """Predictions with their origins, one array entry for each."""
 
     predicted_s: Floats
-    """Usual times, never below zero; NaN where there is no prediction."""
+    """Typical times, at least 0; NaN without a prediction."""
     total_s: Floats
-    """What each adds to a sum, as `rewrite --total measured` has it."""
+    """The contribution of each to a sum, corrected as by `rewrite --total measured`."""
     determined_by: NDArray[np.int8]
-    """A `DeterminedBy`."""
+    """The `DeterminedBy` of each."""
     negative: Flags
-    """Where the fit gives less than zero."""
+    """Where the fit is negative."""
     low_s: Floats
     high_s: Floats
     """The 90 % interval of measured times; NaN where it is unknown."""
@@ -88,10 +88,10 @@ class MalformedLines:
     count: int = 0
     shown: list[str] = field(default_factory=list)
     predicted: int = 0
-    """Of the other lines, those that the model has a prediction for."""
+    """The number of other lines with a prediction."""
 
     def note(self, path: Path, table: LineTable, *, strict: bool) -> None:
-        """Note the malformed lines of a table; with `strict` raise `TimingError` for the first."""
+        """Count the malformed lines of a table; with `strict` raise `TimingError` for the first."""
         texts = [fault_text(path, one.line, one.problem, one.text) for one in table.faults]
         if strict and texts:
             raise TimingError(texts[0])
@@ -99,7 +99,7 @@ class MalformedLines:
         self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
 
     def warnings(self) -> tuple[str, ...]:
-        """Return a sentence, where there are any."""
+        """Return a warning if there are any."""
         if not self.count:
             return ()
         return (f"{count_text(self.count, 'malformed line')} left out: {'; '.join(self.shown)}",)
@@ -107,23 +107,23 @@ class MalformedLines:
 
 @dataclass(frozen=True)
 class LinePredictor:
-    """A fitted model that is asked for the times of lines."""
+    """Predicts the times of lines with a fitted model."""
 
     name: str
-    """What reports call the model: its file, or its name."""
+    """The name of the model in reports: its file, or its own name."""
     fitted: FittedModel
     columns: Columns
 
     @classmethod
     def of(cls, path: Path) -> LinePredictor:
-        """Read a model file; raise `ModelError` where it is none."""
+        """Read a model file; raise `ModelError` if it is invalid."""
         file = read_model_file(path)
         return cls(str(path), file.fitted, file.columns)
 
     def predict_detailed(
         self, paths: Sequence[Path], malformed: MalformedLines, *, strict: bool = False
     ) -> Iterator[PredictedLines]:
-        """Yield the lines of files in their order, some at a time.
+        """Yield the predictions for the lines of files in order, some lines at a time.
 
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
@@ -139,7 +139,7 @@ class LinePredictor:
                 raise TimingError(str(error)) from error
 
     def predict_rows(self, event: str, params: Floats) -> PredictedRows:
-        """Return the predictions for rows of an event's table."""
+        """Return the predictions for rows of an event's parameters."""
         found = checked_prediction(self.fitted, self.name, event, params)
         sources = {
             DeterminedBy.NO_MODEL: np.isnan(found.seconds),

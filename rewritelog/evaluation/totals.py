@@ -1,4 +1,4 @@
-"""The categories of lost cycles added up at sizes that were never run."""
+"""The run time predicted as the sum of all categories of lost cycles, for sizes never run."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rewritelog.timings.texts import read_model_file
 
 @dataclass(frozen=True)
 class CategoryTotal:
-    """One category's PE-seconds."""
+    """The PE-seconds of one category."""
 
     category: str
     seconds: float
     low_s: float
-    """NaN where the model has no interval, as `high_s` is."""
+    """The bounds of the 90 % interval, NaN if the model has none."""
     high_s: float
     extrapolated: bool
 
 
 @dataclass(frozen=True)
 class RunPrediction:
-    """A whole run by its categories."""
+    """The prediction of a whole run by category."""
 
     model: Path
     values: tuple[tuple[str, float], ...]
@@ -50,14 +50,14 @@ class RunPrediction:
 
     @property
     def predicted_s(self) -> float:
-        """The run time."""
+        """The predicted run time, PE-seconds divided by PEs."""
         return self.total_s / self.pes
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """The 90 % interval of the run time, the categories' errors being independent.
+        """The 90 % interval of the run time, if the errors of the categories are independent.
 
-        NaN where a category has no interval.
+        NaN if a category has no interval.
         """
         below = math.fsum((one.seconds - one.low_s) ** 2 for one in self.categories)
         above = math.fsum((one.high_s - one.seconds) ** 2 for one in self.categories)
@@ -67,7 +67,7 @@ class RunPrediction:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence where the model is used beyond the runs it was fitted to."""
+        """A warning if the run is beyond those that the model was fitted to."""
         beyond = [one.category for one in self.categories if one.extrapolated]
         if not beyond:
             return ()
@@ -76,7 +76,7 @@ class RunPrediction:
         return (f"{count}: no run was as large or as small as {at}",)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the prediction in types that JSON has."""
+        """Return the prediction as a JSON object."""
         low, high = self.interval_s
         return {
             "model": str(self.model),
@@ -94,7 +94,7 @@ class RunPrediction:
         }
 
     def text(self) -> str:
-        """Return the prediction for a person."""
+        """Return the prediction as text."""
         low, high = self.interval_s
         at = ", ".join(f"{name} = {value:g}" for name, value in self.values)
         interval = f", 90 %: {low:.5g} to {high:.5g} s" if math.isfinite(low + high) else ""
@@ -122,7 +122,7 @@ class RunPrediction:
 
 
 def parse_point(text: str) -> dict[str, float]:
-    """Return the variables of a text such as `P=4096,D=512`; raise `UsageError` for others."""
+    """Return the variables of a text such as `P=4096,D=512`; raise `UsageError` for any other."""
     values: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
@@ -137,11 +137,11 @@ def parse_point(text: str) -> dict[str, float]:
 
 
 def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
-    """Add up what a model file predicts for all categories of lost cycles.
+    """Predict a run as the sum of all categories of lost cycles in a model file.
 
-    The parameters are P and then the other variables by name, as `lost-cycles` writes them. Raise
-    `UsageError` where P is not a number of PEs, and `ModelError` where the file holds no lost
-    cycles, or lost cycles of other variables.
+    `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
+    no number of PEs, and `ModelError` if the file contains no lost cycles, or lost cycles of other
+    variables.
     """
     if values.get(PES, 0.0) < 1:
         raise UsageError("P, the number of PEs, must be given, and be at least 1")

@@ -1,4 +1,4 @@
-"""A model file against timing lines: predicted against measured, by event and line by line."""
+"""The job of `verify`: predictions of a model file compared with timing lines."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ WORST_HEAD = ("line", "call", "measured", "predicted", "error")
 
 @dataclass(frozen=True)
 class WorstLine:
-    """A line whose time is far from what was predicted."""
+    """A line with a large relative error."""
 
     where: str
-    """As `file:line`."""
+    """The location, `file:line`."""
     event: str
     params: tuple[float, ...]
     measured_s: float
@@ -68,7 +68,7 @@ class WorstLine:
         measured: Floats,
         row: int,
     ) -> WorstLine:
-        """Return what there is to say of a row that was predicted."""
+        """Return the line of a row with a prediction."""
         predicted = float(rows.predicted_s[row])
         error = abs(predicted - measured[row]) / measured[row]
         source = str(DeterminedBy(rows.determined_by[row]))
@@ -77,23 +77,23 @@ class WorstLine:
 
 @dataclass(frozen=True)
 class Verified:
-    """The score of some lines, and how often their interval holds their time."""
+    """The error measures of some lines, and the coverage of their intervals."""
 
     score: Score
     coverage: float | None
-    """Share of the times within their interval, nominally 90 %; None without intervals."""
+    """The share of times within their 90 % intervals; None without intervals."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers in types that JSON has."""
+        """Return the numbers as a JSON object."""
         return {**self.score.to_json(), "coverage": self.coverage}
 
 
 @dataclass(frozen=True, repr=False)
 class VerifyReport(Readable):
-    """What a comparison of a model file with timing lines found."""
+    """The report of a comparison of a fitted model with timing lines."""
 
     model: str
-    """Its file, or its name."""
+    """The file of the model, or its name."""
     files: tuple[str, ...]
     overall: Verified
     events: tuple[tuple[str, Verified], ...]
@@ -101,7 +101,7 @@ class VerifyReport(Readable):
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as a JSON object."""
         return {
             "model": self.model,
             "files": list(self.files),
@@ -112,7 +112,7 @@ class VerifyReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
         rows = [(event, *_cells(one)) for event, one in self.events]
         rows.append(("all", *_cells(self.overall)))
         lines = [f"{printable(self.model)} against {self._lines_text()}"]
@@ -155,7 +155,7 @@ def verify_lines(
 ) -> VerifyReport:
     """Compare a fitted model with the timing lines of files.
 
-    Raise a `RewriteLogError` for what cannot be read, and for files without any timing line.
+    Raise a `RewriteLogError` for files that cannot be read or have no timing line.
     """
     malformed, compared = MalformedLines(), _Compared(worst)
     for lines in predictor.predict_detailed(timings, malformed, strict=strict):
@@ -167,20 +167,20 @@ def verify_lines(
 
 
 def verify_samples(predictor: LinePredictor, timings: Timings, *, worst: int = 10) -> VerifyReport:
-    """Compare a fitted model with samples that are at hand."""
+    """Compare a fitted model with samples."""
     compared = _Compared(worst)
     for samples in timings:
         rows = predictor.predict_rows(samples.event, samples.params)
         compared.add_event(samples.event, samples.seconds, rows)
         for row in compared.worst_rows(rows, samples.seconds):
-            place = f"sample {row} of {samples.event}"
+            location = f"sample {row} of {samples.event}"
             params = tuple(samples.params[row].tolist())
-            compared.note(WorstLine.of(place, samples.event, params, rows, samples.seconds, row))
+            compared.note(WorstLine.of(location, samples.event, params, rows, samples.seconds, row))
     return compared.report(predictor.name, ("samples",), ())
 
 
 def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
-    """Return which events have lines that the model has nothing for."""
+    """Return a warning for each event with lines that the model does not cover."""
     return [
         f"event {printable(name)!r}: the model has no fit for "
         f"{one.score.lines - one.score.predicted} of {count_text(one.score.lines, 'line')}"
@@ -198,7 +198,7 @@ class _Event:
 
     @classmethod
     def of_all(cls, events: list[_Event]) -> _Event:
-        """Return the lines of all events together."""
+        """Return the lines of all events."""
         return cls(
             [part for event in events for part in event.pairs],
             [part for event in events for part in event.bounds],
@@ -215,7 +215,7 @@ class _Event:
 
 
 class _Compared:
-    """What all lines add up to."""
+    """Collects predictions and measured times of all lines."""
 
     def __init__(self, worst: int) -> None:
         if worst < 0:
@@ -226,7 +226,7 @@ class _Compared:
         self._untimed = 0
 
     def add_lines(self, lines: PredictedLines, measured: Floats) -> None:
-        """Add some lines of a file with their measured times, NaN without one."""
+        """Add lines of a file with their measured times in seconds, NaN for none."""
         timed = ~np.isnan(measured)
         self._untimed += int(np.count_nonzero(~timed))
         for rows in rows_by_key(lines.table.event, timed):
@@ -247,18 +247,18 @@ class _Compared:
         event.bounds.append((rows.low_s, rows.high_s))
 
     def worst_rows(self, rows: PredictedRows, measured: Floats) -> list[int]:
-        """Return the rows that are furthest off, as many as a report shows."""
+        """Return the rows with the largest relative errors, as many as a report shows."""
         errors = relative_errors(rows.predicted_s, measured)
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
         return [row for row in order.tolist() if not np.isnan(errors[row])]
 
     def note(self, line: WorstLine) -> None:
-        """Note a line among the worst, if it is one of them."""
+        """Keep a line if it is one of the worst."""
         both = sorted([*self._worst_lines, line], key=lambda one: -one.relative_error)
         self._worst_lines = both[: self._worst]
 
     def report(self, model: str, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
-        """Return what was found."""
+        """Return the report."""
         verified = [(name, one.verified()) for name, one in self.events.items()]
         untimed = (f"{count_text(self._untimed, 'line')} without a time left out",)
         return VerifyReport(

@@ -1,1 +1,1 @@
-"""Logs in the formats of other tools: `run` chooses, `contents` streams what all of them write."""
+"""Export to the formats of other tools: `run` is the job, `contents` streams the contents."""

@@ -1,4 +1,4 @@
-"""The JSON of Chrome's trace viewer, which Perfetto opens too: a slice a SEB, a flow a message."""
+"""Chrome's trace event format, which Perfetto opens too: SEBs as slices, messages as flows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _US_PER_S = 1e6
 
 @dataclass
 class ChromeWriter:
-    """Writes trace events, each on a line of its own."""
+    """Writes trace events, one per line."""
 
     file: TextIO
     logs: LogSet
@@ -28,21 +28,21 @@ class ChromeWriter:
     pes: frozenset[int]
     options: ExportOptions
     counts: dict[str, int] = field(default_factory=dict)
-    """Slices, instants and flows written, and SEBs left out since a time is not finite."""
+    """The numbers of slices, instants and flows, and of SEBs left out for a time not finite."""
     _begun: bool = False
     _last_pe: int = -1
 
     def begin(self) -> None:
-        """Write what comes before the events."""
+        """Write the beginning of the file."""
         self.counts = dict.fromkeys(("SEBs", "brackets", "events", "flows", "left out"), 0)
         self.file.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
     def end(self) -> None:
-        """Write what comes after the events."""
+        """Write the end of the file."""
         self.file.write("\n]}\n")
 
     def write(self, contents: Contents) -> None:
-        """Write the SEBs of a PE: their slices, brackets, events, and the messages that came."""
+        """Write the SEBs of a PE: slices, brackets, log events, and messages received."""
         if contents.pe != self._last_pe:
             self._last_pe = contents.pe
             self._name_track(contents.pe)

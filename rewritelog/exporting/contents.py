@@ -1,4 +1,4 @@
-"""What a log set holds, streamed PE by PE in rising order: its tables, brackets and records."""
+"""The contents of a log set, streamed PE by PE in ascending order: tables, brackets, records."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rewritelog.logs.tables import Tables, tables_of
 from rewritelog.progress import report_progress
 
 PART_BYTES = 4 << 20
-"""Timelines are exported in parts of this size: their tables take several times as much."""
+"""Timelines are exported in parts of this size; their tables take several times as much."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The SEBs of one PE or of a part of its timeline, as far as they are exported."""
+    """The exported SEBs of one PE, or of a part of its timeline."""
 
     pe: int
     tables: Tables
@@ -31,7 +31,7 @@ class Contents:
     """Rows of `BRACKET_ROW`."""
     records: ParamRecords
     last: bool
-    """Whether the PE's timeline ends with them."""
+    """Whether this is the end of the PE's timeline."""
 
 
 BRACKET_ROW = np.dtype(
@@ -44,7 +44,7 @@ BRACKET_ROW = np.dtype(
         ("event", object),
     ]
 )
-"""A bracket, in seconds since its SEB's start; its event where records and brackets agree."""
+"""A bracket, in seconds since the start of its SEB; its event if records and brackets agree."""
 
 
 def stream(
@@ -53,10 +53,9 @@ def stream(
     options: ExportOptions,
     params: ParamFolder,
 ) -> Iterator[Contents]:
-    """Yield what the PEs hold, in memory for one block at a time.
+    """Yield the contents of the PEs, with memory for one block at a time.
 
-    Raise `DamagedLogError` where a SEB cannot be walked, `TimingError` where a param file cannot
-    be read.
+    Raise `DamagedLogError` for damaged logs, `TimingError` if a param file cannot be read.
     """
     for done, pe in enumerate(pes):
         for loaded in logs.timeline_parts(pe, PART_BYTES):
@@ -83,7 +82,7 @@ def _brackets(loaded: LoadedBlock, events: int, records: ParamRecords) -> Table:
 
 
 def _events_of(found: Ints, records: ParamRecords) -> list[str | None]:
-    """Return the event of each bracket of a PE, None where its SEB has more or fewer records."""
+    """Return the event of each bracket of a PE, None if its SEB has more or fewer records."""
     sebs, many = np.unique(found[:, 1], return_counts=True)
     first = np.searchsorted(records.seb, sebs)
     agree = np.searchsorted(records.seb, sebs, side="right") - first == many
@@ -96,7 +95,7 @@ def _events_of(found: Ints, records: ParamRecords) -> list[str | None]:
 
 
 def _within(contents: Contents, options: ExportOptions) -> Contents:
-    """Return the contents of the SEBs that lie at least partly in the interval."""
+    """Return the contents of the SEBs that overlap with the interval."""
     sebs = contents.tables.sebs
     end = np.maximum(sebs["start_time"], sebs["end_time"])
     kept = (end >= options.from_s) & (sebs["start_time"] <= options.to_s)
@@ -119,6 +118,6 @@ def _within(contents: Contents, options: ExportOptions) -> Contents:
 
 
 def durations_of(sebs: Table) -> Floats:
-    """Return how long each SEB runs, in seconds; one that was never closed does not at all."""
+    """Return the duration of each SEB in seconds; 0 for an unclosed one."""
     closed = (sebs["end_time"] >= sebs["start_time"]) & np.isfinite(sebs["exec_time"])
     return np.where(closed, np.maximum(sebs["exec_time"], 0.0), 0.0)

@@ -1,13 +1,13 @@
-"""GOAL schedules (LogGOPSim, ATLAHS): a rank a node, a CPU a worker thread, dependencies kept.
+"""GOAL schedules (LogGOPSim, ATLAHS): nodes are ranks, worker threads are CPUs of a rank.
 
-A SEB is computation split where its messages leave. The computation after a send requires only
-that it has begun (`irequires`); messages between workers of one node are dependencies, and one of a
-PE to itself is a dependency on the whole SEB that sends it. Labels are `w0_17` for the end of SEB
-17 of worker 0, and `w0_m5` for where its message 5 leaves. Dependencies are at the end of their
-rank, since a label must be defined before it is named.
+A SEB becomes computations that are divided where its messages are sent. The computation after a
+send requires only that the send has begun (`irequires`). A message between workers of one node
+becomes a dependency, and one of a PE to itself a dependency on the whole SEB that sends it. The
+label `w0_17` is the end of SEB 17 of worker 0, and `w0_m5` the point where its message 5 is sent.
+Dependencies are at the end of their rank, since a label has to be defined before it is used.
 
-Beside the CPU of each worker there is one for its messages, as BigSim's machines have communication
-threads: a message that comes while the worker computes need not wait for it.
+Each worker has a second CPU for its messages, corresponding to BigSim's communication threads: a
+message that arrives while the worker computes does not have to wait.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ Rows = TypeVar("Rows", Operations, Dependencies)
 
 @dataclass
 class GoalWriter:
-    """Writes ranks one after the other; the PEs must come in rising order."""
+    """Writes ranks one after the other; PEs have to be in ascending order."""
 
     file: BinaryIO
     dependencies: BinaryIO
     """A scratch file for the dependencies of the rank that is being written."""
     nodes: int
     workers: int
-    """Of a node."""
+    """The number of workers per node."""
     counts: dict[str, int] = field(default_factory=dict)
     _node: int = -1
 
     def begin(self) -> None:
-        """Write what comes before the ranks."""
+        """Write the head of the schedule."""
         if 2 * self.workers > _MOST_CPUS:
             most = _MOST_CPUS // 2
             raise UsageError(
@@ -71,7 +71,7 @@ class GoalWriter:
         self._end_rank()
 
     def rank(self, pe: int) -> None:
-        """Begin the rank of a PE, where it is not that of the last step."""
+        """Begin the rank of a PE, unless it is the current one."""
         node = pe // self.workers
         if node != self._node:
             self._end_rank()
@@ -103,7 +103,7 @@ class GoalWriter:
     def _put(
         file: BinaryIO, write: Callable[..., int], rows: Rows, count: int, worker: int
     ) -> None:
-        """Write the text of rows, of some at a time."""
+        """Write the text of rows, a limited number at a time."""
         text: Bytes = np.empty(min(count, _ROWS_AT_ONCE) * LINE_BYTES, dtype=np.uint8)
         for at in range(0, count, _ROWS_AT_ONCE):
             some = type(rows)(*(column[at:] for column in rows))

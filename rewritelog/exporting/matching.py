@@ -1,10 +1,10 @@
-"""Who receives which message: tables on disk, since any PE may send to any other.
+"""Matching of messages with the SEBs that they start, in tables on disk.
 
-A message starts the SEBs that name its sender's PE and its number. Both tables are in order of
-that PE and then of the number, so that those of one PE are a slice.
+A message starts the SEBs that name its sender's PE and its number. Both tables are sorted by this
+PE and number, so that the rows of one PE are a slice.
 
-A replay matches too, in memory, where it has all SEBs and messages anyway. Exports stream log sets
-that memory does not hold, a PE at a time, and so pay for tables on disk.
+A replay, which has all SEBs and messages in memory, matches them there. An export streams log sets
+larger than memory PE by PE, and needs tables on disk because any PE may send to any other.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SENT = np.dtype(
         ("last", np.float64),
     ]
 )
-"""A message: its number, the SEB that sends it, its size in bytes and its send time in seconds; and
-the last nanosecond of that SEB, in seconds, at whose end another one may begin."""
+"""A message: its number, the SEB that sends it, its size in bytes, its send time in seconds, and
+the last nanosecond of that SEB in seconds, since the next SEB may start at its end."""
 
 RECEIVER = np.dtype([("msg_id", np.int32), ("pe", np.int32), ("seb", np.int32)])
 """A SEB that a message starts."""
@@ -45,11 +45,11 @@ _NANOSECOND = 1e-9
 
 @dataclass(frozen=True)
 class ByPe:
-    """Rows by the PE that sends, in order of the message's number."""
+    """Rows sorted by the sending PE, and then by the number of the message."""
 
     rows: Table
     begins: Ints
-    """Where the rows of each PE begin; shape (PEs + 1,)."""
+    """The first row of each PE; shape (PEs + 1,)."""
 
     def of(self, pe: int) -> Table:
         """Return the rows of a PE."""
@@ -64,9 +64,9 @@ class Matching:
     receivers: ByPe
 
     def receivers_of(self, pe: int, messages: Table) -> tuple[Ints, Ints]:
-        """Return where the receivers of a PE's messages begin and end among those of the PE.
+        """Return the range of each message's receivers among the receivers of its PE.
 
-        Where a PE repeats a number, only its first message has any.
+        If a PE repeats a number, only its first message has receivers.
         """
         numbers, sent = messages["msg_id"], self.sent.of(pe)
         rows = self.receivers.of(pe)["msg_id"]
@@ -78,7 +78,7 @@ class Matching:
         return begins, np.where(counts, ends, begins)
 
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
-        """Return the message that starts each SEB, and whether there is one that was sent."""
+        """Return the starting message of each SEB, and whether it was sent."""
         causes = np.zeros(len(sebs), dtype=SENT)
         found = np.zeros(len(sebs), dtype=np.bool_)
         pes = len(self.sent.begins) - 1
@@ -99,21 +99,21 @@ class Matching:
 
 @contextmanager
 def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
-    """Yield the matching of a log set, held in files in a folder while the block lasts.
+    """Yield the matching of a log set, in temporary files in a folder during the `with` block.
 
     It takes 28 bytes of disk for each message and 28 for each SEB that one starts, and memory for
     the messages of one PE.
     """
     with TemporaryDirectory(prefix=".matching-", dir=folder) as scratch:
-        place = Path(scratch)
-        sent, awaited = _collect(logs, place)
+        path = Path(scratch)
+        sent, awaited = _collect(logs, path)
         counts = np.bincount(awaited["source"], minlength=len(logs.pes))
         begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        yield Matching(sent, ByPe(_scatter(awaited, begins, place / "receivers"), begins))
+        yield Matching(sent, ByPe(_scatter(awaited, begins, path / "receivers"), begins))
 
 
 def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
-    """Write all messages by sender, and what each SEB waits for in the order of the receivers."""
+    """Write all messages by sender, and the message that each SEB waits for by receiver."""
     pes = len(logs.pes)
     begins = np.zeros(pes + 1, dtype=np.int64)
     with (folder / "sent").open("wb") as sent_file, (folder / "awaited").open("wb") as awaited_file:
@@ -153,14 +153,14 @@ def _awaited_rows(sebs: Table, pes: int) -> Table:
 
 
 def _mapped(path: Path, dtype: np.dtype[np.void]) -> Table:
-    """Return the rows of a file without reading it; a file of none cannot be mapped."""
+    """Return the rows of a file as a memory map; an empty file cannot be mapped."""
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r")
 
 
 def _scatter(awaited: Table, begins: Ints, path: Path) -> Table:
-    """Write the receivers in order of the sender and the message's number."""
+    """Write the receivers sorted by sender and number of the message."""
     if len(awaited) == 0:
         return np.empty(0, dtype=RECEIVER)
     rows: Table = np.memmap(path, dtype=RECEIVER, mode="w+", shape=(len(awaited),))

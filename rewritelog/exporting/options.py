@@ -1,4 +1,4 @@
-"""What is exported, and to what."""
+"""The options of an export."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rewritelog.errors import UsageError
 Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
 
 SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
-"""Targets that need the whole program, since a part of it would wait for messages forever."""
+"""Targets that need the whole program: a part of it would wait for messages forever."""
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is exported, and to what."""
+    """The selection of what is exported, and the format."""
 
     to: Target
     pes: str | None = None
     """PEs and ranges of them, as in `0-31,40`; None for all."""
     from_s: float = -math.inf
     to_s: float = math.inf
-    """SEBs that end before or start after this interval are left out."""
+    """The end of the interval; SEBs that end before it or start after it are left out."""
     params: Path | None = None
-    """The folder of the param files, where it is not that of the logs."""
+    """The folder of the param files; None for that of the logs."""
 
     def check(self) -> None:
-        """Raise `UsageError` for an unknown format, and options that contradict one another."""
+        """Raise `UsageError` for an unknown format or contradictory options."""
         if self.to not in get_args(Target):
             raise UsageError(
                 f"no format {self.to!r}; the formats are {', '.join(get_args(Target))}"
@@ -41,5 +41,5 @@ class ExportOptions:
 
     @property
     def has_interval(self) -> bool:
-        """Whether SEBs are chosen by time."""
+        """Whether SEBs are selected by time."""
         return self.from_s > -math.inf or self.to_s < math.inf

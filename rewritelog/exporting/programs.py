@@ -1,4 +1,4 @@
-"""SEBs as steps of a program that a simulator runs: what each waits for, computes and sends."""
+"""SEBs as steps of a program for a simulator: what each one waits for, computes and sends."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 
 _NOT_RECEIVED = -1.0
-"""The recvTime of a SEB that no message resumes."""
+"""The recvTime of a SEB that is not resumed by a message."""
 
 
 class Steps(NamedTuple):
-    """Successive SEBs of a PE as columns; lists of other columns begin where `first_…` says."""
+    """Successive SEBs of a PE as columns; `first_…` is the index of the first entry of a list."""
 
     pe: int
     seb: Ints
     duration_s: Floats
     cause_pe: Ints
-    """The PE that sends the message which starts it, −1 for none."""
+    """The PE that sends the starting message, −1 for none."""
     cause_seb: Ints
     cause_number: Ints
     cause_bytes: Ints
     first_required: Ints
     """Shape (SEBs + 1,)."""
     required: Ints
-    """SEBs of the same PE that must have ended, rising for each."""
+    """SEBs of the same PE that have to have ended, ascending for each step."""
     first_send: Ints
     """Shape (SEBs + 1,)."""
     offset_s: Floats
-    """When a message leaves, since its SEB's start, from 0 to its duration; rising for each."""
+    """Send times since the start of the SEB, from 0 to its duration, ascending for each step."""
     number: Ints
     size_bytes: Ints
     first_receiver: Ints
     """Shape (messages + 1,)."""
     receiver_pe: Ints
-    """Of each SEB that a message starts."""
+    """The PE of each SEB that a message starts."""
 
 
 @dataclass
 class StepMaker:
-    """Makes steps of SEBs, and counts what has no counterpart in a simulation."""
+    """Converts SEBs to steps, and counts what cannot be represented in a simulation."""
 
     matching: Matching
     steps: int = 0
     not_received: int = 0
-    """Messages that start no SEB: they are not sent."""
+    """The number of messages that start no SEB, which are left out."""
     not_sent: int = 0
-    """SEBs whose starting message was never sent: they do not wait for it."""
+    """The number of SEBs whose starting message was never sent, which do not wait for it."""
     invalid_dependencies: int = 0
-    """Backward dependencies on a SEB that is not an earlier one."""
+    """The number of backward dependencies that do not refer to an earlier SEB."""
 
     def steps_of(self, contents: Contents) -> Steps:
         """Return the steps of successive SEBs of a PE, in the order of the timeline."""
@@ -78,7 +78,7 @@ class StepMaker:
         )
 
     def _required(self, contents: Contents, sent: Flags) -> tuple[Ints, Ints]:
-        """Return what each SEB requires of its own PE."""
+        """Return the SEBs of the same PE that each SEB requires."""
         sebs, rows = contents.tables.sebs, contents.tables.dependencies
         rows = rows[~rows["forward"]]
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
@@ -94,7 +94,7 @@ class StepMaker:
     def _sends(
         self, contents: Contents, durations: Floats
     ) -> tuple[Ints, Floats, Ints, Ints, Ints, Ints]:
-        """Return the messages of each SEB that start any SEB, as they leave, and which they do."""
+        """Return the messages of each SEB that start others, in order of sending, and receivers."""
         messages, sebs = contents.tables.messages, contents.tables.sebs
         begins, ends = self.matching.receivers_of(contents.pe, messages)
         row = np.searchsorted(sebs["seb"], messages["seb"])
@@ -117,5 +117,5 @@ class StepMaker:
 
 
 def _begins(rows: Ints | Table, count: int) -> Ints:
-    """Return where the entries of each row begin, given the row of each, rising."""
+    """Return the first entry of each row, given the ascending rows of all entries."""
     return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)

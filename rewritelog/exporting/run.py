@@ -1,4 +1,4 @@
-"""An export as a whole: a folder with the files of one format, whole or not there."""
+"""The complete job of an export: a folder with the files of one format."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from rewritelog.text import count_text, printable
 
 @dataclass(frozen=True)
 class Exported:
-    """What was exported."""
+    """The results of an export."""
 
     folder: Path
     to: str
     pes: int
     counts: dict[str, int]
-    """What was written, by kind."""
+    """The numbers of records written, by kind."""
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of JSON."""
+        """Return the results as a JSON object."""
         return {
             "folder": printable(str(self.folder)),
             "to": self.to,
@@ -45,7 +45,7 @@ class Exported:
         }
 
     def text(self) -> str:
-        """Return everything for reading."""
+        """Return the results as text."""
         counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
         return f"{self.folder}: {count_text(self.pes, 'PE')} for {self.to}: {counts}"
 
@@ -59,9 +59,9 @@ def export(
 ) -> Exported:
     """Write a log set into the folder `out` in another format.
 
-    It takes memory for a part of a timeline and for the messages of one PE. Raise `UsageError` for
-    options that contradict one another, `DamagedLogError` for logs that cannot be walked,
-    `TimingError` for a param file that cannot be read, and `OutputError` as `new_folder` does.
+    Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
+    contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
+    be read, and `OutputError` as `new_folder` does.
     """
     options.check()
     if options.to == "parquet":
@@ -95,7 +95,7 @@ class _Job:
         return stream(self.logs, self.pes, self.options, params)
 
     def to_tables(self, folder: Path) -> Written:
-        """Write a file for each table."""
+        """Write one file for each table."""
         with TablesWriter(folder, self.options.to) as writer:
             for contents in self._contents():
                 writer.write(contents)
@@ -142,7 +142,7 @@ class _Job:
 
 
 def _warnings(program: StepMaker) -> Iterator[str]:
-    """Yield what the simulation lacks."""
+    """Yield warnings of what a simulation lacks."""
     if program.not_sent:
         sebs = count_text(program.not_sent, "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"

@@ -1,4 +1,4 @@
-"""SimGrid's time-independent traces: a file for each PE, its SEBs in recorded order."""
+"""SimGrid's time-independent traces: one file for each PE, with its SEBs in recorded order."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TextIO
 from rewritelog.exporting.programs import Steps
 
 FLOPS_PER_S = 1e9
-"""The speed of a host on which a SEB takes as long as in the log."""
+"""The speed of a host in SimGrid with which SEBs take as long as in the log."""
 
 
 @dataclass
 class SimgridWriter:
-    """Writes a rank for each PE; the PEs must come in rising order.
+    """Writes a rank for each PE; PEs have to be in ascending order.
 
-    Messages of a PE to itself are left out, since they are in order anyway.
+    Messages of a PE to itself are left out, since its SEBs are in order anyway.
     """
 
     folder: Path
     workers: int
-    """Of a node."""
+    """The number of workers per node."""
     counts: dict[str, int] = field(default_factory=dict)
     _pe: int = -1
     _file: TextIO | None = None
     _pending: bool = False
 
     def begin(self) -> None:
-        """Begin the list of the trace files, and the hosts that they run on."""
+        """Begin the lists of trace files and of their hosts."""
         self.counts = dict.fromkeys(("computations", "sends", "receives"), 0)
         (self.folder / "traces.txt").touch()
         (self.folder / "hostfile.txt").touch()
@@ -43,7 +43,7 @@ class SimgridWriter:
             self._file, self._pending = None, False
 
     def rank(self, pe: int) -> None:
-        """Begin the rank of a PE, where it is not that of the last step."""
+        """Begin the rank of a PE, unless it is the current one."""
         if pe == self._pe:
             return
         self.end()
@@ -56,7 +56,7 @@ class SimgridWriter:
         self._line("init")
 
     def write(self, steps: Steps) -> None:
-        """Write SEBs: the receive of its message, and its computation and sends in turn."""
+        """Write SEBs: the receive of the starting message, then computations and sends in turn."""
         causes = zip(
             steps.cause_pe.tolist(),
             steps.cause_number.tolist(),
@@ -81,7 +81,7 @@ class SimgridWriter:
 
     @staticmethod
     def _sends_of(steps: Steps) -> list[tuple[float, str, list[int]]]:
-        """Return when each message leaves, its number and size, and the other PEs it goes to."""
+        """Return the send offset of each message, its number and size, and its other receivers."""
         to, begins = steps.receiver_pe.tolist(), steps.first_receiver.tolist()
         offsets, numbers = steps.offset_s.tolist(), steps.number.tolist()
         return [

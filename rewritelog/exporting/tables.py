@@ -1,4 +1,4 @@
-"""Tables of SEBs, messages, events and so on, with units in the names of columns."""
+"""Export as tables of SEBs, messages, events and so on, with units in the names of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewritelog.logs.params import ParamRecords
 from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
 _ROW_GROUP = 1 << 16
-"""Rows that are gathered before they are written to Parquet."""
+"""The number of rows collected for a row group of Parquet."""
 
 
 def tables_of_contents(contents: Contents) -> dict[str, Columns]:
@@ -59,7 +59,7 @@ def _empty_tables() -> dict[str, Columns]:
 
 
 class TableWriter(Protocol):
-    """Takes the rows of one table, some at a time."""
+    """Writes the rows of one table, some at a time."""
 
     def write(self, columns: Columns) -> None:
         """Write rows."""
@@ -69,7 +69,7 @@ class TableWriter(Protocol):
 
 
 class CsvWriter:
-    """A table as CSV: a heading, then a row a line; lists of numbers have blanks in between."""
+    """Writes a table as CSV with a header line; lists of numbers are separated by blanks."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self._file = path.open("x", newline="", encoding="utf-8")
@@ -91,7 +91,7 @@ def _csv_values(values: Any) -> Iterator[Any]:
 
 
 class ParquetWriter:
-    """A table as Parquet, in row groups of a size that readers like."""
+    """Writes a table as Parquet, in row groups of a suitable size."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self._arrow, parquet = _pyarrow()
@@ -108,7 +108,7 @@ class ParquetWriter:
         return self._arrow.list_(self._arrow.float64()) if name == "params" else "string"
 
     def write(self, columns: Columns) -> None:
-        """Write rows, once there are many."""
+        """Write rows, buffered until there are enough."""
         table = self._arrow.table(columns, schema=self._schema)
         self._waiting.append(table)
         self._rows += len(table)
@@ -121,13 +121,13 @@ class ParquetWriter:
         self._waiting, self._rows = [], 0
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write the remaining rows, and close the file."""
         self._flush()
         self._writer.close()
 
 
 def check_parquet() -> None:
-    """Raise `RewriteLogError` where what writes Parquet is not installed."""
+    """Raise `RewriteLogError` if pyarrow, which writes Parquet, is not installed."""
     _pyarrow()
 
 
@@ -143,13 +143,13 @@ def _pyarrow() -> tuple[Any, Any]:
 
 @dataclass
 class TablesWriter:
-    """All tables in a folder, a file each."""
+    """Writes all tables to a folder, one file for each."""
 
     folder: Path
     kind: str
     """The ending of the files: `csv` or `parquet`."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Rows by table."""
+    """The number of rows by table."""
     _writers: dict[str, TableWriter] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 

@@ -1,1 +1,1 @@
-"""What logs hold: `info` for a set as a whole, `dump` for every field of a timeline."""
+"""The contents of logs: `info` summarises a log set, `dump` shows every field of a timeline."""

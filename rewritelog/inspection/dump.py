@@ -1,7 +1,7 @@
-"""Dump of a timeline: every field of every SEB, read through the declared format itself.
+"""The dump of a timeline: every field of every SEB, parsed with the declaration of the format.
 
-No kernel has a part in it, so that it also shows how the kernels' answers can be checked. A SEB of
-any size is shown in bounded memory.
+It uses no kernel, so that the results of kernels can be compared with it. A SEB of any size is
+shown in bounded memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ DumpKind: TypeAlias = Literal["text", "jsonl"]
 
 
 def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
-    """Return the text that shows a PE's timeline, in pieces that are made as they are asked for.
+    """Yield a PE's timeline as text, in pieces that are made on demand.
 
-    `jsonl` is one strict JSON object a SEB and line, the same keys in every log version: times are
-    in seconds (numbers that JSON lacks are the strings "nan", "inf" and "-inf"), offsets in bytes
-    from the file's start. A piece is at most some 100 kB, or one text of the log. Raise
-    `UsageError` at once for a PE or kind that is not there, and while reading `DamagedLogError`
-    that names offset, SEB and field, before anything of that SEB is shown.
+    `jsonl` is one line with a strict JSON object for each SEB, with the same keys in every log
+    version: times are in seconds (numbers that are not finite are the strings "nan", "inf" and
+    "-inf"), offsets in bytes from the start of the file. A piece is at most about 100 kB, or one
+    text of the log. Raise `UsageError` at once for an unknown PE or kind, and while reading
+    `DamagedLogError` naming offset, SEB and field, before anything of that SEB is shown.
     """
     if kind not in get_args(DumpKind):
         raise UsageError(f"dump format {kind!r} is unknown; known: text, jsonl")
@@ -38,7 +38,7 @@ def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
 
 
 def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
-    """Return the same text in lines without line breaks: with `jsonl`, each is a whole SEB."""
+    """Yield the text of `dump_pieces` line by line; with `jsonl` each line is a whole SEB."""
     return _lines(dump_pieces(logs, pe, kind))
 
 

@@ -1,4 +1,4 @@
-"""Reads a timeline SEB by SEB through the declared format, for `dump`."""
+"""Reading of a timeline SEB by SEB with the declaration of the format, for `dump`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Record: TypeAlias = dict[str, Any]
 
 _BUFFER_BYTES = 1 << 18
 _KEPT_ITEMS = 10_000
-"""Of each kind in a SEB, which are held in memory: some 600 bytes each."""
+"""Longer lists of a SEB are not kept in memory, where an item takes about 600 bytes."""
 
 
 class _FilePart(io.RawIOBase):
-    """A part of a file, as a stream whose positions are the file's."""
+    """A part of a file as a stream, whose positions are those of the file."""
 
     def __init__(self, source: InputFile, begin: int, end: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _FilePart(io.RawIOBase):
 
 
 class TimelineBytes(io.BufferedReader):
-    """The bytes of a timeline; asked for more than there are, it makes room for no more."""
+    """The bytes of a timeline as a stream, which never allocates more than there are."""
 
     def __init__(self, source: InputFile, begin: int, end: int) -> None:
         super().__init__(_FilePart(source, begin, end), _BUFFER_BYTES)
@@ -57,7 +57,7 @@ class TimelineBytes(io.BufferedReader):
 
     @property
     def left(self) -> int:
-        """How many bytes are still to come."""
+        """The number of bytes not yet read."""
         return self._end - self.tell()
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -67,7 +67,7 @@ class TimelineBytes(io.BufferedReader):
 
 
 class Items:
-    """Messages, events or dependencies of a SEB, read anew each time if there are many."""
+    """Messages, events or dependencies of a SEB; many are read again for each iteration."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class Items:
         read: Callable[[], Any],
         item_bytes: int | None = None,
     ) -> None:
-        """Read all items once; those whose size is given are sound if they are there."""
+        """Read all items once to validate them, unless they have a fixed size."""
         self._stream, self._count, self._read = stream, count, read
         self._begin = stream.tell()
-        self._kept = [read() for _ in range(count)] if count <= _KEPT_ITEMS else None
-        if self._kept is None and item_bytes is not None:
-            stream.seek(self._begin + count * item_bytes)  # all there, and of any value
-        elif self._kept is None:
+        self._items = [read() for _ in range(count)] if count <= _KEPT_ITEMS else None
+        if self._items is None and item_bytes is not None:
+            stream.seek(self._begin + count * item_bytes)  # complete, and valid with any value
+        elif self._items is None:
             for _ in range(count):
                 read()
 
@@ -90,7 +90,7 @@ class Items:
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
-        return self._parsed() if self._kept is None else iter(self._kept)
+        return self._parsed() if self._items is None else iter(self._items)
 
     def _parsed(self) -> Iterator[Any]:
         self._stream.seek(self._begin)
@@ -104,7 +104,7 @@ class SebReader:
     def __init__(self, stream: TimelineBytes, lay: Layout, path: Path, pe: int) -> None:
         self._stream, self._path, self._pe = stream, path, pe
         self._seb: int | None = None
-        self._end = 0  # of the SEB that was read last: an offset in the file
+        self._end = 0  # the end of the SEB read last, as a file offset
         self._fields: Mapping[str, Any] = lay.seb.fields or {}
         self._head = seb_head_struct(lay.log_version, lay.order)
         self._message = message_struct(lay.log_version, lay.order)
@@ -112,9 +112,9 @@ class SebReader:
         self._i4 = PRIMITIVES[lay.order].i4
 
     def begin(self) -> int:
-        """Return the number of SEBs, which the timeline begins with.
+        """Return the number of SEBs, with which the timeline begins.
 
-        One that is too large shows at the SEB that is not whole, after all that are.
+        A number that is too large is detected at the first SEB that is incomplete.
         """
         at = self._stream.tell()
         count = self._number(walk.SEB_COUNT_TOO_LARGE)
@@ -124,19 +124,19 @@ class SebReader:
         return count
 
     def finish(self, count: int) -> None:
-        """Raise where bytes are left over after the last of `count` SEBs."""
+        """Raise `DamagedLogError` if bytes are left over after the last of `count` SEBs."""
         self._stream.seek(self._end)
         if self._stream.left > 0:
             self._seb = count
             raise self._fault(walk.BYTES_LEFT_OVER, self._stream.tell(), self._stream.left)
 
     def read_seb(self, seb: int) -> Record:
-        """Return a SEB: its location, its fields, and its messages, events and so on as `Items`.
+        """Return a SEB: its location, its fields, and its lists as `Items`.
 
-        All of it has been read once and is sound; the items may be read until the next SEB is.
+        All of it has been validated; items can be read until the next SEB is read.
         """
         self._seb = seb
-        self._stream.seek(self._end)  # items of the SEB before may have been read again
+        self._stream.seek(self._end)  # items of the previous SEB may have been read again
         at = self._end
         record: Record = {"pe": self._pe, "seb": seb, "offset": at, **self._read_head(at)}
         record["messages"] = self._list(
@@ -161,7 +161,10 @@ class SebReader:
         count = self._number(cut)
         self._check_count(at, count, item.sizeof(), negative, cut)
         return Items(
-            self._stream, count, lambda: _plain(item.parse_stream(self._stream)), item.sizeof()
+            self._stream,
+            count,
+            lambda: _builtin_types(item.parse_stream(self._stream)),
+            item.sizeof(),
         )
 
     def _events(self) -> Items:
@@ -212,15 +215,15 @@ class SebReader:
 
 
 def _field_of(error: construct.ConstructError) -> str:
-    """Return the field of a struct in which it could not be parsed further."""
+    """Return the field in which parsing a struct failed."""
     return str(error.path or "").split(" -> ")[1] if " -> " in str(error.path) else ""
 
 
 def _fields(container: Any) -> Record:
-    return {name: _plain(value) for name, value in container.items() if name != "_io"}
+    return {name: _builtin_types(value) for name, value in container.items() if name != "_io"}
 
 
-def _plain(value: Any) -> Any:
+def _builtin_types(value: Any) -> Any:
     """Return a parsed value as dicts, lists, numbers and bytes."""
     if isinstance(value, construct.Container):
         return _fields(value)

@@ -1,4 +1,4 @@
-"""The texts of `dump`: a SEB as a line of JSON or as labelled lines, in pieces."""
+"""The output of `dump`: a SEB as a line of JSON or as labelled lines, in pieces."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _EVENT_KINDS = {
 }
 
 
-def _spell(raw: bytes) -> tuple[str, bool]:
-    """Return a text up to its first NUL, and whether it and one NUL or more are all there is."""
+def _decode(raw: bytes) -> tuple[str, bool]:
+    """Return bytes as text up to the first NUL, and whether only NULs follow."""
     text = raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     return text, text.encode().ljust(len(raw), b"\0") == raw
 
@@ -34,8 +34,8 @@ def _spell(raw: bytes) -> tuple[str, bool]:
 def json_pieces(record: Record) -> Iterator[str]:
     """Yield a SEB as one line of JSON."""
     seb, fields = layout(LOG_VERSIONS[-1], "little").seb, dict(record)
-    fields["obj_id"] = _whole(fields.get("obj_id", ()), MISSING["obj_id"])
-    name, plain = _spell(record["name"])
+    fields["obj_id"] = _filled_up(fields.get("obj_id", ()), MISSING["obj_id"])
+    name, plain = _decode(record["name"])
     fields["name"] = name
     line = {"pe": record["pe"], "seb": record["seb"], "offset_bytes": record["offset"]}
     line |= _json_fields(fields, seb)
@@ -58,7 +58,7 @@ def _json_list(key: str, values: Iterable[Any]) -> Iterator[str]:
 
 
 def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
-    """Yield texts with separators between them, some hundreds in a piece."""
+    """Yield texts with separators between them, several hundred in a piece."""
     between = ""
     rest = iter(texts)
     while some := list(islice(rest, _TEXTS_A_PIECE)):
@@ -66,12 +66,12 @@ def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
         between = separator
 
 
-def _whole(values: Sequence[int], missing: Sequence[int]) -> list[int]:
+def _filled_up(values: Sequence[int], missing: Sequence[int]) -> list[int]:
     return [*values, *missing[len(values) :]]
 
 
 def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
-    """Return the fields of the newest version under names that say the unit."""
+    """Return the fields of the newest version, with units in their names."""
     fields: Record = {}
     for name in newest.names or ():
         value = record[name] if name in record else MISSING[name]
@@ -88,14 +88,14 @@ def _json_event(event: Record) -> Record:
     if event["type"] == EventType.PROJECTIONS:
         return fields | {"index": data, "text": None}
     fields["index"] = None
-    fields["text"], plain = _spell(data)
+    fields["text"], plain = _decode(data)
     if not plain or not data.endswith(b"\0"):
         fields["text_bytes"] = data.hex()
     return fields
 
 
 def text_pieces(record: Record) -> Iterator[str]:
-    """Yield a SEB as labelled lines, after an empty one."""
+    """Yield a SEB as labelled lines after an empty line."""
     head = "\n".join(_head_lines(record))
     yield f"\n{head}\n"
     for name in ("backward", "forward"):
@@ -158,8 +158,8 @@ def _event_text(event: Record) -> str:
 
 
 def _text(raw: bytes, size: int) -> str:
-    """Return bytes as quoted text without anything that a terminal obeys, and what it hides."""
-    text, plain = _spell(raw)
+    """Return bytes as quoted, printable text, with the raw bytes if it does not show all."""
+    text, plain = _decode(raw)
     quoted = f'"{printable(text)}"'
     return quoted if plain else f"{quoted} (all {size} bytes: {raw.hex()})"
 

@@ -1,4 +1,4 @@
-"""What a log set holds: machine, sizes, brackets, and where the time goes."""
+"""The summary of a log set: machine, sizes, brackets, and time by SEB name."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class NameShare:
     """The SEBs of one name."""
 
     name: str
-    """Made harmless for a terminal."""
+    """The name, safe for a terminal."""
     sebs: int
     seconds: float
-    """Their durations together."""
+    """The sum of their durations."""
     share: float
-    """Of the durations of all SEBs, from 0 to 1."""
+    """The share of the durations of all SEBs, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FileInfo:
 
 @dataclass(frozen=True, repr=False)
 class LogInfo(Readable):
-    """All that `survey` finds."""
+    """The result of `survey`."""
 
     folder: str
     summary: Summary
@@ -75,36 +75,36 @@ class LogInfo(Readable):
     messages: int
     events: int
     backward: int
-    """Backward dependencies."""
+    """The number of backward dependencies."""
     forward: int
-    """Forward dependencies."""
+    """The number of forward dependencies."""
     earliest_s: float | None
-    """The earliest start of a SEB; `None` where no SEB has finite times."""
+    """The earliest start of a SEB; None if no SEB has finite times."""
     latest_s: float | None
     """The latest end of a closed SEB."""
     seb_seconds: float
-    """The durations of all closed SEBs together."""
+    """The sum of the durations of all closed SEBs."""
     names: tuple[NameShare, ...]
-    """Those that take most time first."""
+    """SEB names, most time first."""
     brackets: int
     irregular: int
-    """SEBs whose marks do not pair up."""
+    """The number of SEBs whose marks do not pair up."""
     unclosed: int
-    """SEBs that end before they start."""
+    """The number of SEBs that end before they start."""
     zero_length: int
     not_finite: int
-    """SEBs whose start or end is not finite; they count for no other time."""
+    """The number of SEBs whose start or end is not finite; other times leave them out."""
     param_files: int
     companions: tuple[FileInfo, ...]
     """Files beside the logs that are neither timelines nor param files."""
     provenance: Provenance | None
-    """What the logs were rewritten from; None where they were not."""
+    """The provenance of rewritten logs; None for others."""
     unpaired: tuple[tuple[str, int], ...]
-    """The rules of `check` about brackets and param records that are broken, and how often."""
+    """The violated rules of `check` about brackets and param records, with counts."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each kind of bracket or param record that does not pair up."""
+        """The warnings of brackets and param records that do not pair up."""
         return tuple(
             f"{_UNPAIRED[rule].format(count_text(count, 'SEB'), count_text(count, 'param record'))}"
             " (`rewritelog check` says where)"
@@ -113,16 +113,16 @@ class LogInfo(Readable):
 
     @property
     def tracer_replaces(self) -> float:
-        """The share of the SEBs' time for which TraceR has durations of its own."""
+        """The share of SEB time whose durations TraceR ignores."""
         return math.fsum(name.share for name in self.names if tracer_replaces(name.name))
 
     @property
     def size_bytes(self) -> int:
-        """The size of the timeline files together."""
+        """The total size of the timeline files."""
         return sum(file.bytes for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything in types of strict JSON; a number that is not finite becomes null."""
+        """Return the summary as a JSON object; numbers that are not finite are null."""
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
         apart = ("summary", "provenance", "unpaired")
@@ -137,7 +137,7 @@ class LogInfo(Readable):
         }
 
     def text(self) -> str:
-        """Return everything for reading, the names that take most time only."""
+        """Return the summary as text, with only the names that take most time."""
         heads = map(wrapped, (*self._machine_lines(), *self._content_lines()))
         return "\n".join([*heads, *self._name_lines()])
 
@@ -210,10 +210,10 @@ def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:
 
 
 def survey(logs: LogSet) -> LogInfo:
-    """Read a log set from end to end and return what it holds.
+    """Read a whole log set and return its summary.
 
-    It takes memory for one block and for the names, whatever the size of the logs. Raise
-    `DamagedLogError` where a SEB cannot be walked, `RewriteLogError` where a file cannot be read.
+    Memory is needed for one block and for the names, whatever the size of the logs. Raise
+    `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
     found = read_survey(logs)
     param_files, companions = _beside(logs.folder)
@@ -229,13 +229,13 @@ def survey(logs: LogSet) -> LogInfo:
         param_files=param_files,
         companions=companions,
         provenance=read_provenance(logs.folder),
-        unpaired=_unpaired(logs.folder) if param_files else (),
+        unpaired=_violated_rules(logs.folder) if param_files else (),
         **{which.name.lower(): int(found.counts[which]) for which in SurveyCount},
     )
 
 
 def read_survey(logs: LogSet) -> kernels.Survey:
-    """Read a log set from end to end and return the counts and sums; raise as `survey` does."""
+    """Read a whole log set and return the counts and sums; raise as `survey` does."""
     found = _empty_survey(logs.layout.kernel.name_bytes)
     for loaded in logs.blocks():
         found = _add_block(found, loaded, logs)
@@ -243,7 +243,7 @@ def read_survey(logs: LogSet) -> kernels.Survey:
 
 
 def name_times(found: kernels.Survey) -> dict[bytes, float]:
-    """Return the durations of the SEBs of each name together, in seconds."""
+    """Return the sum of the durations of SEBs by name, in seconds."""
     return {name: _total(found.name_seconds[k]) for k, name in enumerate(names_of(found.names))}
 
 
@@ -281,7 +281,7 @@ def _add_block(found: kernels.Survey, loaded: LoadedBlock, logs: LogSet) -> kern
 
 
 def _total(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Return the sum of the high and low parts; infinite where it is too large for a double."""
+    """Return the sum of the high and low parts; infinite if it overflows."""
     if not np.isfinite(seconds).all():
         return math.inf
     try:
@@ -300,14 +300,14 @@ def _shares(found: kernels.Survey) -> tuple[NameShare, ...]:
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
 
-def _unpaired(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Return which rules of brackets and records are broken, and how often."""
+def _violated_rules(folder: Path) -> tuple[tuple[str, int], ...]:
+    """Return the violated rules about brackets and records, with counts."""
     counts = check_logs(folder).findings.counts
     return tuple((rule, counts[rule]) for rule in _UNPAIRED if counts.get(rule))
 
 
 def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
-    """Return the number of param files in a folder, and its other files but the logs."""
+    """Return the number of param files in a folder, and its other files except the logs."""
     params, others = 0, []
     try:
         for path in sorted(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""The rewrite of one block: read, predict, patch, write, and count."""
+"""The rewrite of one block: read, predict, patch, write and count."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Ex
 
 @dataclass(frozen=True)
 class RewriteTask:
-    """All that the rewrite of any block of a log set needs; it can be sent to another process."""
+    """What is needed to rewrite any block of a log set; it can be pickled for another process."""
 
     logs: LogSet
     predictor: Predictor
     params: ParamFolder | None
-    """None where the model predicts nothing, so that no param file is read."""
+    """None if the model predicts nothing, so that no param file is read."""
     dilations: DilationRules
     keep_recv: bool
     strict: bool
@@ -55,8 +55,8 @@ _local = threading.local()
 def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
     """Rewrite a block and write it at its offset; return its statistics.
 
-    Raise `DamagedLogError` with its location, `TimingError` or `ModelError` for what cannot be
-    used, and `OSError` where the output cannot be written.
+    Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
+    `ModelError`, or `OSError` if the output cannot be written.
     """
     if not hasattr(_local, "buffer"):
         _local.buffer = Buffer()
@@ -70,7 +70,7 @@ def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
 
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
-    """Do as `rewrite_block` does for a loaded block or a part of one, in place."""
+    """Rewrite a loaded block or part in place, as `rewrite_block` does; return its statistics."""
     layout = task.logs.layout
     records, statistics = _predicted(task, loaded)
     totals = BlockTotals(

@@ -1,4 +1,4 @@
-"""How evenly the work of a log set is spread over its PEs, before and after a rewrite."""
+"""The distribution of busy time over the PEs, before and after a rewrite."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from rewritelog.text import NO_VALUE, json_number, ratio_text
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest busy time of some PEs; of equal ones that of the lowest PE."""
+    """The largest busy time of some PEs; of equal times that of the lowest PE."""
 
     seconds: float = 0.0
     pe: int | None = None
 
     @classmethod
     def of(cls, pes: Ints, seconds: Floats) -> Largest:
-        """Return the largest of the busy times of PEs; 0 of no PE where there are none."""
+        """Return the largest of the busy times of PEs; 0 without any PE."""
         order = np.lexsort((pes, -seconds))
         return cls(float(seconds[order[0]]), int(pes[order[0]])) if len(order) else cls()
 
 
 @dataclass(frozen=True)
 class BusyTime:
-    """The busy times of all PEs: a PE's is the sum of the durations of its SEBs."""
+    """The busy times of all PEs, the sums of the durations of their SEBs."""
 
     largest: Largest
     mean_s: float
 
     @property
     def imbalance(self) -> float | None:
-        """The largest busy time in units of their mean; None where there is no time."""
+        """The largest busy time divided by the mean; None if all are 0."""
         return json_number(self.largest.seconds / self.mean_s) if self.mean_s > 0 else None
 
     def cells(self) -> tuple[str, str, str, str]:
@@ -44,7 +44,7 @@ class BusyTime:
         return largest, pe, mean, ratio_text(self.imbalance)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers in types that JSON has."""
+        """Return the numbers as a JSON object."""
         return {
             "largest_s": json_number(self.largest.seconds),
             "largest_pe": self.largest.pe,

@@ -1,4 +1,4 @@
-"""Which SEB is dilated by which factor: patterns of names, resolved for the names of a block."""
+"""Dilation factors by patterns of SEB names, resolved for the names in a block."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from rewritelog.text import matches
 
 @dataclass(frozen=True)
 class DilationRules:
-    """The factor for all SEBs, and those for some by name."""
+    """The general dilation factor, and factors for SEBs with certain names."""
 
     factor: float
     by_name: tuple[tuple[str, float], ...] = ()
-    """Pattern with `*` wildcards, and factor; the last that matches wins."""
+    """Pairs of a pattern with `*` wildcards and a factor; the last match wins."""
 
     def factor_for(self, name: str) -> float:
-        """Return the factor of SEBs of a name."""
+        """Return the factor of SEBs with a name."""
         for pattern, factor in reversed(self.by_name):
             if matches(pattern, name):
                 return factor
         return self.factor
 
     def for_block(self, loaded: LoadedBlock, lay: KernelLayout) -> Dilation:
-        """Return the factors as the kernel takes them, for the names that the block has."""
+        """Return the factors for the names in a block, in the form that the kernel takes."""
         if not self.by_name:
             return Dilation(float(self.factor), new_table(lay.name_bytes, 0), np.zeros(0))
         table = names_of_block(loaded.buffer, loaded.pieces, lay)
@@ -38,13 +38,13 @@ class DilationRules:
         return Dilation(float(self.factor), table, factors)
 
     def matched(self, dilation: Dilation) -> frozenset[str]:
-        """Return the patterns that match a name of a block, given the block's factors."""
+        """Return the patterns that match any name in a block, given the block's factors."""
         if not self.by_name:
             return frozenset()
         return self.matching(_texts(dilation.names))
 
     def matching(self, names: Collection[str]) -> frozenset[str]:
-        """Return the patterns that match one of the names."""
+        """Return the patterns that match any of the names."""
         return frozenset(
             pattern for pattern, _ in self.by_name if any(matches(pattern, name) for name in names)
         )

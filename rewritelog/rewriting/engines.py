@@ -1,7 +1,7 @@
-"""Where blocks are worked through: on threads of this process, or on the ranks of an MPI job.
+"""Engines, which process the blocks: threads of this process, or the ranks of an MPI job.
 
-An engine hands out a `concurrent.futures.Executor` and the function that it runs on each block.
-Another one is a class with the same few methods, and its name in `ENGINES`.
+An engine provides a `concurrent.futures.Executor` and the function to run on each block. A new one
+is a class with the same methods, and an entry in `ENGINES`.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ Work = Callable[[Block], BlockStatistics]
 
 
 class Engine(ABC):
-    """Workers for one rewrite."""
+    """The workers of one rewrite."""
 
     leads = True
-    """False in a process that only serves the leading one; it calls `serve` and is done."""
+    """False in a process that only works for the leading one, by calling `serve`."""
     workers: int
-    """How many blocks are worked on at a time."""
+    """The number of blocks that are processed at a time."""
 
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(  # noqa: B027 - not every engine has something to end
+    def __exit__(  # noqa: B027 - not every engine has anything to clean up
         self, kind: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
-        """Let the workers go; threads end with their executor."""
+        """End the workers; threads end with their executor."""
 
     @abstractmethod
     @contextmanager
     def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
-        """Give the task to all workers; yield what runs blocks, and the work on one of them."""
+        """Send the task to all workers; yield the executor, and the function for one block."""
 
-    def serve(self) -> None:  # noqa: B027 - not every engine has processes that serve
-        """Work for the leading process until it is done; of threads every process leads."""
+    def serve(self) -> None:  # noqa: B027 - not every engine has further processes
+        """Work for the leading process until it is done."""
 
 
 class ThreadEngine(Engine):
-    """Threads of this process; the kernels run without the interpreter's lock."""
+    """Threads of this process; kernels release the interpreter lock."""
 
     def __init__(self, jobs: int) -> None:
         self.workers = cores(jobs)
@@ -68,5 +68,5 @@ ENGINES: dict[str, Callable[[int], Engine]] = {"threads": ThreadEngine, "mpi": _
 
 
 def engine_of(name: str, jobs: int) -> Engine:
-    """Return the engine of that name; raise `RewriteLogError` where it is not available."""
+    """Return the engine with this name; raise `RewriteLogError` if it is not available."""
     return ENGINES[name](jobs)

@@ -1,4 +1,4 @@
-"""One event's row in the report of a rewrite."""
+"""The row of one event in the report of a rewrite."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from rewritelog.text import json_number
 
 @dataclass(frozen=True)
 class EventLine:
-    """One event's row of the table."""
+    """The counts and sums of one event."""
 
     event: str
     records: int
     by_model: int
     by_exact: int
     dilated: int
-    """Brackets that were found but that the model does not cover."""
+    """The number of brackets with a record that the model does not cover."""
     not_used: int
     uncounted: int
-    """Those of them that have no counters for a model of counters."""
+    """The number of those without counters, for a model of counters."""
     negative: int
-    """Predictions below zero, before any bounds of the fit."""
+    """The number of predictions that are negative before the bounds of the fit apply."""
     outside: int
-    """Predictions with a parameter outside the range of the samples."""
+    """The number of predictions with a parameter outside the range of the samples."""
     remote: int
-    """Those within every range, but further out than any sample by the fit's leverage."""
+    """The number of those within all ranges, but with more leverage than any sample."""
     not_spread: int
-    """Predictions that were to be spread, but have no residuals to draw from."""
+    """The number of predictions that were not spread for want of residuals."""
     old_s: float
     new_s: float
     expected: Expected
-    """What `new_s` is before any spread, and how far off it may be."""
+    """The expectation of `new_s`, before any spread, with its uncertainty."""
 
     @property
     def extrapolated(self) -> float | None:
-        """Return the share of predictions that the samples do not span; None without any."""
+        """The share of extrapolated predictions; None without predictions."""
         predictions = self.by_model + self.by_exact
         return (self.outside + self.remote) / predictions if predictions else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row in types that JSON has, null for what is not a finite number."""
+        """Return the row as a JSON object, with null for numbers that are not finite."""
         row = dataclasses.asdict(self) | {
             "old_s": json_number(self.old_s),
             "new_s": json_number(self.new_s),
@@ -58,7 +58,7 @@ class EventLine:
 
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:
-    """Return the row of an event, given what was counted and what its brackets are to take."""
+    """Return the row of an event, given its statistics and the expected sum."""
     used = event.states[RecordState.PREDICTED]
     dilated = event.states[RecordState.NOT_COVERED]
     records = event.states.total()
@@ -82,11 +82,11 @@ def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLi
 
 
 def speedup(old_s: float, new_s: float) -> float | None:
-    """Return how many times shorter the new duration is; None where that is undefined."""
+    """Return the old duration divided by the new one; None if that is undefined."""
     return json_number(old_s / new_s) if 0 < new_s < math.inf else None
 
 
 def expected_json(expected: Expected) -> dict[str, float | None]:
-    """Return an expected sum with its interval in types that JSON has."""
+    """Return an expected sum with its interval as a JSON object."""
     low_s, high_s = expected.interval_s or (None, None)
     return {"expected_s": json_number(expected.seconds), "low_s": low_s, "high_s": high_s}

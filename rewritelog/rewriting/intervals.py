@@ -1,9 +1,9 @@
-"""How far the sums that a rewrite predicts may be from the truth, as far as the fits can tell.
+"""Intervals for the sums that a rewrite predicts, according to the fits.
 
 The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted)² · common², where
-`single` and `common` are the relative spreads of `TotalSpread`: durations that err on their own
-average out, the error of their mean does not. Different fits err independently, so that their
-variances add. What is dilated counts as certain.
+`single` and `common` are the relative standard deviations in `TotalSpread`: independent errors of
+durations average out, the common error of their mean does not. The errors of different fits are
+independent, so that their variances add up. Dilated durations count as certain.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from statistics import NormalDist
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.kernels.interface import DurationSum
-from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, rest_s, total_of
+from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, difference_s, total_of
 from rewritelog.text import json_number
 
 LEVEL = 0.9
-"""How often an interval is to hold the true sum."""
+"""The nominal probability that an interval contains the true sum."""
 
 _REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Half an interval's width in standard deviations."""
@@ -28,17 +28,17 @@ _REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 @dataclass(frozen=True)
 class Expected:
-    """A sum of new durations before any spread, in seconds, and how far off it may be."""
+    """The expectation of a sum of new durations, before any spread, with its uncertainty."""
 
     seconds: float
     deviation_s: float | None
-    """The sum's standard deviation; None where a fit cannot tell, or where no fit takes part."""
+    """The standard deviation of the sum; None if a fit does not know it, or without any fit."""
     coverage: float | None
-    """Share of held-out lines in intervals of that level; of the fit with most of the time."""
+    """The coverage of the intervals of the fit with the most time, on held-out lines."""
 
     @property
     def interval_s(self) -> tuple[float, float] | None:
-        """Return the bounds that the true sum is to lie between."""
+        """The bounds of the interval for the true sum; None if unknown."""
         if self.deviation_s is None:
             return None
         reach = _REACH * self.deviation_s
@@ -48,7 +48,7 @@ class Expected:
 def expected_of(
     fitted: FittedModel, model_name: str, statistics: BlockStatistics
 ) -> dict[str, Expected]:
-    """Return what each event's brackets are to take; raise `ModelError` where the model fails."""
+    """Return the expected sum of each event's brackets; raise `ModelError` if the model fails."""
     return {
         name: _event_expected(fitted, model_name, name, event)
         for name, event in statistics.events.items()
@@ -78,10 +78,10 @@ def _event_expected(
 
 
 def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
-    """Return what all brackets together are to take, given what those of each event are."""
+    """Return the expected sum of all brackets, given that of each event."""
     found = list(events)
     paired = total_of(event.total.new_s for event in statistics.events.values())
-    others_s = rest_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
+    others_s = difference_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
     seconds = math.fsum([*(one.seconds for one in found), others_s])
     known = [one.deviation_s for one in found if one.seconds > 0]
     return Expected(seconds, _root_sum_square(known), None)

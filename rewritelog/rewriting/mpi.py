@@ -1,9 +1,8 @@
-"""The ranks of an MPI job: rank 0 leads a rewrite, the others work for it.
+"""The MPI engine: rank 0 leads a rewrite, the other ranks work for it.
 
-A rank that stops before the work is done must not leave as a process usually does: MPI waits for
-all ranks at its end, and those that wait for this one would never come there. It tells rank 0,
-which removes what it has written and aborts the job; where rank 0 does not within `_GRACE_S`, the
-rank aborts the job itself.
+A rank that stops before the work is done must not simply exit: MPI_Finalize waits for all ranks,
+and those waiting for this one would never get there. It notifies rank 0, which removes the output
+and aborts the job; if rank 0 does not do so within `_GRACE_S`, the rank aborts the job itself.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0
-"""How long a rank that stops waits for rank 0 to end the job, which takes it some milliseconds."""
+"""How long a rank that stops waits for rank 0 to end the job, which takes some milliseconds."""
 
 _SHORT_S, _LONG_S = 0.0005, 0.05
-"""Waits between two looks for a message: ranks that wait leave the processor to those that work."""
+"""The shortest and longest pause while polling, so that waiting ranks do not occupy processors."""
 
 _STOPS, _FLUSHED = 1, 2
 """Tags of messages to rank 0."""
@@ -42,10 +41,10 @@ Answer = TypeVar("Answer")
 
 
 class MpiEngine(Engine):
-    """The ranks of `mpiexec -n N`: rank 0 leads, the others work; a lone rank does both."""
+    """The ranks of `mpiexec -n N`: rank 0 leads, the others work; a single rank does both."""
 
     def __init__(self, jobs: int) -> None:
-        """Join the job; raise `RewriteLogError` where there is no MPI."""
+        """Join the job; raise `RewriteLogError` without MPI."""
         if jobs:
             raise UsageError("--jobs is for threads: mpiexec -n says how many ranks there are")
         self._end = _JobEnd()
@@ -54,7 +53,7 @@ class MpiEngine(Engine):
         self._rank = self._comm.Get_rank()
         self.leads = self._rank == 0
         self.workers = max(1, self._comm.Get_size() - 1)
-        self._given = False
+        self._shared = False
         self._watching = threading.Thread(target=self._watch, daemon=True)
         if self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
             self._watching.start()
@@ -62,35 +61,35 @@ class MpiEngine(Engine):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
-        """End the job in order, or, where a rank stops, so that no other one waits for it."""
+        """End the job normally, or abort it if this rank stops, so that no other waits for it."""
         if error is not None and not (self.leads and isinstance(error, Exception)):
             if not self.leads:
                 number = error.number if isinstance(error, Stopped) else signal.SIGTERM
                 self._comm.isend(Stopped(number, self._rank), dest=0, tag=_STOPS)
             self._end.abort_with(error, grace_s=0 if self.leads else _GRACE_S)
             return
-        if self.leads and not self._given:
+        if self.leads and not self._shared:
             self._share(None)
         self._end.in_order.set()
         if self._watching.is_alive():
             self._watching.join()
 
     def _watch(self) -> None:
-        """Wait for a rank that stops, and stop this one too."""
+        """Wait for the notification of a rank that stops, and stop this one, too."""
         while not self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_STOPS):
             if self._end.in_order.wait(_LONG_S):
                 return
         stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
 
     def _share(self, task: RewriteTask | None) -> RewriteTask | None:
-        """Give the task of rank 0 to all ranks."""
+        """Send the task of rank 0 to all ranks."""
         global _task, _rank
         _task, _rank = self._broadcast(task), self._rank
-        self._given = True
+        self._shared = True
         return _task
 
     def _broadcast(self, value: Answer) -> Answer:
-        """Return rank 0's value in all ranks; a signal reaches a rank that waits for it."""
+        """Return the value of rank 0 in all ranks; waiting can be interrupted by a signal."""
         data = np.frombuffer(pickle.dumps(value), dtype=np.uint8) if self.leads else None
         size = np.array([0 if data is None else len(data)], dtype=np.int64)
         self._wait(self._comm.Ibcast(size, root=0))
@@ -110,7 +109,7 @@ class MpiEngine(Engine):
     def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
         """Send the task to all ranks, once; yield the executor that sends them blocks.
 
-        When it is left each rank has flushed what it wrote; raise `OSError` where one could not.
+        On leaving the block each rank has flushed its output; raise `OSError` if that failed.
         """
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
@@ -127,7 +126,7 @@ class MpiEngine(Engine):
                 raise failure
 
     def _finish(self, pool: Any) -> list[OSError | None]:
-        """Let the workers end; return what each could not flush."""
+        """End the workers; return the error of each that could not flush its output."""
         pool.__exit__(None, None, None)
         failures: list[OSError | None] = []
         pause_s = _SHORT_S
@@ -140,21 +139,21 @@ class MpiEngine(Engine):
         return failures
 
     def serve(self) -> None:
-        """Work on blocks that rank 0 sends, until it has no more."""
+        """Process blocks that rank 0 sends, until there are no more."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
         task = self._share(None)
         if task is not None:
             with MPICommExecutor(self._comm, root=0):
                 pass
-            raise_if_stopped()  # what a block raised was sent to rank 0 as its result
+            raise_if_stopped()  # the executor has sent the exception to rank 0
             self._wait(self._comm.isend(_flush_written(task), dest=0, tag=_FLUSHED))
 
 
 def _load_mpi() -> Any:
     try:
         from mpi4py import MPI  # noqa: PLC0415 - only some users need it
-    except (ImportError, RuntimeError) as error:  # it is not there, or no MPI library is
+    except (ImportError, RuntimeError) as error:  # mpi4py or the MPI library is missing
         first = str(error).partition("\n")[0]
         raise RewriteLogError(
             f"the engine mpi needs mpi4py and an MPI library ({first}): "
@@ -164,7 +163,7 @@ def _load_mpi() -> Any:
 
 
 class _JobEnd:
-    """How this process leaves the job: by abort, unless the job has ended in order."""
+    """The exit of this process from the job: by abort, unless the job has ended normally."""
 
     def __init__(self) -> None:
         self.in_order = threading.Event()
@@ -173,7 +172,7 @@ class _JobEnd:
         atexit.register(self._leave)
 
     def abort_with(self, error: BaseException, *, grace_s: float) -> None:
-        """Abort the job at this process's end, or where that does not come, soon after."""
+        """Abort the job when this process exits, or after a while if it does not."""
         self._code = error.exit_code if isinstance(error, Stopped) else 1
         self._grace_s = grace_s
         threading.Thread(target=self._leave_late, daemon=True).start()
@@ -201,7 +200,7 @@ class _JobEnd:
 _task: RewriteTask | None = None
 _rank: int | None = None
 _written: set[int] = set()
-"""The timeline files that this rank has written to."""
+"""The indices of the timeline files that this rank has written to."""
 
 
 def _rewrite_shared(block: Block) -> BlockStatistics:
@@ -215,7 +214,7 @@ def _rewrite_shared(block: Block) -> BlockStatistics:
 
 
 def _flush_written(task: RewriteTask) -> OSError | None:
-    """Bring what this rank wrote to the disk, as no other host can; return what went wrong."""
+    """Flush the files that this rank has written, as no other host can; return an error."""
     if task.output is None or not task.flush:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The options of a rewrite; no heavy imports, since the command line reads it first."""
+"""The options of a rewrite; without heavy imports, because the command line reads them first."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ TotalName: TypeAlias = Literal["measured", "quiet"]
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """How logs are rewritten; made whole and checked, it raises `UsageError`."""
+    """The options of a rewrite; raises `UsageError` for invalid ones."""
 
     model: str | None = None
-    """None for what the rest asks for: `auto` where there are timings, else `constant`."""
+    """The name of the model; None for `auto` with timings, else `constant`."""
     model_options: Mapping[str, object] = field(default_factory=dict)
     timings: tuple[Path, ...] = ()
     """Files of timing lines, for models that fit."""
     fitted: Path | Model[Any] | None = None
-    """A model file, or a model at hand, used instead of a model that is fitted."""
+    """A model file, or a model object, to use in place of fitting a model."""
     formulas: Path | None = None
     """The file of formulas, for models that take one."""
     coefficients: Path | None = None
@@ -37,52 +37,52 @@ class RewriteOptions:
     param_names: Path | None = None
     """A file of names for the parameters, for the report."""
     params: Path | None = None
-    """The folder of `param.P`; the log folder where none is named."""
+    """The folder of the `param.P` files; None for the log folder."""
     clock_hz: float | None = None
-    """Clock of times that are given in cycles."""
+    """The clock in Hz for times in cycles."""
     strict: bool = False
     """Whether a malformed timing or param line is an error."""
     dilation: float | None = None
-    """The factor for what no model covers; None for 1, which then is worth a warning."""
+    """The factor for durations that no model covers; None for 1 with a warning."""
     dilation_for: tuple[tuple[str, float], ...] = ()
-    """Pattern of SEB names and factor; the last that matches wins."""
+    """Pairs of a pattern of SEB names and a factor; the last match wins."""
     total: TotalName = "measured"
-    """Whether sums of predicted durations are as measured, rare long calls included, or those of a
-    machine on which every call takes its usual time."""
+    """Whether sums of predicted durations agree with measured ones, including rare long calls, or
+    are those of a machine on which every call takes its typical time."""
     spread: SpreadName = "none"
-    """Whether predicted durations are means, or lie around them as measured ones did."""
+    """Whether predicted durations are means, or vary about them as measured ones do."""
     spread_seed: int = 1
-    """Decides, with PE, SEB and bracket, how far from its mean each duration lies."""
+    """The seed that, with PE, SEB and bracket, determines the variation of each duration."""
     recv: RecvPolicy = "shift"
-    """Whether a message keeps its transit time, or its arrival."""
+    """Whether a message keeps its transit time (`shift`) or its receive time (`keep`)."""
     copy_params: bool = False
     """Whether `param.P` are copied to the output."""
     force: bool = False
-    """Whether an output that exists is replaced."""
+    """Whether an existing output is replaced."""
     flush: bool = True
-    """Whether the output is on the disk, and not in the system's cache, before it has its name."""
+    """Whether the output is flushed to the disk before it is renamed to its final name."""
     engine: EngineName = "threads"
-    """Whether blocks are worked through by threads, or by the ranks of an MPI job."""
+    """Whether blocks are processed by threads or by the ranks of an MPI job."""
     jobs: int = 0
-    """Number of threads; 0 for as many as the process may use cores."""
+    """The number of threads; 0 for the number of cores that the process may use."""
     block_bytes: int = 16 << 20
-    """Blocks are made up to this size."""
+    """The largest size of a block."""
 
     @property
     def general_dilation(self) -> float:
-        """Return the factor for what no model covers and no name has one for."""
+        """The factor for durations that no model covers, without a factor for their SEB name."""
         return 1.0 if self.dilation is None else self.dilation
 
     @property
     def model_name(self) -> str:
-        """Return what the model is called: its name, or that of the model file."""
+        """The name of the model in reports: its own, or that of the model file."""
         if self.fitted is not None:
             return str(self.fitted)
         return self.model or ("auto" if self.timings else "constant")
 
     @property
     def files(self) -> tuple[Path | None, ...]:
-        """Return the files that are read for it besides logs and params; None for those unnamed."""
+        """The input files besides logs and params; None for those that are not given."""
         fitted = self.fitted if isinstance(self.fitted, Path) else None
         return (*self.timings, fitted, self.formulas, self.coefficients, self.param_names)
 
@@ -109,7 +109,7 @@ class RewriteOptions:
             raise UsageError(f"a block must have 1 byte or more, not {self.block_bytes}")
 
     def _check_fitted(self) -> None:
-        """Refuse what a model file has in it already."""
+        """Raise `UsageError` for options that contradict a model file."""
         excluded = {
             "--model": self.model,
             "--timings": self.timings,
@@ -125,6 +125,6 @@ class RewriteOptions:
 
 
 def check_factor(what: str, value: float) -> None:
-    """Raise `UsageError` where a factor is not a finite number above 0."""
+    """Raise `UsageError` if a factor is not positive and finite."""
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"{what} must be a finite number above 0, not {value}")

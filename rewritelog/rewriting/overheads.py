@@ -1,7 +1,7 @@
-"""Where the time goes before and after a rewrite, with what no bracket covers as a part of its own.
+"""The breakdown of SEB time before and after a rewrite, including time outside of brackets.
 
 After Lost Cycles analysis (Crovella and LeBlanc, "Parallel performance prediction using lost cycles
-analysis", Supercomputing '94): the parts are complete, and each second is in one part.
+analysis", Supercomputing '94): the parts are complete and disjoint.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
-from rewritelog.rewriting.statistics import BlockStatistics, rest_s, total_of
+from rewritelog.rewriting.statistics import BlockStatistics, difference_s, total_of
 from rewritelog.text import json_number
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of all SEBs' time."""
+    """A part of the time of all SEBs."""
 
     old_s: float
     new_s: float
     old: float | None
-    """Its share of all time before, in [0, 1]; None where there is no time."""
+    """Its share of all time before the rewrite, in [0, 1]; None without any time."""
     new: float | None
-    """The same after the rewrite."""
+    """Its share of all time after the rewrite."""
 
     def to_json(self) -> dict[str, float | None]:
-        """Return both shares, and their seconds, null for what is no number that JSON has."""
+        """Return shares and seconds as a JSON object, with null for numbers that are not finite."""
         return {
             "old_s": json_number(self.old_s),
             "new_s": json_number(self.new_s),
@@ -38,21 +38,21 @@ class Share:
 
 @dataclass(frozen=True)
 class Overheads:
-    """The parts of all SEBs' time: the events, the other three, and how much no model covers."""
+    """The parts of the time of all SEBs, and the time that no model covers."""
 
     events: dict[str, Share]
     """The brackets of each event, by name."""
     other_brackets: Share
     """Brackets without a param record."""
     around_brackets: Share
-    """In SEBs with brackets, the time outside of them."""
+    """The time outside of brackets in SEBs that have any."""
     sebs_without_brackets: Share
-    """SEBs without brackets, or with none that is certain."""
+    """SEBs without brackets, or with irregular marks."""
     by_dilation: Share
-    """What rests on the dilation factor alone: all of these three, and brackets not covered."""
+    """The time that only dilation determines: these three, and brackets that are not covered."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the parts in types that JSON has."""
+        """Return the parts as a JSON object."""
         return {
             "events": {name: share.to_json() for name, share in self.events.items()},
             "other_brackets": self.other_brackets.to_json(),
@@ -63,7 +63,7 @@ class Overheads:
 
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
-    """Return where the time of all SEBs goes."""
+    """Return the breakdown of the time of all SEBs."""
     all_s = statistics.seconds(DurationSum.OLD), statistics.seconds(DurationSum.NEW)
 
     def share(old_s: float, new_s: float) -> Share:
@@ -76,8 +76,8 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
             statistics.sums[k] for k in (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)
         )
         others_s = (
-            rest_s(old, total_of(one.old_s for one in sums.values())),
-            rest_s(new, total_of(one.new_s for one in sums.values())),
+            difference_s(old, total_of(one.old_s for one in sums.values())),
+            difference_s(new, total_of(one.new_s for one in sums.values())),
         )
     around_s = (
         statistics.seconds(DurationSum.AROUND_OLD),
@@ -102,6 +102,6 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
 
 
 def _part(seconds: float, all_s: float) -> float | None:
-    """Return a share; None where there is no time, or where it is not finite."""
+    """Return a share; None without any time, or if it is not finite."""
     share = seconds / all_s if 0 < all_s < math.inf else math.nan
     return json_number(share)

@@ -1,4 +1,4 @@
-"""The durations that a model gives the records of a block, and what became of the records."""
+"""The durations that a model predicts for the records of a block, and the state of each record."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Ex
 
 @dataclass(frozen=True)
 class Predictor:
-    """What gives the records of any block their durations."""
+    """Predicts the durations of param records."""
 
     name: str
-    """The model's."""
+    """The name of the model."""
     fitted: FittedModel
     columns: Columns = "params"
-    """Which numbers of the records it predicts from."""
+    """Whether it predicts from the parameters or the counters of records."""
     spread_seed: int | None = None
-    """Decides how far durations lie from their means; None where all have the mean."""
+    """The seed for the spread of durations; None without spread."""
     measured_totals: bool = False
-    """Whether durations are those with which sums come out as measured, not those of usual calls.
+    """Whether durations are corrected so that sums agree with measured ones.
 
-    Spread durations are so already: the residuals that are drawn hold the rare long calls.
+    Spread durations need no correction: the residuals include the rare long calls.
     """
 
     def predict(self, params: ParamRecords, pes: Ints) -> Predicted:
@@ -65,7 +65,7 @@ class Predictor:
         return found
 
     def _spread(self, found: Predicted, numbers: Floats) -> None:
-        """Multiply each duration to write by the residual that its number draws."""
+        """Multiply each duration by the residual drawn by its number."""
         for rows in rows_by_key(found.kind, ~np.isnan(found.seconds)):
             event, count = found.kinds[found.kind[rows[0]]]
             table = found.params.table(rows, count)
@@ -76,7 +76,7 @@ class Predictor:
 
 
 def _kinds(params: ParamRecords) -> tuple[tuple[EventKey, ...], Ints]:
-    """Return the kinds of records, and which of them each record is of."""
+    """Return the kinds of records, and the index of each record's kind."""
     most = int(params.param_count.max(initial=0)) + 1
     keys = params.event * most + params.param_count
     present = np.flatnonzero(np.bincount(keys))
@@ -87,16 +87,16 @@ def _kinds(params: ParamRecords) -> tuple[tuple[EventKey, ...], Ints]:
 
 @dataclass(frozen=True)
 class Predicted:
-    """A block's records with the model's durations."""
+    """The records of a block with predicted durations."""
 
     params: ParamRecords
     kernel: Table
-    """The records as the rewrite takes them, and fills them in."""
+    """The records in the form that the rewrite kernel takes and fills in, dtype `RECORD`."""
     kinds: tuple[EventKey, ...]
     kind: Ints
     """Index into `kinds`."""
     seconds: Floats
-    """What the model predicts, before any spread; NaN where it covers nothing."""
+    """Predicted durations before any spread; NaN where the model does not cover a record."""
     flags: Flags
     """Shape (flags, records)."""
 
@@ -106,7 +106,7 @@ class Predicted:
         return self.params.piece
 
     def values(self) -> EventValues:
-        """Return what each record adds to the sums of its kind."""
+        """Return the contribution of each record to the fields of `EventSums`."""
         state = self.kernel["state"]
         predicted = np.where(state == RecordState.PREDICTED, self.seconds, 0.0)
         dilated = state == RecordState.NOT_COVERED
@@ -119,7 +119,7 @@ class Predicted:
         return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
 
     def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock) -> None:
-        """Count what became of the records, by event."""
+        """Add the states and flags of the records, by event, to the statistics."""
         state = self.kernel["state"]
         by_state = [self._by_event(state == which) for which in RecordState]
         by_flag = [self._by_event(self._flagged(which)) for which in RecordFlag]

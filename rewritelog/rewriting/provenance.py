@@ -1,4 +1,4 @@
-"""What OUT was made from and how, in a file of its own; equal runs write equal files."""
+"""The provenance file of OUT: what it was made from and how; equal runs write equal files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_provenance(
     model: Model[Any],
     timings: TimingsRead | None,
 ) -> None:
-    """Write the file into a folder that becomes OUT."""
+    """Write the file into the draft of OUT."""
     content = provenance_of(logs, options, model, timings)
     (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
 
@@ -33,7 +33,7 @@ def write_provenance(
 def provenance_of(
     logs: LogSet, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
 ) -> dict[str, Any]:
-    """Return what decides the bytes of OUT: versions, options, digests; no paths and no dates."""
+    """Return what determines the bytes of OUT: versions, options and digests, no paths or dates."""
     earlier = read_provenance(logs.folder)
     model_file = options.fitted if isinstance(options.fitted, Path) else None
     return {
@@ -72,7 +72,7 @@ def _file_digest(path: Path | None) -> str | None:
 
 
 def _source_of(model_file: Path | None) -> Any:
-    """Return what a model file, which was read already, says that it was fitted to."""
+    """Return the source in a model file that has been read before."""
     if model_file is None:
         return None
     return json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]

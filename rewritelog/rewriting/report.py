@@ -1,4 +1,4 @@
-"""The report of a rewrite: the same facts for a person and for a machine."""
+"""The report of a rewrite, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rewritelog.timings.read import TimingsRead
 
 @dataclass(frozen=True, repr=False)
 class Report(Readable):
-    """What a rewrite did, complete when made."""
+    """The results of a rewrite."""
 
     logs: LogSet
     out: Path | None
@@ -44,13 +44,13 @@ class Report(Readable):
     params: ParamFolder | None
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
-    """What each event's brackets are to take."""
+    """The expected sum of each event's brackets."""
     workers: int
-    """Threads or ranks that worked."""
+    """The number of threads or ranks."""
     seconds: float
 
     def count(self, which: BlockCount) -> int:
-        """Return how often something was counted."""
+        """Return a count."""
         return self.statistics.count(which)
 
     @cached_property
@@ -63,17 +63,17 @@ class Report(Readable):
 
     @property
     def bracketed(self) -> Expected:
-        """What all brackets together take before any spread, and how far off that may be."""
+        """The expected sum of all brackets before any spread."""
         return bracketed_expected(self.statistics, self.expected.values())
 
     @property
     def overheads(self) -> Overheads:
-        """Where the time of all SEBs goes, and how much rests on the dilation factor alone."""
+        """The breakdown of the time of all SEBs."""
         return overheads_of(self.statistics)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each thing that a user should know of."""
+        """The warnings, one sentence each."""
         return (
             *self._about_earlier_rewrite(),
             *warnings_of_options(self.options, self.model, self.statistics, self.by_dilation),
@@ -97,7 +97,7 @@ class Report(Readable):
 
     @property
     def by_dilation(self) -> float | None:
-        """The share of the new time that rests on dilations alone; None without any time."""
+        """The share of the new time that only dilation determines; None without any time."""
         if not self.model.uses_params:
             return 1.0 if self.statistics.seconds(DurationSum.NEW) > 0 else None
         return self.overheads.by_dilation.new
@@ -113,16 +113,16 @@ class Report(Readable):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as a JSON object."""
         return {
             "versions": _versions(),
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": _plain(_reported(self.options)),
+            "options": _json_value(_reported(self.options)),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
                 "name": self.options.model_name,
-                "options": _plain(dataclasses.asdict(self.model.options)),
+                "options": _json_value(dataclasses.asdict(self.model.options)),
                 "timing_lines": 0 if self.timings is None else self.timings.lines,
                 "fit": self.fitted.describe(),
             },
@@ -154,7 +154,7 @@ class Report(Readable):
         }
 
     def text(self) -> str:
-        """Return the report for a person, without the warnings themselves."""
+        """Return the report as text, without the warnings themselves."""
         from rewritelog.rewriting.report_text import report_text  # noqa: PLC0415 - no circle
 
         return report_text(self)
@@ -170,14 +170,14 @@ def _versions() -> dict[str, str]:
 
 
 def _reported(options: RewriteOptions) -> dict[str, Any]:
-    """Return the options that the result depends on; those of the run itself are under `run`."""
+    """Return the options that affect the result; others are under `run`."""
     run_only = ("engine", "jobs", "block_bytes", "flush")
     return {k: v for k, v in vars(options).items() if k not in run_only}
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     return str(value) if isinstance(value, Path | Model) else value

@@ -1,4 +1,4 @@
-"""The report of a rewrite for a person: a verdict, then tables that fit a terminal."""
+"""The text report of a rewrite: a summary in sentences, then tables that fit a terminal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from rewritelog.text import (
 )
 
 _LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
-"""Below these a speed in bytes a second is that of starting up."""
+"""With less data or time the rate would be dominated by the start-up."""
 
 
 def report_text(report: Report) -> str:
-    """Return the report; warnings are only counted."""
+    """Return the report as text; warnings are only counted."""
     parts = (
-        " ".join(verdict_sentences(report)),
+        " ".join(summary_sentences(report)),
         *_logs(report),
         *_model(report),
         *_sebs(report),
@@ -42,12 +42,12 @@ def report_text(report: Report) -> str:
     return "\n".join(wrapped(line) for line in parts)
 
 
-def verdict_sentences(report: Report) -> list[str]:
-    """Return in words what was predicted, and what that rests on, a sentence each."""
-    return [_change(report), *_grounds(report), _warned(report)]
+def summary_sentences(report: Report) -> list[str]:
+    """Return the sentences of the summary: what was predicted, and on what basis."""
+    return [_speedup_sentence(report), *_basis_sentences(report), _warnings_sentence(report)]
 
 
-def _change(report: Report) -> str:
+def _speedup_sentence(report: Report) -> str:
     old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
     times = f"{old_s:.6g} s → {new_s:.6g} s"
     options = report.options
@@ -61,8 +61,8 @@ def _change(report: Report) -> str:
     return f"Predicted: SEB time {times}, a {size}."
 
 
-def _grounds(report: Report) -> Iterator[str]:
-    """Yield what the new time rests on: fits with their error, and dilations."""
+def _basis_sentences(report: Report) -> Iterator[str]:
+    """Yield the basis of the new time: fits with their error, and dilation."""
     alone = report.by_dilation
     if not report.model.uses_params:
         if report.options.general_dilation != 1 or report.options.dilation_for:
@@ -85,14 +85,14 @@ def _grounds(report: Report) -> Iterator[str]:
 
 
 def _relative_error(expected: Expected) -> float | None:
-    """Return half the width of an interval in units of what is expected."""
+    """Return half the width of an interval divided by the expected value."""
     if expected.interval_s is None or not 0 < expected.seconds < math.inf:
         return None
     low_s, high_s = expected.interval_s
     return (high_s - low_s) / 2 / expected.seconds
 
 
-def _warned(report: Report) -> str:
+def _warnings_sentence(report: Report) -> str:
     warnings = len(report.warnings)
     return f"{count_text(warnings, 'warning')}." if warnings else "No warnings."
 
@@ -198,7 +198,7 @@ def _times(line: EventLine) -> tuple[str, ...]:
 
 
 def _shares(report: Report) -> Iterator[str]:
-    """Yield where the time goes, how much of it is extrapolated, and how good the intervals are."""
+    """Yield the table of shares of time, extrapolated shares, and coverage of intervals."""
     if not report.events:
         return
     parts = report.overheads

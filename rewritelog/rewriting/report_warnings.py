@@ -1,4 +1,4 @@
-"""What a user should know of a rewrite: a sentence for each oddity, with counts and examples."""
+"""The warnings of a rewrite: one sentence for each irregularity, with counts and examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def warnings_of(
     columns: Columns,
     statistics: BlockStatistics,
 ) -> tuple[str, ...]:
-    """Return the sentences, most general first."""
+    """Return the warnings, most general first."""
     said = [] if timings is None else list(timings.warnings())
     said += fitted.warnings()
     if params is not None:
@@ -46,7 +46,7 @@ def warnings_of_options(
     statistics: BlockStatistics,
     by_dilation: float | None,
 ) -> tuple[str, ...]:
-    """Return a sentence for each option that had no effect, and for a dilation that is missing."""
+    """Return a warning for each option without effect, and for a missing dilation."""
     return (
         *warnings_of_unused(options, model, statistics.matched_patterns),
         *_about_host_speed(options, model, by_dilation),
@@ -56,7 +56,7 @@ def warnings_of_options(
 def warnings_of_unused(
     options: RewriteOptions, model: Model[Any], matched_patterns: Collection[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each option that had no effect, given the patterns that matched."""
+    """Yield a warning for each option without effect, given the patterns that matched."""
     yield from _about_unread_params(options, model)
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:
@@ -74,7 +74,7 @@ def _about_unread_params(options: RewriteOptions, model: Model[Any]) -> Iterator
 def _about_host_speed(
     options: RewriteOptions, model: Model[Any], by_dilation: float | None
 ) -> Iterator[str]:
-    """Say how much time keeps the host's speed where nobody said that it should."""
+    """Yield a warning if time keeps the host's speed although no dilation was given."""
     if options.dilation is None and model.uses_params and by_dilation:
         yield (
             f"{percent_text(by_dilation, 1)} of the new time is not covered by the model and keeps "
@@ -125,7 +125,7 @@ def _about_events(statistics: BlockStatistics, columns: Columns) -> Iterator[str
 
 
 def _about_cover(event: EventStatistics, columns: Columns) -> Iterator[str]:
-    """Say what was dilated for want of a model, and what to do about it."""
+    """Yield warnings of brackets that were dilated for want of a model, with advice."""
     uncounted = event.flags[RecordFlag.UNCOUNTED]
     untimed = event.states[RecordState.NOT_COVERED] - uncounted
     if untimed:
@@ -143,7 +143,7 @@ def _about_cover(event: EventStatistics, columns: Columns) -> Iterator[str]:
 
 
 def _about_predictions(event: EventStatistics) -> Iterator[str]:
-    """Say where the model's durations are weak, and what to do about it."""
+    """Yield warnings of unreliable predictions, with advice."""
     predicted = event.states[RecordState.PREDICTED]
 
     def counted(flag: RecordFlag) -> str:

@@ -1,4 +1,4 @@
-"""The whole job: open, fit, plan, rewrite block by block, and report."""
+"""The complete job of a rewrite: open, fit, plan, rewrite block by block, and report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rewritelog.timings.texts import (
 )
 
 _AHEAD = 4
-"""How many blocks a worker may have waiting."""
+"""The number of blocks in progress per worker."""
 
 
 def rewrite(
@@ -47,9 +47,9 @@ def rewrite(
     out: str | Path | None,
     options: RewriteOptions | None = None,
 ) -> Report:
-    """Rewrite a log set into the folder `out`, or only report where `out` is None.
+    """Rewrite a log set into the folder `out`, or only report if `out` is None.
 
-    Raise a `RewriteLogError` for whatever is wrong; then `out` is as it was before.
+    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     report = rewrite_or_serve(logs, out, options)
     if report is None:
@@ -62,9 +62,9 @@ def rewrite_or_serve(
     out: str | Path | None,
     options: RewriteOptions | None = None,
 ) -> Report | None:
-    """Do as `rewrite` does; in an MPI job for all ranks, of which only rank 0 gets the report.
+    """Rewrite as `rewrite` does; in an MPI job all ranks call this, and rank 0 gets the report.
 
-    The others work for it, and return None when it is done or has failed.
+    The other ranks work for it, and return None when it is done or has failed.
     """
     options = options or RewriteOptions()
     with engine_of(options.engine, options.jobs) as engine:
@@ -120,7 +120,7 @@ def rewrite_task(
     options: RewriteOptions,
     draft: Path | None = None,
 ) -> RewriteTask:
-    """Return the task that the options ask for; nothing is written without `draft`."""
+    """Return the task for the options; without `draft` it writes nothing."""
     return RewriteTask(
         logs,
         predictor,
@@ -135,13 +135,13 @@ def rewrite_task(
 
 
 def task_without_output(report: Report) -> RewriteTask:
-    """Return the task that a report is of, to be done once more without writing."""
+    """Return the task of a report, to repeat it without writing."""
     predictor = _predictor(report.model, report.fitted, report.options)
     return rewrite_task(report.logs, predictor, report.params, report.options)
 
 
 def _model(options: RewriteOptions) -> Model[Any]:
-    """Return the model by its name, or the one that a model file holds."""
+    """Return the model by name, or that of a model file."""
     if isinstance(options.fitted, Model):
         return options.fitted
     if options.fitted is not None:
@@ -153,7 +153,7 @@ def _model(options: RewriteOptions) -> Model[Any]:
 
 
 def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None, FittedModel]:
-    """Read the timings and fit the model, once and before anything else."""
+    """Read the timings and fit the model."""
     name = options.model_name
     if not model.needs_timings:
         if options.timings:
@@ -170,7 +170,7 @@ def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None
 
 
 def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
-    """Return what predicts; raise `UsageError` where it is to spread what has no residuals."""
+    """Return the predictor; raise `UsageError` to spread with a model without residuals."""
     if options.spread == "none":
         measured = options.total == "measured"
         return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
@@ -183,7 +183,7 @@ def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) 
 
 
 def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
-    """Return the model that the options ask for, warnings of its fit, and what predicts."""
+    """Return the model for the options, the warnings of its fit, and the predictor."""
     model = _model(options)
     read, fitted = _fit(model, options)
     said = (*(() if read is None else read.warnings()), *fitted.warnings())
@@ -199,7 +199,7 @@ def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFo
 
 @contextmanager
 def new_output(logs: LogSet, out: Path, options: RewriteOptions) -> Iterator[Path]:
-    """Yield the draft of the folder `out` that has all but the timelines; see `new_folder`."""
+    """Yield a draft of the folder `out` with everything but the timelines; see `new_folder`."""
     inputs = [path for path in (logs.folder, *options.files, options.params) if path is not None]
     with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
         _copy_all_but_timelines(logs, draft, options)
@@ -207,7 +207,7 @@ def new_output(logs: LogSet, out: Path, options: RewriteOptions) -> Iterator[Pat
 
 
 def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
-    """Write all but the timelines: the summary, the heads of the timeline files, companions."""
+    """Write everything but the timelines: summary, heads of timeline files, companions."""
     copy_file(logs.summary_path, draft / logs.summary_path.name)
     for file in logs.files:
         with InputFile(file.path) as source:

@@ -1,7 +1,7 @@
-"""Sums of durations that do not depend, to the last bit, on how timelines are cut and distributed.
+"""Sums of durations that are independent, to the last bit, of how the work is divided.
 
-Each timeline is summed in the order of its SEBs, and so are the records of each event and number of
-parameters in it; the timelines' sums are then added without any rounding, in any order.
+The durations of each timeline are added in the order of its SEBs, and so are the records of each
+event and number of parameters in it; the sums of timelines are then added exactly, in any order.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.statistics import EventSums
 
 EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
-"""What each record adds to the fields of `EventSums`."""
+"""The contribution of each record to the fields of `EventSums`."""
 
 _NOTHING = (ExactSum(),) * len(DurationSum)
 
 
 class RunningSums:
-    """The sums of one block, carried from part to part where it is a long timeline."""
+    """The sums of one block, carried from part to part of a long timeline."""
 
     def __init__(self) -> None:
         self._durations = np.zeros((len(DurationSum), 2))
@@ -38,7 +38,7 @@ class RunningSums:
         return sums
 
     def durations(self, sums: Floats, *, done: bool) -> tuple[ExactSum, ...]:
-        """Return the sums of a part over its pieces; nothing yet where the timeline is not done."""
+        """Return the sums over the pieces of a part; zeros while the timeline is not `done`."""
         if not done:
             self._durations = sums[0]
             return _NOTHING
@@ -53,9 +53,9 @@ class RunningSums:
         *,
         done: bool,
     ) -> dict[EventKey, EventSums]:
-        """Return the sums of each kind's records; nothing yet where the timeline is not done.
+        """Return the sums of the records of each kind; none as long as the timeline is not `done`.
 
-        `kind` and `piece` say of each record what it belongs to.
+        `kind` (index into `kinds`) and `piece` have one entry for each record.
         """
         groups, group_kind = group_by_piece(piece, kind, len(kinds))
         sums = np.zeros((len(group_kind), len(values), 2))

@@ -1,4 +1,4 @@
-"""Numbers in [0, 1) that decide how far each bracket's duration is from its mean."""
+"""Pseudo-random numbers in [0, 1) that determine the spread of each bracket's duration."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rewritelog.hashing import GOLDEN, mix
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
-    """Return a number in [0, 1) for each bracket, from the seed and its place alone.
+    """Return a number in [0, 1) for each bracket, determined by the seed and its location.
 
-    `ordinal` counts the brackets of a SEB. A splitmix64 hash of the four integers; the same on
-    every machine, and in whatever order and company the brackets are asked for.
+    `ordinal` is the index of the bracket in its SEB. The number is a splitmix64 hash of the four
+    integers, the same on every machine and for any order of the brackets.
     """
     keys = np.full(len(pe), np.uint64(seed))
     for part in (pe, seb, ordinal):
@@ -21,7 +21,7 @@ def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
 
 
 def ordinals(piece: Ints, seb: Ints) -> Ints:
-    """Return the place of each record among those of its SEB; a SEB's records are together."""
+    """Return the index of each record among those of its SEB, which have to be contiguous."""
     if not len(seb):
         return np.zeros(0, dtype=np.int64)
     begins = np.ones(len(seb), dtype=np.bool_)

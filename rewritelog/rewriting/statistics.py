@@ -19,28 +19,28 @@ from rewritelog.kernels.sums import NOTHING, ExactSum
 from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
 
 BlockStart = tuple[int, int]
-"""A file's number, and the offset in it at which a block starts."""
+"""The index of a file, and the offset of a block in it."""
 Item = TypeVar("Item")
 
 _ROUNDING = 1e-15
-"""The sums of timelines are rounded by less than this share."""
+"""The relative rounding error of sums of timelines is smaller."""
 
 
 class RecordFlag(IntEnum):
-    """Properties of a record besides its state."""
+    """Properties of a record in addition to its state."""
 
     EXACT = 0
-    """Its duration is that of samples with the same parameters."""
+    """Its duration is an exact match."""
     NEGATIVE = 1
-    """The fit gives it less than zero."""
+    """The fit is negative for it."""
     OUTSIDE = 2
-    """A parameter lies outside the range of the samples."""
+    """A parameter is outside the range of the samples."""
     REMOTE = 3
-    """Within every range, but further out than any sample by the fit's leverage."""
+    """It is within all ranges, but has more leverage than any sample."""
     NOT_SPREAD = 4
-    """It was to be spread, but the model has no residuals for it."""
+    """It is not spread, because the model has no residuals for it."""
     UNCOUNTED = 5
-    """Not covered by a model of counters, as it has none."""
+    """It has no counters, so that a model of counters does not cover it."""
 
 
 class EventSums(NamedTuple):
@@ -49,18 +49,18 @@ class EventSums(NamedTuple):
     old_s: ExactSum = NOTHING
     new_s: ExactSum = NOTHING
     dilated_old_s: ExactSum = NOTHING
-    """Of those that the model does not cover."""
+    """The sum over brackets that the model does not cover."""
     dilated_new_s: ExactSum = NOTHING
     predicted_s: ExactSum = NOTHING
-    """What the model predicts, before any spread."""
+    """The sum of predictions before any spread."""
     squares_s2: ExactSum = NOTHING
-    """The squares of the same."""
+    """The sum of the squares of these predictions."""
     exact_old_s: ExactSum = NOTHING
-    """Of those whose new duration is that of samples with the same parameters."""
+    """The sum over exact matches."""
     exact_new_s: ExactSum = NOTHING
 
     def plus(self, other: EventSums) -> EventSums:
-        """Return the sums of both."""
+        """Return the sums of the two."""
         return EventSums(*(a.plus(b.parts) for a, b in zip(self, other, strict=True)))
 
 
@@ -71,11 +71,11 @@ class EventStatistics:
     states: Counter[RecordState] = field(default_factory=Counter)
     flags: Counter[RecordFlag] = field(default_factory=Counter)
     sums: dict[int, EventSums] = field(default_factory=dict)
-    """By the number of parameters."""
+    """The sums by number of parameters."""
 
     @property
     def total(self) -> EventSums:
-        """Return the sums over all brackets of the event."""
+        """The sums over all brackets of the event."""
         total = EventSums()
         for sums in self.sums.values():
             total = total.plus(sums)
@@ -91,17 +91,17 @@ class EventStatistics:
 
 @dataclass(frozen=True)
 class Examples(Generic[Item]):
-    """The first few items in the order of the log, whatever the order of the blocks."""
+    """The first few items in the order of the log, independent of the order of the blocks."""
 
     found: tuple[tuple[BlockStart, Item], ...] = ()
 
     @classmethod
     def of(cls, start: BlockStart, items: Iterable[Item]) -> Examples[Item]:
-        """Return the first few items of the block that starts there."""
+        """Return the first few items of the block that starts at `start`."""
         return cls(tuple((start, item) for item in islice(items, EXAMPLES)))
 
     def plus(self, other: Examples[Item]) -> Examples[Item]:
-        """Return the first few of both."""
+        """Return the first few items of the two."""
         both = sorted((*self.found, *other.found), key=itemgetter(0))
         return Examples(tuple(both[:EXAMPLES]))
 
@@ -114,7 +114,7 @@ PeAndSeb = tuple[int, int]
 
 @dataclass
 class BlockStatistics:
-    """What was counted and summed in one block, or in all of them."""
+    """The counts, sums and examples of one block, or of all blocks."""
 
     counts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
@@ -129,7 +129,7 @@ class BlockStatistics:
     seqno_examples: Examples[str] = Examples()
     size_bytes: int = 0
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
-    """PEs with their busy seconds before and after, some at a time."""
+    """Arrays of PEs, and their busy seconds before and after the rewrite."""
     matched_patterns: frozenset[str] = frozenset()
     """The patterns of dilations that match a SEB name."""
 
@@ -146,7 +146,7 @@ class BlockStatistics:
         return float(self.sums[which])
 
     def busy_of_pes(self) -> tuple[Ints, Floats, Floats]:
-        """Return PEs, in no order, with their busy seconds before and after."""
+        """Return PEs, unsorted, with their busy seconds before and after the rewrite."""
         none = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
         pes, old_s, new_s = (
             np.concatenate(column) for column in zip(none, *self.busy, strict=True)
@@ -157,7 +157,7 @@ class BlockStatistics:
         """Add the statistics of another block."""
         self.counts = self.counts + other.counts
         self.sums = tuple(
-            mine.plus(more.parts) for mine, more in zip(self.sums, other.sums, strict=True)
+            own.plus(more.parts) for own, more in zip(self.sums, other.sums, strict=True)
         )
         for name, event in other.events.items():
             self.events.setdefault(name, EventStatistics()).add(event)
@@ -182,8 +182,8 @@ def total_of(sums: Iterable[ExactSum]) -> ExactSum:
     return total
 
 
-def rest_s(whole: ExactSum, part: ExactSum) -> float:
-    """Return a sum less a part of it, in seconds; 0 where the difference is rounding."""
+def difference_s(whole: ExactSum, part: ExactSum) -> float:
+    """Return a sum minus a part of it, in seconds; 0 if the difference is only rounding."""
     all_s = float(whole)
     if not (math.isfinite(all_s) and math.isfinite(float(part))):
         return math.nan

@@ -1,1 +1,1 @@
-"""Made log sets of any size, which pass every rule of their readers."""
+"""Synthetic log sets of any size, which violate no rule of `check`."""

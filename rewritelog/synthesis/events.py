@@ -1,4 +1,4 @@
-"""The bracketed kernels that made logs pretend to run, and their timing lines."""
+"""The bracketed kernels of synthetic logs, and their timing lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOISE_STEPS, _NOISE_UNIT, _NOISE_DRAWS = 401, 10_000, 3
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter: the integers it takes, and what it costs in picoseconds."""
+    """A parameter: its range of integers, and the coefficients of its cost in picoseconds."""
 
     low: int
     span: int
@@ -32,17 +32,17 @@ class SynthEvent:
 
     name: str
     constant: int
-    """Picoseconds."""
+    """In picoseconds."""
     params: tuple[Param, ...]
 
     def picoseconds(self, values: tuple[int, ...]) -> int:
-        """Return the true duration on the machine that was timed."""
+        """Return the true duration on the machine that was timed, in picoseconds."""
         costs = zip(self.params, values, strict=True)
         return self.constant + sum(p.linear * v + p.square * v * v for p, v in costs)
 
     @property
     def most_ns(self) -> int:
-        """The longest that a SEB with this kernel takes in a made log."""
+        """The longest duration of a SEB with this kernel in a synthetic log."""
         longest = self.picoseconds(tuple(p.low + p.span - 1 for p in self.params))
         noisy = longest * (program.NOISE_LEAST + program.NOISE_SPREAD) // program.NOISE_UNIT
         begin = program.BEGIN_LEAST_NS + program.BEGIN_SPREAD_NS
@@ -62,11 +62,11 @@ EVENTS: Final = (
 
 
 CELLS_OF_A_PE = 1000
-"""How many cells of the domain a PE has where the events' parameters are those above."""
+"""The number of cells per PE for which the parameters of `EVENTS` hold."""
 
 
 def events_for(cells: int) -> tuple[SynthEvent, ...]:
-    """Return the events of PEs that have this many cells: their parameters grow in proportion."""
+    """Return the events of PEs with this many cells: their parameters grow in proportion."""
 
     def scaled(number: int) -> int:
         return max(number * cells // CELLS_OF_A_PE, min(number, 1))
@@ -81,7 +81,7 @@ def events_for(cells: int) -> tuple[SynthEvent, ...]:
 
 
 def event_table(made: tuple[SynthEvent, ...] = EVENTS) -> dict[str, Any]:
-    """Return events as the kernels take them."""
+    """Return events in the form that the kernels take."""
     width = program.PARAM_LOW + max(len(e.params) for e in made) * program.EVENT_PARAM_SIZE
     events = np.zeros((len(made), width), dtype=np.int64)
     names = np.zeros((len(made), _NAME_BYTES), dtype=np.uint8)
@@ -93,7 +93,7 @@ def event_table(made: tuple[SynthEvent, ...] = EVENTS) -> dict[str, Any]:
 
 
 def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:
-    """Yield timing lines of all events, with the noise of a real machine."""
+    """Yield timing lines of all events, with noise as on a real machine."""
     lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
     for k, start in enumerate(mix(lines).tolist()):
         event = made[k % len(made)]
@@ -108,6 +108,6 @@ def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -
 
 
 def _draws(start: int, count: int) -> list[int]:
-    """Return numbers of 31 bits."""
+    """Return pseudo-random 31-bit numbers."""
     draws: list[int] = (sequence(count, start) >> np.uint64(33)).tolist()
     return draws

@@ -1,4 +1,4 @@
-"""What a made log set holds: the machine, the iteration that all PEs run, and its bytes."""
+"""The plan of a synthetic log set: the machine, the iteration of all PEs, and its bytes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from rewritelog.synthesis.kernels import program
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
-"""Extra SEBs after an iteration, on average."""
+"""The average number of extra SEBs after an iteration."""
 _SENDS_OF_BRACKET = 4
 _STARTED_TOGETHER = 3
 _LONGEST_CHAIN = 6
 _EVERY_ZERO_LENGTH = 7
 _GAP_NS = 2000
-"""Longer than any message is on its way."""
+"""The gap between iterations, longer than the transit of any message."""
 _INT_LIMIT = 2**31
 _MOST_CELLS = 1_000_000
-"""Cells of a PE."""
+"""The most cells per PE."""
 _OFFSET_LIMIT = 2**32
 _MESSAGES_LIMIT = 1000.0
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
-"""The least and the range of the durations of SEBs without brackets."""
+"""The least and the range of the durations of SEBs without brackets, in ns."""
 _CHAIN_NAMES = (
     "user_code",
     "AMPI_SEND",
@@ -53,32 +53,32 @@ _MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
 
 @dataclass(frozen=True)
 class SynthOptions:
-    """What to make; the defaults have the proportions of real logs."""
+    """The options of `synth`; the defaults have the proportions of real logs."""
 
     pes: int = 16
-    """Emulated PEs, a multiple of `wth`."""
+    """The number of emulated PEs, a multiple of `wth`."""
     sebs: int = 1000
-    """SEBs of a PE, on average."""
+    """The average number of SEBs per PE."""
     messages: float = 0.6
-    """Messages of a SEB, on average."""
+    """The average number of messages per SEB."""
     files: int = 2
-    """Timeline files, at most as many as nodes."""
+    """The number of timeline files, at most that of nodes."""
     wth: int = 1
-    """Worker threads of a node."""
+    """The number of worker threads per node."""
     seed: int = 1
-    """The same seed gives the same bytes, from 0 to below 2⁶³."""
+    """The seed, from 0 to below 2⁶³; the same options produce the same bytes."""
     order: ByteOrder = "little"
     log_version: int = LOG_VERSIONS[-1]
     bracketed: float = 0.0926
     """The share of SEBs that have a bracket and a param record, from 0 to 1."""
     timings: int = 600
-    """Timing lines of the events."""
+    """The number of timing lines."""
     size: int = 0
-    """Cells of the domain that the PEs share; 0 for 1000 a PE, exactly as without a domain."""
+    """The number of cells of the domain that the PEs share; 0 for 1000 per PE."""
 
     @property
     def cells(self) -> int:
-        """How many cells of the domain a PE has."""
+        """The number of cells per PE."""
         return max(self.size // self.pes, 1) if self.size else CELLS_OF_A_PE
 
     @property
@@ -88,7 +88,7 @@ class SynthOptions:
 
 
 def check_options(options: SynthOptions) -> None:
-    """Raise `UsageError` that names the option for what cannot be made."""
+    """Raise `UsageError` naming the option for an invalid value."""
     _check_range("pes", options.pes, 1, _INT_LIMIT)
     _check_range("wth", options.wth, 1, _INT_LIMIT)
     if options.pes % options.wth:
@@ -113,7 +113,7 @@ def _check_range(name: str, value: int, least: int, limit: int, why: str = "") -
 
 
 def machine_shape(nodes: int) -> tuple[int, int, int]:
-    """Return x ≥ y ≥ z with x·y·z = nodes, as near to a cube as the divisors allow."""
+    """Return x ≥ y ≥ z with x·y·z = nodes, as close to a cube as the divisors allow."""
     z = _divisor_below(nodes, round(nodes ** (1 / 3)))
     y = _divisor_below(nodes // z, math.isqrt(nodes // z))
     z, y, x = sorted((z, y, nodes // z // y))
@@ -139,28 +139,28 @@ class Slot:
 
     @property
     def duration_ns(self) -> tuple[int, int]:
-        """The least duration, and how much longer it can be, where there is no bracket."""
+        """The least duration without a bracket, and its range, in ns."""
         if self.zero_length:
             return 0, 0
         return _LONG_NS if self.name == "user_code" else _SHORT_NS
 
     def most_ns(self, events: tuple[SynthEvent, ...]) -> int:
-        """Return the time that is set aside for it."""
+        """Return the time reserved for it, in ns."""
         if self.event < 0:
             return sum(self.duration_ns) + program.JITTER_NS
         return events[self.event].most_ns + program.JITTER_NS
 
 
 class Iteration(NamedTuple):
-    """What every PE runs over and over."""
+    """The iteration that every PE repeats."""
 
     slots: list[Slot]
     starters: list[tuple[int, int, int]]
-    """For each started SEB the message that starts it: slot, index in it, and number."""
+    """The starting message of each started SEB: slot, index in it, and number."""
 
 
 def iteration_of(options: SynthOptions) -> Iteration:
-    """Lay out the iteration: brackets, who starts whom, chains of dependencies, messages."""
+    """Plan the iteration: brackets, starting messages, chains of dependencies, sends."""
     count = _slot_count(options)
     slots = [Slot() for _ in range(count)]
     bracketed = _share(options.bracketed, count)
@@ -179,7 +179,7 @@ def iteration_of(options: SynthOptions) -> Iteration:
 
 
 def _slot_count(options: SynthOptions) -> int:
-    """Return the number of slots that comes nearest to the shares, or fewer for few SEBs."""
+    """Return the number of slots that approximates the shares best, or fewer for few SEBs."""
     if options.sebs < 3 * _LEAST_SLOTS:
         return max(options.sebs // 3, min(options.sebs, 8))
     shares = options.bracketed, options.messages
@@ -195,7 +195,7 @@ def _share(share: float, count: int) -> int:
 
 
 def _make_chains(slots: list[Slot]) -> None:
-    """Let each SEB that no message starts depend on the one before it, or start of itself."""
+    """Let each SEB without a starting message depend on the previous one, or start by itself."""
     depth = plain = 0
     for at, slot in enumerate(slots):
         is_plain = slot.started < 0 and slot.event < 0
@@ -225,7 +225,7 @@ def _spread_sends(slots: list[Slot], sends: int) -> None:
 
 
 def program_of(options: SynthOptions) -> program.SyntheticProgram:
-    """Return what the kernels run; raise `UsageError` where a timeline would be too large."""
+    """Return the program for the kernels; raise `UsageError` if a timeline would be too large."""
     iteration = iteration_of(options)
     slots, starters = iteration
     first = replace(slots[0])
@@ -279,7 +279,7 @@ def _rows(
     broadcasts: int,
     events: tuple[SynthEvent, ...],
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the rows of the slots, and how long an iteration takes in ns."""
+    """Return the rows of the slots, and the period of an iteration in ns."""
     rows = np.zeros((len(slots), program.ROW_SIZE), dtype=np.int64)
     at_ns = number = 0
     for k, slot in enumerate(slots):
@@ -302,7 +302,7 @@ def _rows(
         number += slot.sends
         at_ns += slot.most_ns(events)
         messages = slot.sends + (broadcasts if k == count + 1 else 0)
-        rows[k, program.ROW_TIME_1 :] = _event_places(slot, lay, messages)
+        rows[k, program.ROW_TIME_1 :] = _event_time_offsets(slot, lay, messages)
     return rows, int(rows[count, program.ROW_AT_NS]) + program.JITTER_NS + _GAP_NS
 
 
@@ -312,23 +312,23 @@ def _events(slot: Slot) -> list[tuple[int, bytes]]:
     return [_PRINT] if slot.name == "user_code" else []
 
 
-def _event_places(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
-    """Return where the times of a SEB's events are in its bytes; 0 where it has none."""
+def _event_time_offsets(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
+    """Return the offsets of the times of a SEB's events in its bytes; 0 for none."""
     sizes = lay.kernel
-    places = [0, 0]
+    offsets = [0, 0]
     at = sizes.seb_bytes + 2 * sizes.count_bytes + messages * sizes.message_bytes
     for k, (_, text) in enumerate(_events(slot)):
-        places[k] = at + sizes.event_r_time
+        offsets[k] = at + sizes.event_r_time
         at += sizes.event_bytes + sizes.count_bytes + len(text)
-    return places[0], places[1]
+    return offsets[0], offsets[1]
 
 
 def _seb_bytes(
     slot: Slot, lay: Layout, surface: float, broadcasts: int = 0, flag: int = 0
 ) -> bytes:
-    """Return a SEB as the declaration writes it, with what differs from SEB to SEB left open.
+    """Return the bytes of a SEB, with zeros in the fields that differ from SEB to SEB.
 
-    Messages to neighbours have the size of a PE's `surface`, in that of 1000 cells.
+    The sizes of messages to neighbours are proportional to `surface`, relative to 1000 cells.
     """
     allreduce = slot.name == "AMPI_Allreduce"
     chare = slot.event >= 0

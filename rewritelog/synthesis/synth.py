@@ -1,4 +1,4 @@
-"""Made log sets of any size, which look like real ones and pass every rule of their readers."""
+"""Synthetic log sets of any size, which resemble real ones and violate no rule of `check`."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _OFFSET_RANGE = 1 << 32
 
 @dataclass(frozen=True, repr=False)
 class Synthesis(Readable):
-    """What was made."""
+    """The size of a synthetic log set."""
 
     pes: int
     sebs: int
     messages: int
     records: int
-    """Param records."""
+    """The number of param records."""
     bytes: int
-    """The size of the timeline files together."""
+    """The total size of the timeline files."""
     seconds: float
-    """How long it took."""
+    """The time that it took."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what was made in types that JSON has."""
+        """Return the numbers as a JSON object."""
         return asdict(self)
 
     def text(self) -> str:
-        """Return what was made, for reading."""
+        """Return the numbers as text."""
         return (
             f"{count_text(self.pes, 'PE')}, {count_text(self.sebs, 'SEB')}, "
             f"{count_text(self.messages, 'message')}, "
@@ -69,10 +69,10 @@ class Synthesis(Readable):
 
 
 def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synthesis:
-    """Make a log set in the folder `out`: timelines, param files and `timings.txt`.
+    """Write a synthetic log set to the folder `out`: timelines, param files and `timings.txt`.
 
-    The same options give the same bytes anywhere. Raise `UsageError` that names the option for
-    what cannot be made, and `OutputError` where `out` is taken (unless `force`) or not writable.
+    The same options produce the same bytes on every machine. Raise `UsageError` naming the option
+    for an invalid value, and `OutputError` if `out` exists (without `force`) or is not writable.
     """
     began = time.perf_counter()
     check_options(options)
@@ -119,7 +119,7 @@ def _summary_bytes(summary: Summary) -> bytes:
 
 
 def _machine(order: ByteOrder) -> dict[str, object]:
-    """Return the machine header of the 64-bit machines that emulations run on."""
+    """Return the machine header of usual 64-bit machines."""
     number_format = 1 if order == "little" else 0
     sizes = {
         "char_size": 1,
@@ -138,7 +138,7 @@ def _machine(order: ByteOrder) -> dict[str, object]:
 
 
 def timeline_file_head(order: ByteOrder, begins: Iterable[int]) -> bytes:
-    """Return the head of a timeline file, given where its timelines begin; offsets wrap at 2³²."""
+    """Return the head of a timeline file, given the offsets of its timelines, which wrap at 2³²."""
     offsets = [begin % _OFFSET_RANGE for begin in begins]
     fields = {"machine": _machine(order), "count": len(offsets), "offsets": offsets}
     return bytes(timeline_file_struct(order).build(fields))
@@ -146,19 +146,19 @@ def timeline_file_head(order: ByteOrder, begins: Iterable[int]) -> bytes:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes timeline files; many threads may use one."""
+    """Writes timeline files; several threads may use it at a time."""
 
     folder: Path
     program: SyntheticProgram
     layout: KernelLayout
     summary: Summary
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    """Of the PEs that all threads write, for the progress."""
+    """A counter of the PEs that all threads have written, for the progress."""
 
     def write_file(self, index: int) -> tuple[int, int, int, int]:
         """Write a timeline file and the param files of its PEs.
 
-        Return its numbers of SEBs, messages, param records and bytes.
+        Return the numbers of its SEBs, messages, param records and bytes.
         """
         pes = [int(pe) for pe in pes_of_file(self.summary, index)]
         integer = PRIMITIVES[self.summary.order].i4

@@ -72,7 +72,9 @@ def _worst_first(report: CompareReport) -> list[str]:
 
 def _verdict(report: CompareReport) -> list[str]:
     lines = count_text(report.lines, "timing line")
-    said = [f"{lines}; {report.request.spelled()}; all errors are of lines left out of the fits."]
+    said = [
+        f"{lines}; {report.request.method_text()}; all errors are of lines left out of the fits."
+    ]
     ranked = [one for one in report.tried if one.overall.mean_relative_error is not None]
     ranked.sort(key=lambda one: one.overall.mean_relative_error or 0.0)
     if ranked:

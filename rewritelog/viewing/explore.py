@@ -15,7 +15,7 @@ from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.report_text import verdict_sentences
+from rewritelog.rewriting.report_text import summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
@@ -93,7 +93,7 @@ class _Effect:
         first, now = (self._report(fitted) for fitted in (session.first_fitted(), session.fitted()))
         by_event = {line.event: line.new_s for line in first.events}
         return {
-            "verdict": verdict_sentences(now),
+            "verdict": summary_sentences(now),
             "events": [
                 [
                     shorten(line.event, 60),

@@ -16,7 +16,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.event_lines import speedup
 from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.report_text import verdict_sentences
+from rewritelog.rewriting.report_text import summary_sentences
 from rewritelog.rewriting.statistics import total_of
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten
 from rewritelog.viewing.dry_run import compare_dry_run
@@ -49,7 +49,7 @@ def rewrite_page(report: Report) -> str:
     if totals.by_event:
         sections.append(_names_section("events", totals.by_event))
     sections += [histogram, _busy_section(report)]
-    verdict = [*verdict_sentences(report)]
+    verdict = [*summary_sentences(report)]
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
     title = f"Rewrite of {report.logs.folder}"

@@ -1,1 +1,1 @@
-"""The check of a block: the rules that a SEB can violate, and the pass over the bytes."""
+"""The compiled check of a block: its data structures, and the pass over the bytes."""

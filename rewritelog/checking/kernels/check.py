@@ -1,7 +1,7 @@
-"""The rules for every SEB of a log, checked in one pass over a block.
+"""The check of all rules for SEBs in one pass over a block.
 
-Violations are counted, and the first few noted: piece, SEB, the byte offset of the SEB, message or
-log event, and its number in the SEB. `checking.messages` describes them.
+Violations are counted, and the first few are kept as examples: piece, SEB, the byte offset of the
+SEB, message or log event, and its index in the SEB. `checking.messages` makes their messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rewritelog.kernels.walk import (
 from tracebigsim.compiled import inner, kernel
 
 EXEC_SLACK_S = 1e-6
-"""How far execTime may be from endTime − startTime (FORMAT 7, rule 4)."""
+"""The tolerance of execTime = endTime − startTime (FORMAT 7, rule 4)."""
 
 
 class CheckedSeb(NamedTuple):
@@ -48,7 +48,7 @@ class CheckedSeb(NamedTuple):
 
     piece: int
     number: int
-    """Its index in the timeline."""
+    """The index in the timeline."""
     at: int
     pe: int
     total: int
@@ -57,7 +57,7 @@ class CheckedSeb(NamedTuple):
 
 @inner
 def note_seb(found: Violations, rule: int, seb: CheckedSeb) -> None:
-    """Count a violation by a SEB itself."""
+    """Count a violation of a SEB itself."""
     note(found, rule, seb.piece, seb.number, seb.at, SEB_ITSELF)
 
 
@@ -65,7 +65,7 @@ def note_seb(found: Violations, rule: int, seb: CheckedSeb) -> None:
 def check_times(
     buf: Bytes, seb: CheckedSeb, lay: KernelLayout, found: Violations
 ) -> tuple[float, float]:
-    """Check a SEB's own times; return its start and its end."""
+    """Check the times of a SEB; return its start and its end."""
     start = load_f8(buf, seb.at + lay.seb_start_time, lay.swap)
     end = load_f8(buf, seb.at + lay.seb_end_time, lay.swap)
     executed = load_f8(buf, seb.at + lay.seb_exec_time, lay.swap)
@@ -89,7 +89,7 @@ def check_cause(
     awaited: Bytes,
     found: Violations,
 ) -> None:
-    """Check a SEB's index and what starts it; set the flag of the message that it awaits."""
+    """Check the index of a SEB and what starts it; set the flag of its starting message."""
     if load_i4(buf, seb.at + lay.seb_seqno, lay.swap) != seb.number:
         note_seb(found, Violation.SEQNO, seb)
     source = load_i4(buf, seb.at + lay.seb_src_pe, lay.swap)
@@ -110,7 +110,7 @@ def check_cause(
 
 @inner
 def exists(node: int, worker: int, machine: Machine) -> bool:
-    """Return whether the machine has the destination of a message (FORMAT 4)."""
+    """Return whether the destination of a message exists in the machine (FORMAT 4)."""
     if node == -2:
         return True
     if worker < -1 or worker >= machine.workers:
@@ -167,7 +167,7 @@ def check_events(
     end: float,
     found: Violations,
 ) -> int:
-    """Check the log events counted at `at`; return the number of brackets, or `IRREGULAR`."""
+    """Check the log events whose count is at `at`; return the number of brackets or `IRREGULAR`."""
     duration, latest = np.inf, np.inf
     if end >= start:
         duration = end - start
@@ -201,7 +201,7 @@ def check_backward(
     carried: CarriedState,
     found: Violations,
 ) -> int:
-    """Check the backward dependencies counted at `at`; return where they end."""
+    """Check the backward dependencies whose count is at `at`; return their end offset."""
     count = load_i4(buf, at, lay.swap)
     first = at + lay.count_bytes
     for k in range(count):
@@ -225,7 +225,7 @@ def check_forward(
     carried: CarriedState,
     found: Violations,
 ) -> None:
-    """Check the forward dependencies counted at `at`."""
+    """Check the forward dependencies whose count is at `at`."""
     links = np.uint64(0)
     for k in range(load_i4(buf, at, lay.swap)):
         dependency = at + lay.count_bytes + k * lay.dependency_bytes
@@ -265,7 +265,7 @@ def check_seb(
 
 @inner
 def compare_links(carried: CarriedState, total: int, piece: int, found: Violations) -> None:
-    """Note the SEBs whose forward dependencies are not what the backward ones say."""
+    """Count the SEBs whose forward dependencies disagree with the backward ones."""
     for k in range(((total - 1) >> carried.shift) + 1 if total > 0 else 0):
         if carried.links[k] != np.uint64(0):
             note(found, Violation.DEPENDENCIES_DISAGREE, piece, k << carried.shift, -1, SEB_ITSELF)
@@ -320,9 +320,9 @@ def check(
     found: Violations,
     faults: Ints,
 ) -> None:
-    """Check all SEBs of a block; where one cannot be walked, go on with the next piece.
+    """Check all SEBs of a block; after one that cannot be walked, continue with the next piece.
 
-    `faults`, shape (pieces, FAULT_SIZE), takes the fault of each piece.
+    The fault of each piece is stored in `faults`, shape (pieces, FAULT_SIZE).
     """
     for piece in range(len(lines.pes)):
         total = lines.totals[piece]
@@ -347,7 +347,7 @@ def find_not_sent(
     found: Violations,
     fault: Ints,
 ) -> None:
-    """Note the SEBs of a block that await a message which no PE has sent."""
+    """Count the SEBs of a block whose starting message no PE has sent."""
     for piece in range(len(lines.pes)):
         at = lines.pieces.starts[piece]
         for index in range(lines.pieces.counts[piece]):
@@ -381,10 +381,10 @@ def find_waits(
     waits: NDArray[np.int32],
     fault: Ints,
 ) -> int:
-    """Find which SEBs of whole timelines wait for which others; the SEBs are numbered through.
+    """Find the backward dependencies of whole timelines, with SEBs numbered over all of them.
 
-    Fill in where each SEB is, and in each row of `waits`, shape (waits, 2), a SEB and the one
-    of its timeline that it waits for. Return the number of rows, at most those that there are.
+    Fill in the offset of each SEB, and in each row of `waits`, shape (waits, 2), a SEB and the one
+    that it waits for. Return the number of rows filled in.
     """
     rows = base = 0
     for piece in range(len(pieces.starts)):
@@ -407,9 +407,9 @@ def find_waits(
 def sound_sebs(
     buf: Bytes, at: int, end: int, most: int, lay: KernelLayout, fault: Ints
 ) -> tuple[int, int]:
-    """Walk up to `most` SEBs of a timeline from its first, as long as each has its index as seqno.
+    """Walk up to `most` SEBs from the first of a timeline, as long as their seqnos are correct.
 
-    Return how many there are, and where the last of them ends.
+    Return their number, and the end offset of the last one.
     """
     for index in range(most):
         _, _, following = seb_parts(buf, at, end, lay, fault)

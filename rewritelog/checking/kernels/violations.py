@@ -1,4 +1,4 @@
-"""The inputs and outputs of a block's check: the rules that a SEB can violate, counts, examples."""
+"""The data structures of the check kernel: violations with counts and examples, carried state."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ class Violation(IntEnum):
 
 
 EXAMPLES = 5
-"""How many examples a block notes of each kind."""
+"""The number of examples of each violation in a block."""
 
 PIECE, SEB, AT, ITEM = range(4)
-"""What is noted of an example. `ITEM` counts messages, log events or backward dependencies; forward
-ones, and log events whose times are not finite, are `OTHER` less their count. Of `PARAM_RECORDS` it
-is the number of records, shifted by 32 bits, and that of brackets."""
+"""The columns of an example. `ITEM` is the index of a message, log event or backward dependency;
+for forward dependencies, and log events with times that are not finite, it is `OTHER` minus the
+index. For `PARAM_RECORDS` it is the number of records, shifted by 32 bits, and the number of
+brackets."""
 
 SEB_ITSELF, OTHER = -1, -2
 
 MOST_LINKS = 1 << 20
-"""The sums of dependencies that are kept of a timeline: one of each SEB, or of some neighbours."""
+"""The most sums of dependencies for a timeline: one for each SEB, or for several adjacent ones."""
 
 
 class Violations(NamedTuple):
@@ -56,11 +57,11 @@ class Violations(NamedTuple):
     counts: Ints
     """Shape (Violation,)."""
     examples: Ints
-    """The first few of each, shape (Violation, EXAMPLES, 4)."""
+    """The first examples of each, shape (Violation, EXAMPLES, 4)."""
     disordered: NDArray[np.bool_]
-    """Pieces in which a SEB depends on itself or a later one; shape (pieces,)."""
+    """Whether a SEB of the piece depends on itself or a later one; shape (pieces,)."""
     waits: Ints
-    """How often a SEB of each piece depends on one of its timeline; shape (pieces,)."""
+    """The number of valid backward dependencies of each piece; shape (pieces,)."""
 
 
 class Machine(NamedTuple):
@@ -72,33 +73,34 @@ class Machine(NamedTuple):
 
 
 class Timelines(NamedTuple):
-    """The pieces of a block, and what is known of their timelines."""
+    """The pieces of a block, and data of their timelines."""
 
     pieces: Pieces
     pes: Ints
     totals: Ints
-    """SEBs of the whole timeline."""
+    """The number of SEBs of the whole timeline."""
     closed: NDArray[np.bool_]
-    """Whether the timeline must end where the piece does."""
+    """Whether the timeline has to end where the piece ends."""
 
 
 class CarriedState(NamedTuple):
     """The state carried from one SEB of a timeline to the next, and from part to part."""
 
     links: Keys
-    """Hash sums of forward less backward dependencies by SEB depended on; 0 where both agree."""
+    """For each SEB the sum of hashes of forward minus backward dependencies on it; 0 if they
+    agree."""
     shift: int
-    """How many SEBs share a sum, as a power of 2."""
+    """2^shift SEBs share a sum."""
     key: np.uint64
-    """A random key, so that no log can be made whose sums cancel."""
+    """A random key, so that no log can be crafted whose sums cancel."""
     number: Ints
     """The number of the last message sent; shape (1,)."""
 
 
 class MessageFlags(NamedTuple):
-    """Which messages were sent and which are awaited: flags, indexed by a hash; 2^n long.
+    """Flags of the messages that were sent or are awaited, indexed by a hash; of length 2^n.
 
-    Any thread may write to them, since all write the same value.
+    Threads may write to them concurrently, since all write the same value.
     """
 
     sent: Bytes
@@ -109,16 +111,16 @@ class RecordedSebs(NamedTuple):
     """The SEBs that have param records."""
 
     wanted: bool
-    """Whether there are params at all."""
+    """Whether there are any params."""
     begins: Ints
-    """Where the records of each piece begin; shape (pieces + 1,)."""
+    """The first record of each piece; shape (pieces + 1,)."""
     sebs: Ints
-    """The SEB of each record, rising within a piece."""
+    """The SEB of each record, ascending within a piece."""
 
 
 @inner
 def note(found: Violations, rule: int, piece: int, seb: int, at: int, item: int) -> None:
-    """Count a violation, and note it as an example while there is room."""
+    """Count a violation, and keep it as an example while there is room."""
     known = found.counts[rule]
     if known < found.examples.shape[1]:
         found.examples[rule, known, 0] = piece
@@ -130,7 +132,7 @@ def note(found: Violations, rule: int, piece: int, seb: int, at: int, item: int)
 
 @inner
 def hash_pair(high: int, low: int, key: np.uint64) -> np.uint64:
-    """Return a hash of two numbers of 31 bits."""
+    """Return a hash of two 31-bit numbers."""
     return mix((np.uint64(high) << np.uint64(32) | np.uint64(low)) + key)
 
 

@@ -1,1 +1,1 @@
-"""The conversion of a block, by moves of runs of bytes."""
+"""The compiled conversion of a block, by moves of byte ranges."""

@@ -1,7 +1,7 @@
-"""The rewrite of SEBs in another log version or byte order, by moves of runs of bytes.
+"""The conversion of SEBs to another log version or byte order, by moves of byte ranges.
 
-The moves say where each run of fields of a record goes; `converting.convert` derives them from the
-layouts. Nothing is checked here: `walk.tally` has walked the same bytes before.
+Each move copies a range of fields of a record; `converting.convert` derives the moves from the
+layouts. Nothing is checked here, since `walk.tally` has walked the same bytes before.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from rewritelog.kernels.walk import FAULT_SIZE, Pieces, seb_parts
 from tracebigsim.compiled import inner, kernel
 
 SOURCE, TARGET, LENGTH, WIDTH = range(4)
-"""The columns of a move: where from, where to, how many bytes, and of how many each number is.
+"""The columns of a move: source offset, target offset, length, and size of a number, in bytes.
 
-Numbers of width 1 are copied as they are and others are reversed. A source below 0 takes the
-bytes from the template, which holds what the source version lacks.
+Numbers of width 1 are copied as they are and others are reversed. A negative source takes the bytes
+from the template, which has the defaults for fields that the source version lacks.
 """
 
 AT, SIZE, DEFAULT, GUARD = range(4)
-"""The columns of a rule: a field that the target lacks, its size and the offset of its default.
+"""The columns of a loss rule: a field that the target lacks, its size, and its default's offset.
 
-A rule counts where the field is not its default and the rule `GUARD` (−1: none) counts as well.
+There is a loss if the field is not its default, and the rule `GUARD` (−1: none) has a loss too.
 """
 
 
 class RecordConversion(NamedTuple):
-    """How one kind of record, the SEB's fixed part or a message, becomes one of the target."""
+    """The conversion of one kind of record: the fixed part of a SEB, or a message."""
 
     size: int
-    """Bytes of a target record."""
+    """The size of a target record."""
     moves: Ints
     """Shape (moves, 4)."""
     template: Bytes
-    """A target record of defaults."""
+    """A target record with default values."""
     rules: Ints
     """Shape (rules, 4)."""
     defaults: Bytes
-    """Defaults in the source's byte order."""
+    """A source record with default values."""
 
 
 class Losses(NamedTuple):
-    """What the target could not hold: how many records by rule, and the first of them."""
+    """The losses: the number of records for each rule, and the first of them."""
 
     counts: Ints
     """Shape (rules,)."""
@@ -57,7 +57,7 @@ class Losses(NamedTuple):
 
 @inner
 def move(source: Bytes, at: int, target: Bytes, to: int, length: int, width: int) -> int:
-    """Copy numbers of some width, reversing each unless its width is 1; return where they end."""
+    """Copy numbers, reversing each unless its width is 1; return their end in the target."""
     if width == 8:
         for k in range(0, length, 8):
             a, b, c, d = source[at + k], source[at + k + 1], source[at + k + 2], source[at + k + 3]
@@ -83,7 +83,7 @@ def move(source: Bytes, at: int, target: Bytes, to: int, length: int, width: int
 
 @inner
 def move_record(source: Bytes, at: int, target: Bytes, to: int, records: RecordConversion) -> None:
-    """Write one record from the source's and the template's bytes."""
+    """Write one record with bytes of the source and the template."""
     moves = records.moves
     for k in range(len(moves)):
         begin, offset = moves[k, SOURCE], to + moves[k, TARGET]
@@ -97,7 +97,7 @@ def move_record(source: Bytes, at: int, target: Bytes, to: int, records: RecordC
 def count_losses(
     source: Bytes, at: int, records: RecordConversion, losses: Losses, piece: int, seb: int
 ) -> None:
-    """Count the fields of one record that the target lacks and that are not their defaults."""
+    """Count the losses of one record."""
     rules, defaults = records.rules, records.defaults
     counted = 0
     for k in range(len(rules)):
@@ -117,7 +117,7 @@ def count_losses(
 def move_events(
     source: Bytes, at: int, target: Bytes, to: int, lay: KernelLayout, width4: int, width8: int
 ) -> tuple[int, int]:
-    """Write the events counted at `at`; return where they end in the source and in the target."""
+    """Write the events whose count is at `at`; return their ends in source and target."""
     end = move(source, at, target, to, lay.count_bytes, width4)
     offset = at + lay.count_bytes
     for _ in range(load_i4(source, at, lay.swap)):
@@ -151,7 +151,7 @@ def move_seb(
     reverse: bool,
     messages: RecordConversion,
 ) -> int:
-    """Write what follows a SEB's fixed part; return where it ends in the target.
+    """Write the lists after the fixed part of a SEB; return their end in the target.
 
     `at` is the offset of the number of messages, `events` that of the number of log events.
     """
@@ -180,8 +180,8 @@ def convert(
 ) -> Ints:
     """Write the pieces one after the other into `target`; return the bytes of each.
 
-    A piece that begins its timeline has the number of SEBs before it. `reverse` says that the
-    byte orders differ. Losses are counted for each rule of either kind of record.
+    The SEB count precedes a piece that begins its timeline. `reverse` says that the byte orders
+    differ. Losses are counted for each rule of both kinds of records.
     """
     sizes = np.zeros(len(pieces.starts), dtype=np.int64)
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""The comparison of two blocks, field by field, in one pass."""
+"""The compiled comparison of two blocks, field by field, in one pass."""

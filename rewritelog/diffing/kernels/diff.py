@@ -1,6 +1,6 @@
-"""The comparison of two log sets in one pass: what their SEBs, messages and log events differ in.
+"""The comparison of two blocks in one pass: SEBs, messages, log events, durations.
 
-Both sides hold the same timelines, each in its own log version and byte order.
+Both sides contain the same timelines, each in its own log version and byte order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tracebigsim.compiled import inner, kernel
 
 
 class RegionTables(NamedTuple):
-    """The regions of a SEB on either side, as `kernels.brackets` has them."""
+    """The regions of a SEB on both sides; see `kernels.brackets`."""
 
     a: Floats
     b: Floats
@@ -55,7 +55,7 @@ class RegionTables(NamedTuple):
 
 @inner
 def bin_of(ratio: float) -> int:
-    """Return the bin of a ratio that is not negative."""
+    """Return the bin of a non-negative ratio."""
     if not ratio >= 2.0**-OCTAVES:
         return 0
     if ratio > 2.0**OCTAVES:
@@ -66,7 +66,7 @@ def bin_of(ratio: float) -> int:
 
 @inner
 def add_pair(to: Durations, row: int, old: float, new: float, used: int) -> int:
-    """Add the ratio of two durations of one thing; return how many ratios there are now."""
+    """Add the ratio of a pair of durations; return the new number of ratios."""
     if not (old > 0.0 and np.isfinite(old) and np.isfinite(new)):
         return used
     ratio = new / old
@@ -87,9 +87,10 @@ def add_brackets(
     brackets: int,
     tables: RegionTables,
 ) -> None:
-    """Add the brackets of a SEB that has as many on both sides, and the records `first` to `last`.
+    """Add the durations of the brackets of a SEB, with its records `first` to `last`.
 
-    Without any bracket, the one record that there is covers the SEB from end to end.
+    Both sides have the same number of brackets. Without brackets a single record covers the whole
+    SEB.
     """
     for k in range(max(brackets, 1)):
         event = events.event[first + k] if last - first == max(brackets, 1) else 0
@@ -169,7 +170,7 @@ def count_side(
 def parts_at(
     side: Side, here: bool, at: int, piece: int, seb: int, fault: Ints
 ) -> tuple[int, int, int]:
-    """Return the parts of the SEB at `at`, as `seb_parts`; a side that has none stays at `at`."""
+    """Return `seb_parts` of the SEB at `at`; a side without this SEB stays at `at`."""
     if not here:
         return 0, 0, at
     parts = seb_parts(side.buf, at, side.pieces.ends[piece], side.lay, fault)
@@ -180,13 +181,13 @@ def parts_at(
 
 @inner
 def columns_for(side: Side, here: bool, events: int) -> int:
-    """Return how many columns a table of regions needs for the log events counted at `events`."""
+    """Return how many columns a table of regions needs for the log events of a SEB."""
     return load_i4(side.buf, events, side.lay.swap) + 3 if here else 0
 
 
 @inner
 def ends_early(side: Side, piece: int, at: int, fault: Ints) -> bool:
-    """Return whether bytes are left over after the last SEB of a piece, and note a fault if so."""
+    """Return whether bytes are left over after the last SEB of a piece; set the fault if so."""
     left = side.pieces.ends[piece] - at
     if left != 0:
         fault[FAULT_SEB] = side.pieces.counts[piece]
@@ -207,7 +208,7 @@ def compare_piece(
     fault_a: Ints,
     fault_b: Ints,
 ) -> int:
-    """Compare a piece from `state` on: `DONE`, or why not, or how many columns the tables lack."""
+    """Compare a piece from `state` on; return `DONE`, `FAULTY`, or the columns that it needs."""
     count_a, count_b = a.pieces.counts[piece], b.pieces.counts[piece]
     while state[SEB] < max(count_a, count_b):
         seb, at, bt = state[SEB], state[AT_A], state[AT_B]
@@ -301,9 +302,9 @@ def compare(
     fault_a: Ints,
     fault_b: Ints,
 ) -> int:
-    """Add what the two sides of a block differ in to `found`.
+    """Add the differences between the two sides of a block to `found`.
 
-    Return `DONE`, or `FAULTY` where a SEB is damaged: one of the faults says why.
+    Return `DONE`, or `FAULTY` if a SEB is damaged, as described by one of the faults.
     """
     tables = RegionTables(np.empty((3, 64)), np.empty((3, 64)))
     outcome = compare_pieces(a, b, how, events, found, state, tables, fault_a, fault_b)

@@ -1,7 +1,7 @@
-"""The records of two sides, field by field: what differs is counted, and the first one kept.
+"""The comparison of records field by field: differences are counted, and the first one is kept.
 
-Fields are compared by meaning: `Rules` says where each is on either side, and what it reads as
-where it is absent.
+Fields are compared by meaning: `Rules` has the offsets of each one on both sides, and the default
+for an absent one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 @inner
 def note(found: Differences, field: int, piece: int, seb: int, item: int, at: int, bt: int) -> None:
-    """Count a difference, and note the first of its kind."""
+    """Count a difference, and keep the first one of its field."""
     if found.changed[field] == 0:
         first = found.firsts[field]
         first[FIRST_PIECE], first[FIRST_SEB], first[FIRST_ITEM] = piece, seb, item
@@ -52,7 +52,7 @@ def note(found: Differences, field: int, piece: int, seb: int, item: int, at: in
 
 @inner
 def same_bytes(a: Bytes, at: int, b: Bytes, bt: int, size: int) -> bool:
-    """Return whether `size` bytes are the same."""
+    """Return whether `size` bytes are equal."""
     k = 0
     while k + 4 <= size:
         if load_i4(a, at + k, False) != load_i4(b, bt + k, False):
@@ -67,7 +67,7 @@ def same_bytes(a: Bytes, at: int, b: Bytes, bt: int, size: int) -> bool:
 
 @inner
 def same_number(a: Bytes, at: int, b: Bytes, bt: int, size: int, reverse: bool) -> bool:
-    """Return whether two numbers have the same bits; `reverse` where their orders differ."""
+    """Return whether two numbers have the same bits; `reverse` if their byte orders differ."""
     if not reverse:
         return same_bytes(a, at, b, bt, size)
     for k in range(size):
@@ -78,7 +78,7 @@ def same_number(a: Bytes, at: int, b: Bytes, bt: int, size: int, reverse: bool) 
 
 @inner
 def is_idle(a: Bytes, at: int, b: Bytes, bt: int, rules: Ints, guard: int) -> bool:
-    """Return whether the field of the rule `guard` is 0 on the sides that have it."""
+    """Return whether the field of the rule `guard` is 0 on each side that has it."""
     for k in range(rules[guard, SIZE]):
         if rules[guard, IN_A] >= 0 and a[at + rules[guard, IN_A] + k] != 0:
             return False
@@ -100,9 +100,9 @@ def compare_record(
     seb: int,
     item: int,
 ) -> None:
-    """Note the fields in which the records at `at` and `bt` differ, each once.
+    """Count the fields in which the records at `at` and `bt` differ, each field once.
 
-    The rules of the numbers of one field (objId) follow one another.
+    The rules for the elements of an array field (objId) are adjacent.
     """
     noted = -1
     for k in range(len(rules)):
@@ -129,7 +129,7 @@ def compare_record(
 def compare_names(
     a: Side, at: int, b: Side, bt: int, found: Differences, piece: int, seb: int
 ) -> None:
-    """Note whether two name fields differ before their NUL, or after it."""
+    """Compare two name fields up to their NUL, and after it."""
     size = a.lay.name_bytes
     if same_bytes(a.buf, at, b.buf, bt, size):
         return
@@ -142,7 +142,7 @@ def compare_names(
 def compare_list(
     a: Side, at: int, b: Side, bt: int, found: Differences, field: int, piece: int, seb: int
 ) -> None:
-    """Note whether two lists of dependencies differ, in their length or in an entry."""
+    """Compare two lists of dependencies."""
     left, right = a.lay, b.lay
     count = load_i4(a.buf, at, left.swap)
     same = count == load_i4(b.buf, bt, right.swap)
@@ -187,7 +187,7 @@ def compare_messages(
     piece: int,
     seb: int,
 ) -> None:
-    """Compare the messages of a SEB, in their order."""
+    """Compare the messages of a SEB, by index."""
     left, right = a.lay, b.lay
     at, bt = seb_a.at + left.seb_bytes, seb_b.at + right.seb_bytes
     count_a, count_b = load_i4(a.buf, at, left.swap), load_i4(b.buf, bt, right.swap)
@@ -206,7 +206,7 @@ def compare_messages(
 
 @inner
 def compare_texts(a: Side, at: int, b: Side, bt: int) -> bool:
-    """Return whether the texts whose lengths are at `at` and `bt` are the same."""
+    """Return whether the texts whose lengths are at `at` and `bt` are equal."""
     length = load_i4(a.buf, at, a.lay.swap)
     if length != load_i4(b.buf, bt, b.lay.swap):
         return False
@@ -224,7 +224,7 @@ def compare_events(
     piece: int,
     seb: int,
 ) -> None:
-    """Compare the log events counted at `at` and `bt`, in their order."""
+    """Compare the log events whose counts are at `at` and `bt`, by index."""
     left, right = a.lay, b.lay
     count_a, count_b = load_i4(a.buf, at, left.swap), load_i4(b.buf, bt, right.swap)
     if count_a != count_b:
@@ -248,7 +248,7 @@ def compare_events(
 
 @inner
 def after_list(side: Side, at: int) -> int:
-    """Return where the list of dependencies counted at `at` ends."""
+    """Return the end of the list of dependencies whose count is at `at`."""
     count = load_i4(side.buf, at, side.lay.swap)
     return at + side.lay.count_bytes + count * side.lay.dependency_bytes
 
@@ -264,7 +264,7 @@ def compare_seb(
     piece: int,
     seb: int,
 ) -> None:
-    """Compare all that a SEB holds."""
+    """Compare all records of a SEB."""
     at, bt, left, right = seb_a.at, seb_b.at, a.lay, b.lay
     if not (how.alike and same_bytes(a.buf, at, b.buf, bt, left.seb_bytes)):
         compare_record(a.buf, at, b.buf, bt, how, how.sebs, found, piece, seb, -1)

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a comparison of two blocks: sides, rules, records, differences."""
+"""The data structures of the comparison kernel: sides, rules, records, differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewritelog.kernels.walk import Pieces
 
 
 class Field(IntEnum):
-    """What may differ; of the lists and texts, each SEB or event counts once."""
+    """The fields that may differ; a list or text counts once per SEB or log event."""
 
     EP = 0
     SEQNO = 1
@@ -45,13 +45,13 @@ class Field(IntEnum):
     EVENT_INDEX = 28
     EVENT_TEXT = 29
     NAME_REST = 30
-    """The bytes after a name's NUL, which mean nothing."""
+    """The bytes after the NUL of a name, which are meaningless."""
     MPI_SIZE_IDLE = 31
-    """The `mpiSize` of a SEB without an MPI operation, which means nothing."""
+    """The `mpiSize` of a SEB without an MPI operation, which is meaningless."""
 
 
 class DiffCount(IntEnum):
-    """What is counted, on both sides."""
+    """The counts of each side."""
 
     SEBS = 0
     MESSAGES = 1
@@ -65,36 +65,36 @@ class DiffCount(IntEnum):
 
 
 class CommonCount(IntEnum):
-    """What is counted of the SEBs that both sides have."""
+    """The counts for SEBs that both sides have."""
 
     SEBS = 0
     MESSAGES = 1
     EVENTS = 2
     MOVED = 3
-    """Messages sent at another time since the start of their SEB."""
+    """Messages with another send time relative to the start of their SEB."""
     TRANSIT = 4
-    """Messages with another transit time, by more than rounding."""
+    """Messages whose transit times differ by more than rounding."""
     UNPAIRED = 5
-    """SEBs with another number of brackets on either side."""
+    """SEBs with different numbers of brackets."""
 
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
 BINS = 2 * OCTAVES * BINS_AN_OCTAVE + 3
-"""Bins of ratios, equally wide in the logarithm around 2⁻²⁰ to 2²⁰, so that 1 and 0.5 are in the
-middle of theirs; the first and the last take what lies outside."""
+"""Bins of ratios, of equal logarithmic width from 2⁻²⁰ to 2²⁰, with 1 and 0.5 in the middle of
+bins; the first and the last bin contain all others."""
 
 MOST_NAMES = 1024
-"""Names with a row of their own: a bound on the memory that a log of many names takes."""
+"""The most names with their own rows, which bounds the memory for a log with many names."""
 
 IN_A, IN_B, SIZE, DEFAULT, FIELD, GUARD, IDLE = range(7)
-"""The columns of a rule: offset of the field on either side (−1: absent), its size, the
-place of its default, its `Field`, the rule of a field without which it means nothing (−1: none),
-and what it counts as then (−1: nothing)."""
+"""The columns of a rule: offset of the field on each side (−1: absent), its size, the offset of its
+default, its `Field`, the rule of a field without which it is meaningless (−1: none), and the field
+that it then counts as (−1: none)."""
 
 DONE, FAULTY = 0, -1
 PIECE, SEB, AT_A, AT_B, RECORD, PAIRS, BRACKET_PAIRS = range(7)
 STATE_SIZE = 7
-"""How far a comparison has come; a new one has −1 for `AT_A`, and 0 for the rest."""
+"""The state of a comparison; initially −1 for `AT_A` and 0 for the rest."""
 
 FIRST_PIECE, FIRST_SEB, FIRST_ITEM, FIRST_A, FIRST_B = range(5)
 COUNT_A, COUNT_B, RATIOS = range(3)
@@ -102,7 +102,7 @@ LOWEST, HIGHEST = 0, 1
 
 
 class Side(NamedTuple):
-    """One of the two: a block's bytes, where its pieces are in them, and their layout."""
+    """One of the two sides: the bytes of a block, its pieces, and their layout."""
 
     buf: Bytes
     pieces: Pieces
@@ -125,10 +125,10 @@ class SideSeb(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How the records of the two sides are compared."""
+    """The rules that compare records of the two sides."""
 
     alike: bool
-    """Whether both have one layout, so that equal bytes are equal records."""
+    """Whether both have the same layout, so that equal bytes are equal records."""
     reverse: bool
     """Whether the byte orders differ."""
     sebs: Ints
@@ -136,26 +136,26 @@ class Rules(NamedTuple):
     """Shape (rules, 7)."""
     defaults_a: Bytes
     defaults_b: Bytes
-    """What absent fields read as, in the order of the side that has them."""
+    """The defaults of absent fields, in the byte order of the other side."""
 
 
 class RecordedEvents(NamedTuple):
-    """The param records of a block, in rising order of SEB for each piece."""
+    """The param records of a block, sorted by SEB within each piece."""
 
     begins: Ints
-    """Where each piece's records begin, shape (pieces + 1,)."""
+    """The first record of each piece, shape (pieces + 1,)."""
     seb: Ints
     event: Ints
-    """From 1; 0 stands for brackets without a record."""
+    """The row of the event, from 1; 0 is that of brackets without a record."""
 
 
 class Durations(NamedTuple):
-    """Durations by SEB name or by event, a row each."""
+    """Durations by SEB name or by event, one row for each."""
 
     counts: Ints
-    """On either side, and the pairs that have a ratio; shape (rows, 3)."""
+    """The numbers of durations on both sides, and of ratios; shape (rows, 3)."""
     seconds: Floats
-    """High and low part of either side's sum, shape (rows, 2, 2)."""
+    """High and low part of the sum of each side, shape (rows, 2, 2)."""
     extremes: Floats
     """The lowest and the highest ratio, shape (rows, 2)."""
     keys: Ints
@@ -163,20 +163,20 @@ class Durations(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """What a comparison of a block has found."""
+    """The differences found in a block."""
 
     changed: Ints
-    """How often each field differs, shape (Field,)."""
+    """The number of records in which each field differs, shape (Field,)."""
     firsts: Ints
-    """Where each first differs, shape (Field, 5): piece, SEB, message or log event, byte on
-    either side (−1: absent)."""
+    """The first difference of each, shape (Field, 5): piece, SEB, message or log event, offset on
+    each side (−1: absent)."""
     counts: Ints
     """Shape (2, DiffCount)."""
     common: Ints
     """Shape (CommonCount,)."""
     shifts: Floats
-    """The furthest that a message moved towards its SEB's start and end, in seconds."""
+    """The largest shifts of messages towards the start and end of their SEBs, in seconds."""
     names: NameTable
     by_name: Durations
-    """A row for each name, and after them one for the names that the table had no room for."""
+    """A row for each name, and a last one for names beyond the capacity of the table."""
     by_event: Durations

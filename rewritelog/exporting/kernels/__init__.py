@@ -1,1 +1,1 @@
-"""The brackets of a block, found by the rule that all kernels share."""
+"""The compiled loops of exports: lists of brackets, and the text of GOAL schedules."""

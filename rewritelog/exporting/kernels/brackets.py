@@ -1,4 +1,4 @@
-"""The brackets of every SEB of a block, as rows."""
+"""The brackets of all SEBs of a block as rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def list_brackets(
 ) -> int:
     """Fill in each bracket's piece, SEB and index, and its start and end; return their number.
 
-    Times are in seconds since the SEB's start. SEBs whose marks do not pair up have no rows, nor
-    have those that were never closed. There is room for half as many rows as there are events, and
-    the walk has checked all bytes.
+    Times are in seconds since the start of the SEB. SEBs whose marks do not pair up, and unclosed
+    ones, have no rows. There is room for half as many rows as there are events, and the walk has
+    checked all bytes.
     """
     known = 0
     table = np.empty((3, 64))

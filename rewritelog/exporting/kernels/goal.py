@@ -1,4 +1,4 @@
-"""GOAL schedules: SEBs laid out as rows, one a line, and the text of rows, byte by byte."""
+"""GOAL schedules: SEBs as rows, one for each line, and the text of rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rewritelog.exporting.programs import Steps
 from tracebigsim.compiled import inner, kernel
 
 LINE_BYTES = 160
-"""No line is longer: at most two labels with four numbers, or one label and five numbers."""
+"""The most bytes of a line: two labels with four numbers each, or one label and five numbers."""
 
 COMPUTATIONS, SENDS, RECEIVES = range(3)
 """Kinds of operations."""
 _NS_PER_S = 1e9
 _TAGS = (1 << 32) - 1
-"""One less than there are: the last one stands for any tag."""
+"""The number of tags that can be used: the last one means any tag."""
 
 
 def _bytes(text: str) -> Bytes:
@@ -25,16 +25,16 @@ def _bytes(text: str) -> Bytes:
 
 
 class Words(NamedTuple):
-    """What lines are made of, beside numbers."""
+    """The constant parts of lines."""
 
     verbs: tuple[Bytes, Bytes, Bytes]
     """By kind of operation."""
     directions: tuple[Bytes, Bytes]
-    """Of sends and of receives."""
+    """The prepositions of sends and of receives."""
     tag: Bytes
     cpu: Bytes
     requires: tuple[Bytes, Bytes]
-    """The end of another operation, or that it has begun."""
+    """For a dependency on the end of an operation, or on its beginning."""
 
 
 WORDS = Words(
@@ -48,12 +48,12 @@ WORDS = Words(
 _WORKER, _UNDERSCORE, _MESSAGE, _PART, _SENT, _RECEIVED = (ord(c) for c in "w_mcsr")
 _ZERO, _NEWLINE = ord("0"), ord("\n")
 END, MESSAGE, PART, SENT, RECEIVED = range(5)
-"""Kinds of labels: a SEB's end, where a message leaves, a computation, a send and a receive."""
+"""Kinds of labels: end of a SEB, sending point of a message, computation, send and receive."""
 
 
 @inner
 def put_number(out: Bytes, at: int, number: int) -> int:
-    """Write a number that is not negative; return the place after it."""
+    """Write a non-negative number; return the offset after it."""
     digits, left = 1, number // 10
     while left > 0:
         digits, left = digits + 1, left // 10
@@ -65,7 +65,7 @@ def put_number(out: Bytes, at: int, number: int) -> int:
 
 @inner
 def put_word(out: Bytes, at: int, word: Bytes) -> int:
-    """Write a word; return the place after it."""
+    """Write a word; return the offset after it."""
     for k in range(len(word)):
         out[at + k] = word[k]
     return at + len(word)
@@ -73,7 +73,7 @@ def put_word(out: Bytes, at: int, word: Bytes) -> int:
 
 @inner
 def put_label(out: Bytes, at: int, kind: int, worker: int, seb: int, k: int, j: int) -> int:
-    """Write the label of an operation; return the place after it.
+    """Write the label of an operation; return the offset after it.
 
     `seb` is a message's number in a label of that kind; `k` counts the messages of a SEB, and `j`
     the receivers of one.
@@ -101,7 +101,7 @@ def put_label(out: Bytes, at: int, kind: int, worker: int, seb: int, k: int, j: 
 
 
 class Operations(NamedTuple):
-    """Operations by column: their labels, which `put_label` describes, and what they do."""
+    """Operations as columns: their labels, which `put_label` describes, and what they do."""
 
     label: Ints
     seb: Ints
@@ -109,15 +109,15 @@ class Operations(NamedTuple):
     j: Ints
     kind: Ints
     amount: Ints
-    """Nanoseconds of a computation, bytes of a message."""
+    """The nanoseconds of a computation, or the bytes of a message."""
     node: Ints
-    """The other one of a message."""
+    """The other node of a message."""
     tag: Ints
     cpu: Ints
 
 
 class Dependencies(NamedTuple):
-    """Dependencies: the label that requires, and the one that must have ended or have begun."""
+    """Dependencies: the label that requires, and the one that has to have ended or begun."""
 
     label: Ints
     seb: Ints
@@ -133,7 +133,7 @@ class Dependencies(NamedTuple):
 
 OPERATION_ROW = np.dtype([(name, np.int64) for name in Operations._fields])
 DEPENDENCY_ROW = np.dtype([(name, np.int64) for name in Dependencies._fields])
-"""What is written of one side by side; the kernels take the columns."""
+"""Rows keep the fields of an operation or dependency together; kernels take their columns."""
 
 
 @inner
@@ -181,7 +181,7 @@ def require(
 
 @inner
 def tag_of(number: int, pe: int, workers: int) -> int:
-    """Return the tag of a message, which is unique among those of its node."""
+    """Return the tag of a message, which is unique among the messages of its node."""
     return (number * workers + pe % workers) % _TAGS
 
 
@@ -195,7 +195,7 @@ def nanoseconds(seconds: float) -> int:
 def require_entry(
     steps: Steps, step: int, workers: int, label: int, k: int, rows: Dependencies, at: int
 ) -> int:
-    """Add what the first computation of a SEB requires; return the row after."""
+    """Add the requirements of the first computation of a SEB; return the row after the last."""
     worker, seb, source = steps.pe % workers, steps.seb[step], steps.cause_pe[step]
     if source >= 0:
         on_label, on_worker, on_seb = RECEIVED, worker, seb
@@ -220,7 +220,7 @@ def require_begun(
     rows: Dependencies,
     at: int,
 ) -> int:
-    """Add that a computation requires the sends since the last one to have begun."""
+    """Add that a computation requires that the sends since the previous one have begun."""
     worker, seb, own = steps.pe % workers, steps.seb[step], steps.pe // workers
     first = steps.first_send[step]
     for send in range(since, first + k):
@@ -246,7 +246,7 @@ def has_local_receiver(steps: Steps, send: int, workers: int) -> bool:
 def lay_out(
     steps: Steps, workers: int, operations: Operations, dependencies: Dependencies
 ) -> tuple[int, int]:
-    """Fill in the operations and dependencies of SEBs; return how many there are of each."""
+    """Fill in the operations and dependencies of SEBs; return the numbers of both."""
     at = dep = 0
     worker, own = steps.pe % workers, steps.pe // workers
     messenger = workers + worker

@@ -1,1 +1,1 @@
-"""What a block holds, counted in one pass."""
+"""The compiled survey of a block, in one pass."""

@@ -1,4 +1,4 @@
-"""What a log holds, counted in one pass: sums by name, brackets, time span, odd SEBs."""
+"""The survey of a block in one pass: counts, sums by name, brackets, time span."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tracebigsim.compiled import inner, kernel
 
 
 class SurveyCount(IntEnum):
-    """What a survey counts."""
+    """The counts of a survey."""
 
     SEBS = 0
     MESSAGES = 1
@@ -45,11 +45,11 @@ DONE, NAMES_FULL, FAULTY = 0, -1, -2
 
 PIECE, SEB, AT = 0, 1, 2
 STATE_SIZE = 3
-"""How far a survey has come: piece, SEB in it and byte; a new one has 0, 0 and −1."""
+"""The state of a survey: piece, SEB in it and offset; initially 0, 0 and −1."""
 
 
 class Survey(NamedTuple):
-    """What is known so far; the arrays of names grow between calls."""
+    """The results so far; the arrays of names grow between calls."""
 
     counts: Ints
     """Shape (SurveyCount,)."""
@@ -72,7 +72,7 @@ def add_brackets(
     table: Floats,
     counts: Ints,
 ) -> None:
-    """Count the brackets of a SEB; in one that was never closed only their order can be checked."""
+    """Count the brackets of a SEB; in an unclosed one only their order is checked."""
     duration = end - start if end >= start else np.inf
     brackets = find_brackets(buf, events, lay, duration, slack(start, end), table)
     if brackets < 0:
@@ -83,7 +83,7 @@ def add_brackets(
 
 @inner
 def add_times(start: float, end: float, name: int, found: Survey) -> None:
-    """Count a SEB by its duration and add that to its name's."""
+    """Count a SEB by its times, and add its duration to that of its name."""
     if not np.isfinite(start) or not np.isfinite(end):
         found.counts[SurveyCount.NOT_FINITE] += 1
         return
@@ -101,7 +101,7 @@ def add_times(start: float, end: float, name: int, found: Survey) -> None:
 def add_counts(
     buf: Bytes, at: int, events: int, backward: int, lay: KernelLayout, counts: Ints
 ) -> None:
-    """Add the numbers of what a SEB holds."""
+    """Add the lengths of the lists of a SEB."""
     links = load_i4(buf, backward, lay.swap)
     forward = backward + lay.count_bytes + links * lay.dependency_bytes
     counts[SurveyCount.SEBS] += 1
@@ -122,7 +122,7 @@ def survey_piece(
     table: Floats,
     fault: Ints,
 ) -> int:
-    """Survey a piece from `state` on: `DONE`, or why not, or how many columns the table lacks."""
+    """Survey a piece from `state` on; return an outcome, or the columns that the table needs."""
     while state[SEB] < count:
         at = state[AT]
         events, backward, following = seb_parts(buf, at, end_at, lay, fault)
@@ -181,10 +181,10 @@ def survey_pieces(
 def survey(
     buf: Bytes, pieces: Pieces, lay: KernelLayout, found: Survey, state: Ints, fault: Ints
 ) -> int:
-    """Add what the SEBs of a block hold to `found`.
+    """Add the SEBs of a block to `found`.
 
-    Return `DONE`, `NAMES_FULL` where `found` has to grow before the survey goes on from `state`,
-    or `FAULTY` where a SEB is damaged: `fault` says why.
+    Return `DONE`, `NAMES_FULL` if `found` has to grow before the survey continues from `state`, or
+    `FAULTY` if a SEB is damaged, as described by `fault`.
     """
     table = np.empty((3, 64))
     outcome = survey_pieces(buf, pieces, lay, found, state, table, fault)

@@ -1,1 +1,1 @@
-"""The rewrite of a block: its inputs and outputs, the mapping of times, the pass over the bytes."""
+"""The compiled rewrite of a block: data structures, mapping of times, the pass over the bytes."""

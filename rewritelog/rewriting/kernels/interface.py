@@ -1,4 +1,4 @@
-"""The inputs and outputs of a block's rewrite: dilations, param records, counts and sums."""
+"""The data structures of the rewrite kernel: dilations, param records, counts and sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewritelog.kernels.names import NameTable
 
 
 class BlockCount(IntEnum):
-    """What a block counts."""
+    """The counts of a block."""
 
     SEBS = 0
     MESSAGES = 1
@@ -30,7 +30,7 @@ class BlockCount(IntEnum):
     MESSAGES_OUTSIDE = 13
     RECV_RAISED = 14
     TRACER_REPLACES = 15
-    """SEBs with a predicted duration, which TraceR takes from elsewhere by their names."""
+    """SEBs with a predicted duration that TraceR ignores because of their names."""
 
 
 class DurationSum(IntEnum):
@@ -41,15 +41,15 @@ class DurationSum(IntEnum):
     BRACKETED_OLD = 2
     BRACKETED_NEW = 3
     AROUND_OLD = 4
-    """In SEBs with brackets, the time outside of them."""
+    """The time outside of brackets in SEBs that have any."""
     AROUND_NEW = 5
     WITHOUT_OLD = 6
-    """SEBs without a bracket, or without one that is certain."""
+    """SEBs without brackets, or with irregular marks."""
     WITHOUT_NEW = 7
 
 
 class RecordState(IntEnum):
-    """What became of a param record."""
+    """The state of a param record after the rewrite."""
 
     NO_SEB = 0
     PREDICTED = 1
@@ -63,10 +63,10 @@ WITH_EXAMPLES = (
     BlockCount.RECORDS_MISMATCHED,
     BlockCount.UNMARKED_WITH_RECORD,
 )
-"""The counts that the first few SEBs are noted of."""
+"""The counts for which the first few SEBs are kept as examples."""
 
 EXAMPLES = 5
-"""How many SEBs a block notes for each count."""
+"""The number of examples of each count in a block."""
 
 RECORD = np.dtype(
     [
@@ -81,9 +81,9 @@ RECORD = np.dtype(
 )
 """A param record.
 
-`seconds` is the model's duration, NaN where it has none, and `exact` whether it is that of
-identical samples. The rewrite fills in `state`, a `RecordState`, and the bracket's `old` and `new`
-length in seconds.
+`seconds` is the predicted duration, NaN if the model does not cover it, and `exact` whether it is
+an exact match. The rewrite fills in `state`, a `RecordState`, and the `old` and `new` length of the
+bracket in seconds.
 """
 
 
@@ -91,27 +91,27 @@ class BlockRecords(NamedTuple):
     """The param records of a block."""
 
     begins: Ints
-    """Where each piece's records begin, shape (pieces + 1,)."""
+    """The first record of each piece, shape (pieces + 1,)."""
     rows: Table
-    """Of dtype `RECORD`; in a piece, the indices of the SEBs rise."""
+    """Records of dtype `RECORD`, with ascending SEB indices within a piece."""
 
 
 class Dilation(NamedTuple):
-    """The factor of what no model covers: one for all, or one for each SEB name."""
+    """The dilation factors: one for all SEBs, or one for each SEB name."""
 
     factor: float
     names: NameTable
-    """Empty where one factor holds for all."""
+    """Empty if there is one factor for all."""
     factors: Floats
     """The factor of each name, shape (names,)."""
 
 
 class BlockTotals(NamedTuple):
-    """What a block counts and sums."""
+    """The counts, sums and examples of a block."""
 
     counts: Ints
     """Shape (BlockCount,)."""
     sums: Floats
     """High and low part of each sum, shape (pieces, DurationSum, 2)."""
     examples: Ints
-    """Piece and SEB of the first few of each count, shape (BlockCount, EXAMPLES, 2)."""
+    """Piece and SEB of the first examples of each count, shape (BlockCount, EXAMPLES, 2)."""

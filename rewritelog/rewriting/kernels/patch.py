@@ -53,7 +53,7 @@ _NO_RECORD, _EXACT, _MODEL = 0, 1, 2
 
 
 class Position(NamedTuple):
-    """How far the rewrite of a block has come."""
+    """The position that the rewrite of a block has reached."""
 
     piece: int
     seb: int
@@ -67,7 +67,7 @@ class RewrittenSeb(NamedTuple):
 
     piece: int
     number: int
-    """Its index in the timeline."""
+    """The index in the timeline."""
     at: int
     events: int
     """Byte offset of the number of events."""
@@ -79,7 +79,7 @@ class RewrittenSeb(NamedTuple):
 
 @inner
 def count_example(totals: BlockTotals, which: int, seb: RewrittenSeb) -> None:
-    """Count a SEB, and note it while there is room."""
+    """Count a SEB, and keep it as an example while there is room."""
     known = totals.counts[which]
     if known < totals.examples.shape[1]:
         totals.examples[which, known, 0] = seb.piece
@@ -89,7 +89,7 @@ def count_example(totals: BlockTotals, which: int, seb: RewrittenSeb) -> None:
 
 @inner
 def irregularity(brackets: int, records: int) -> int:
-    """Return what a SEB's brackets and records are counted under, or −1 for nothing."""
+    """Return the count for irregular brackets and records of a SEB, −1 for regular ones."""
     if brackets == 0 and records == 1:
         return BlockCount.UNMARKED_WITH_RECORD
     if brackets == IRREGULAR:
@@ -105,8 +105,8 @@ def choose_regions(
 ) -> Regions:
     """Pair a SEB's brackets with its records; return its regions.
 
-    `table` holds the old bounds of the brackets; where no pairing is certain it becomes one region
-    from end to end.
+    `table` contains the old bounds of the brackets; if these do not match the records, the SEB
+    becomes one region.
     """
     first, count = seb.first_record, seb.last_record - seb.first_record
     if brackets > 0 and count in (0, brackets):
@@ -122,10 +122,10 @@ def choose_regions(
 
 @inner
 def fill_in_records(records: Table, seb: RewrittenSeb, regions: Regions) -> int:
-    """Fill in what became of each of a SEB's records.
+    """Fill in the state and lengths of each record of a SEB.
 
-    Return `_NO_RECORD` where none was used, `_EXACT` where all were those of identical samples,
-    `_MODEL` otherwise.
+    Return `_NO_RECORD` if none was used, `_EXACT` if all used ones are exact matches, and `_MODEL`
+    otherwise.
     """
     used = _NO_RECORD
     first, last, count = seb.first_record, seb.last_record, regions.region_count
@@ -150,7 +150,7 @@ def fill_in_records(records: Table, seb: RewrittenSeb, regions: Regions) -> int:
 def add_durations(sums: Floats, piece: int, regions: Regions, bracketed: bool) -> None:
     """Add a SEB's old and new durations, and those of its regions, to its piece's sums.
 
-    `bracketed` says that a SEB of one region is a bracket from end to end.
+    `bracketed` says that a SEB with one region is a bracket from start to end.
     """
     table, count = regions.table, regions.region_count
     add_to(sums, piece, DurationSum.OLD, table[OLD, count])
@@ -179,7 +179,7 @@ def patch_messages(
 ) -> bool:
     """Map the times of a SEB's messages; return whether all stay finite.
 
-    A time of arrival that was not finite before may stay what it was.
+    A receive time that was not finite before need not become finite.
     """
     at = seb.at + lay.seb_bytes
     for k in range(load_i4(buf, at, lay.swap)):
@@ -213,10 +213,10 @@ def patch_messages(
 def patch_events(
     buf: Bytes, seb: RewrittenSeb, lay: KernelLayout, limit: float, regions: Regions, fault: Ints
 ) -> bool:
-    """Map the times of a SEB's events; the marks of a pair go to their region's bounds.
+    """Map the times of a SEB's log events; marks are moved to the bounds of their regions.
 
-    `limit` is the new duration as a reader will compute it, which no event inside may pass.
-    Return whether all times that were finite still are.
+    `limit` is the new duration as a reader computes it, which no event within the SEB may exceed.
+    Return whether all times that were finite are still finite.
     """
     table, old_end = regions.table, regions.table[OLD, regions.region_count]
     latest = old_end + slack(seb.start, seb.end)
@@ -249,7 +249,7 @@ def patch_seb(
     counts: Ints,
     fault: Ints,
 ) -> bool:
-    """Write the new times of a SEB; return whether all stay finite and the SEB is in its place."""
+    """Write the new times of a SEB; return False for an overflow or a wrong seqno."""
     seqno = load_i4(buf, seb.at + lay.seb_seqno, lay.swap)
     if seqno != seb.number:
         set_fault(fault, SEQNO_WRONG, seb.at + lay.seb_seqno, seqno)
@@ -268,7 +268,7 @@ def patch_seb(
 
 @inner
 def leave_alone(seb: RewrittenSeb, records: Table, counts: Ints) -> bool:
-    """Return whether a SEB has no duration to rewrite; count it and its records if so."""
+    """Return whether a SEB has no duration to rewrite; count it and its records in that case."""
     if seb.end > seb.start:
         return False
     counts[BlockCount.ZERO_LENGTH if seb.end == seb.start else BlockCount.UNCLOSED] += 1
@@ -291,7 +291,7 @@ def rewrite_seb(
 ) -> bool:
     """Rewrite a SEB that has a duration; count and sum it.
 
-    Return whether all times stay finite and the SEB is in its place.
+    Return False for an overflow or a wrong seqno.
     """
     counts = totals.counts
     many = seb.last_record - seb.first_record
@@ -328,10 +328,10 @@ def patch_piece(
     totals: BlockTotals,
     fault: Ints,
 ) -> tuple[Position, int]:
-    """Rewrite the SEBs of a piece from a position on.
+    """Rewrite the SEBs of a piece, starting at a position.
 
-    Return the position that it came to, and how many columns the table of regions must have to go
-    on; 0 where the piece is done, −1 at a fault.
+    Return the position reached, and the number of columns that the table of regions needs to
+    continue; 0 if the piece is done, −1 for a fault.
     """
     piece, seb, at, last = position
     end_at, stop = pieces.ends[piece], pieces.firsts[piece] + pieces.counts[piece]

@@ -1,6 +1,6 @@
-"""The mapping of times: old regions of a SEB onto new ones, in seconds since the SEB's start.
+"""The mapping of times from the old regions of a SEB to the new ones, in seconds since its start.
 
-All of it is monotone under rounding: times keep their order.
+It is monotonic in spite of rounding: times keep their order.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Regions(NamedTuple):
     """The regions of a SEB."""
 
     table: Floats
-    """As `kernels.brackets` describes it; it may have more columns than bounds."""
+    """The table described in `kernels.brackets`; it may have more columns than bounds."""
     region_count: int
     factor: float
-    """That of regions without a given length."""
+    """The dilation factor of regions without a predicted length."""
 
 
 @inner
@@ -40,9 +40,9 @@ def set_new_bounds(regions: Regions) -> bool:
 
 @inner
 def region_of(time: float, regions: Regions) -> int:
-    """Return the region that a time from 0 to the duration lies in.
+    """Return the region that contains a time from 0 to the duration.
 
-    A region's lower end belongs to it; a region of zero length holds the one time that it has.
+    The lower bound of a region belongs to it; a region of zero length contains its single time.
     """
     table = regions.table
     low, high = 0, regions.region_count
@@ -57,7 +57,7 @@ def region_of(time: float, regions: Regions) -> int:
 
 @inner
 def map_within(time: float, k: int, regions: Regions) -> float:
-    """Return the new time of a time in region `k`: linear, and the same where the region stays."""
+    """Return the new time of a time in region `k`: linear, or unchanged in an unchanged region."""
     table = regions.table
     low, high = table[NEW, k], table[NEW, k + 1]
     if table[OLD, k] == low and table[OLD, k + 1] == high:
@@ -74,8 +74,8 @@ def map_within(time: float, k: int, regions: Regions) -> float:
 def map_time(time: float, regions: Regions) -> float:
     """Return the new time of a time since the SEB's start: linear within its region.
 
-    The SEB's end goes to its end; a time outside the SEB keeps its distance to the nearer end; a
-    time in a region that neither moves nor changes its length stays as it is to the last bit.
+    The end of the SEB is mapped to its new end, a time outside of the SEB keeps its distance to the
+    nearer end, and a time in a region that neither moves nor changes its length is not changed.
     """
     if not time >= 0.0:  # before the SEB, or not a number
         return time
@@ -89,8 +89,8 @@ def map_time(time: float, regions: Regions) -> float:
 def map_moment(moment: float, start: float, end: float, new_end: float, regions: Regions) -> float:
     """Return the new value of an absolute time, for a SEB from `start` to `end`; all in seconds.
 
-    In a region that does not change it keeps its last bit, unless that would put it beyond one of
-    the region's bounds as they are once rounded: the times of the next region begin there.
+    In an unchanged region it keeps its last bit, unless it would then be beyond a rounded bound of
+    the region, where the times of the next region begin.
     """
     if moment < start:
         return moment
@@ -111,7 +111,7 @@ def map_moment(moment: float, start: float, end: float, new_end: float, regions:
 def remap(times: Floats, bounds: Floats, given: Floats, factor: float) -> Floats:
     """Return the new times of one SEB's times, all in seconds since its start.
 
-    Shapes: `times` (n,), `bounds` (regions + 1,), `given` (regions,), NaN where none is given.
+    Shapes: `times` (n,), `bounds` (regions + 1,), `given`, predicted lengths or NaN, (regions,).
     """
     count = len(given)
     table = np.empty((3, count + 1))

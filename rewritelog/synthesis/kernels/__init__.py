@@ -1,1 +1,1 @@
-"""Made timelines in closed form, and their bytes."""
+"""The compiled generator of synthetic timelines: SEBs in closed form, and their bytes."""

@@ -1,9 +1,9 @@
-"""Made timelines: every SEB in closed form, so that no timeline needs to know any other.
+"""Synthetic timelines: every SEB in closed form, so that timelines are independent of each other.
 
-All PEs run the same iteration of `slots` SEBs over and over. What a SEB does is the row of its
-slot; how long it takes comes from a hash of seed, PE and position; when it starts from its slot.
-A message of iteration k starts a SEB of a neighbour in iteration k + 1, which computes the send
-time just as the sender does. Times are whole nanoseconds until they are written.
+All PEs repeat the same iteration of `slots` SEBs. The row of a slot determines what its SEBs do, a
+hash of seed, PE and position their durations, and the slot when they start. A message of iteration
+k starts a SEB of a neighbour in iteration k + 1, which computes the send time in the same way as
+the sender. Times are integers in nanoseconds until they are written.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from tracebigsim.compiled import inner
     ROW_TIME_2,
 ) = range(12)
 ROW_SIZE = 12
-"""A row: messages, the number of the first, event (−1: no bracket), which starting message
-(−1: none), whether it starts of itself, dependencies, its start in the iteration, its duration
-without a bracket, and where in its bytes the times of its events are (0: nowhere)."""
+"""A row: number of messages, number of the first one, event (−1: no bracket), index of the starting
+message (−1: none), whether the SEB starts by itself, numbers of dependencies, start in the
+iteration,
+range of durations without a bracket, and byte offsets of the times of its events (0: none)."""
 
 NEIGHBOURS = 6
 OTHER_WORKER = 6
-"""The directions that messages go: ±x, ±y, ±z, and where a node has workers, the next of them."""
+"""The directions of messages: ±x, ±y, ±z, and on nodes with several workers the next worker."""
 
 EVENT_CONSTANT, EVENT_PARAMS = 0, 1
 EVENT_PARAM_SIZE = 4
@@ -48,24 +49,25 @@ BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
 TAIL_LEAST_NS, TAIL_SPREAD_NS = 300, 900
 JITTER_NS = 64
 NOISE_LEAST, NOISE_SPREAD, NOISE_UNIT = 972, 105, 256_000
-"""The emulating machine takes four times an event's picoseconds, give or take a twentieth."""
+"""The emulating machine takes four times the duration of an event, ±5 %."""
 _LATENCY_NS, _LATENCY_STEP_NS = 155, 10
 EXTRA_COUNTER = 1 << 40
-"""What is hashed for an extra SEB instead of its position, with its iteration added."""
+"""The number hashed for an extra SEB in place of its position; its iteration is added."""
 
 _S33 = np.uint64(33)
 
 
 class SyntheticProgram(NamedTuple):
-    """What all PEs run."""
+    """The program that all PEs run."""
 
     seed: int
     big: bool
     """Whether integers are big-endian."""
     slots: int
-    """SEBs of an iteration; the rows after these are the extra SEB's and PE 0's first one's."""
+    """The number of SEBs of an iteration; then come the rows of the extra SEB and PE 0's first
+    one."""
     length: int
-    """SEBs of a timeline without the extra ones."""
+    """The number of SEBs of a timeline without the extra ones."""
     x: int
     y: int
     z: int
@@ -73,34 +75,34 @@ class SyntheticProgram(NamedTuple):
     directions: int
     period_ns: int
     sends: int
-    """Messages of an iteration."""
+    """The number of messages of an iteration."""
     broadcasts: int
-    """Messages of PE 0's first SEB to every PE, which start the SEBs of iteration 0."""
+    """The number of broadcasts of PE 0's first SEB, which start the SEBs of iteration 0."""
     largest: int
-    """The bytes of the largest SEB."""
+    """The size of the largest SEB in bytes."""
     rows: Ints
     begins: Ints
-    """Where each row's SEB begins in `bytes`, and their end; shape (rows + 1,)."""
+    """The offset of each row's SEB in `bytes`, and their end; shape (rows + 1,)."""
     bytes: Bytes
-    """A SEB of each row, in which what differs is still to be written."""
+    """A SEB for each row, without the fields that differ from SEB to SEB."""
     starters: Ints
-    """The message that starts a SEB: slot, index in it, number; shape (started, 3)."""
+    """The starting messages: slot, index in it, number; shape (started, 3)."""
     events: Ints
-    """The bracketed events: picoseconds, number of parameters, then four integers for each."""
+    """The bracketed events: picoseconds, number of parameters, then four integers for each one."""
     names: Bytes
     """Their names, padded with NULs."""
 
 
 @inner
 def key_of(seed: int, pe: int, counter: int) -> np.uint64:
-    """Return the hash that all draws of one SEB are made from."""
+    """Return the hash from which all random numbers of a SEB are derived."""
     word = mix(np.uint64(seed) + GOLDEN * np.uint64(pe + 1))
     return mix(word + GOLDEN * np.uint64(counter + 1))
 
 
 @inner
 def draw(key: np.uint64, which: int, span: int) -> int:
-    """Return an integer from 0 to below `span`, which is less than 2³¹."""
+    """Return a random integer from 0 to below `span`, which is less than 2³¹."""
     return int(mix(key + GOLDEN * np.uint64(which + 1)) >> _S33) % span
 
 
@@ -126,7 +128,7 @@ def event_picoseconds(events: Ints, event: int, key: np.uint64) -> int:
 
 @inner
 def regions(program: SyntheticProgram, row: int, key: np.uint64) -> tuple[int, int, int]:
-    """Return the lengths in ns before, in and after a SEB's bracket; 0, 0 where it has none."""
+    """Return the lengths in ns before, in and after a SEB's bracket; 0, 0 without a bracket."""
     event = program.rows[row, ROW_EVENT]
     if event < 0:
         spread = program.rows[row, ROW_SPREAD_NS]
@@ -141,16 +143,16 @@ def regions(program: SyntheticProgram, row: int, key: np.uint64) -> tuple[int, i
 
 @inner
 def start_ns(program: SyntheticProgram, row: int, iteration: int, key: np.uint64) -> int:
-    """Return when a SEB starts."""
+    """Return the start of a SEB in ns."""
     at = iteration * program.period_ns + program.rows[row, ROW_AT_NS]
     return int(at + draw(key, 0, JITTER_NS))
 
 
 @inner
 def send_offset(begin: int, middle: int, tail: int, which: int, count: int) -> int:
-    """Return how long after its SEB's start the message `which` of `count` is sent, in ns.
+    """Return the send time of message `which` of `count`, in ns after the start of its SEB.
 
-    Of several messages of a bracketed SEB the first goes before the bracket, the last after it.
+    Of several messages of a bracketed SEB the first is sent before the bracket, the last after it.
     """
     if middle == 0:
         return begin * (which + 1) // (count + 1)
@@ -163,7 +165,7 @@ def send_offset(begin: int, middle: int, tail: int, which: int, count: int) -> i
 
 @inner
 def send_ns(program: SyntheticProgram, pe: int, iteration: int, slot: int, which: int) -> int:
-    """Return when any PE sends the message `which` of any SEB."""
+    """Return the send time of message `which` of any SEB of any PE, in ns."""
     count = program.rows[slot, ROW_SENDS]
     if pe == 0 and iteration == 0 and slot == 0:
         count += program.broadcasts
@@ -175,7 +177,7 @@ def send_ns(program: SyntheticProgram, pe: int, iteration: int, slot: int, which
 
 @inner
 def neighbour(program: SyntheticProgram, pe: int, direction: int, sign: int) -> int:
-    """Return the PE that lies in a direction on the torus, or with `sign` −1 against it."""
+    """Return the neighbour of a PE in a direction on the torus, or opposite to it for `sign` −1."""
     node, worker = pe // program.workers, pe % program.workers
     if direction == OTHER_WORKER:
         return node * program.workers + (worker + sign) % program.workers
@@ -194,7 +196,7 @@ def neighbour(program: SyntheticProgram, pe: int, direction: int, sign: int) -> 
 
 @inner
 def latency_ns(program: SyntheticProgram, sender: int, receiver: int, direction: int) -> int:
-    """Return how long a message is on its way."""
+    """Return the transit time of a message in ns."""
     if sender // program.workers == receiver // program.workers:
         return 0
     return _LATENCY_NS + _LATENCY_STEP_NS * direction
@@ -208,5 +210,5 @@ def first_number(program: SyntheticProgram, pe: int) -> int:
 
 @inner
 def has_extra(program: SyntheticProgram, pe: int, iteration: int) -> bool:
-    """Return whether a PE has an extra SEB after an iteration: every other time or so."""
+    """Return whether a PE has an extra SEB after an iteration, with probability ½."""
     return draw(key_of(program.seed, pe, EXTRA_COUNTER + iteration), 1, 2) == 1

@@ -1,6 +1,6 @@
-"""The writing of made timelines: SEBs copied from the rows' bytes, and what differs filled in.
+"""The writing of synthetic timelines: copies of the SEBs of rows, with the other fields filled in.
 
-`program` says what the SEBs do and when; times become seconds here.
+`program` determines what the SEBs do and when; times become seconds here.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tracebigsim.compiled import inner, kernel
 
 (POSITION, EXTRA, INDEX, EFFECTIVE_NS, TEXT, MESSAGES, RECORDS) = range(7)
 STATE_SIZE = 7
-"""Where the writing of a timeline is: the next slot of all its iterations, whether an extra
-SEB comes before it, the next SEB index, the last starting time, and counts."""
+"""The state of writing a timeline: the next position over all iterations, whether an extra SEB
+precedes it, the next SEB index, the last effective receive time, the text written, and counts."""
 
 LINE_BYTES = 256
-"""No param line is longer."""
+"""The most bytes of a param line."""
 
 _NS_PER_S = 1e9
 _TO_EVENT = np.frombuffer(b" TRACEBIGSIM: event:{ ", dtype=np.uint8)
@@ -63,7 +63,7 @@ def store_integer(buf: Bytes, at: int, value: int, size: int, big: bool) -> None
 def write_times(
     buf: Bytes, at: int, lay: KernelLayout, start: int, duration: int, unclosed: bool
 ) -> None:
-    """Write when a SEB starts and ends, given in ns."""
+    """Write the start and end of a SEB, given in ns."""
     begin, end = start / _NS_PER_S, (start + duration) / _NS_PER_S
     store_f8(buf, at + lay.seb_start_time, begin, lay.swap)
     store_f8(buf, at + lay.seb_exec_time, 0.0 if unclosed else end - begin, lay.swap)
@@ -74,7 +74,7 @@ def write_times(
 def starting_message(
     program: SyntheticProgram, pe: int, iteration: int, started: int
 ) -> tuple[int, int, int]:
-    """Return who sent the message that starts a SEB, its number, and when it comes in ns."""
+    """Return sender, number and receive time in ns of a SEB's starting message."""
     if iteration == 0:
         return 0, started - 1, send_ns(program, 0, 0, 0, started - 1)
     slot = program.starters[started, 0]
@@ -101,7 +101,7 @@ def write_starter(
     start: int,
     state: Ints,
 ) -> None:
-    """Write what started a SEB, and when that came."""
+    """Write the starting message of a SEB and its receive times."""
     started = program.rows[row, ROW_STARTED]
     depends = False
     if state[POSITION] == 0 and state[EXTRA] == 0:
@@ -134,7 +134,7 @@ def write_messages(
     middle: int,
     tail: int,
 ) -> int:
-    """Write what a SEB sends; return how many messages it has."""
+    """Write the messages of a SEB; return their number."""
     to_all = program.broadcasts if row == program.slots + 1 else 0
     count = to_all + program.rows[row, ROW_SENDS]
     place = at + lay.seb_bytes + lay.count_bytes
@@ -161,7 +161,7 @@ def write_messages(
 def write_event_times(
     buf: Bytes, at: int, rows: Ints, row: int, swap: bool, start: int, begin: int, middle: int
 ) -> None:
-    """Write when the events of a SEB are: at the bracket's bounds, or half-way through."""
+    """Write the times of a SEB's events: the bounds of the bracket, or half-way through."""
     if rows[row, ROW_TIME_1] > 0:
         offset = begin if rows[row, ROW_EVENT] >= 0 else begin // 2
         time = (start + offset) / _NS_PER_S - start / _NS_PER_S
@@ -175,24 +175,24 @@ def write_event_times(
 def write_dependencies(
     buf: Bytes, end: int, rows: Ints, row: int, big: bool, index: int, following: int
 ) -> int:
-    """Write the lists that end a SEB at `end`; return where it ends when all there is follows.
+    """Write the dependencies at the end of a SEB; return its end without unused ones.
 
-    Only `following` more SEBs can depend on it.
+    `end` is the end with all forward dependencies, of which only `following` SEBs exist.
     """
     forward = rows[row, ROW_FORWARD]
     left = min(forward, following)
-    place = end - 4 * forward - 4
+    offset = end - 4 * forward - 4
     for k in range(rows[row, ROW_BACKWARD]):
-        store_integer(buf, place - 4 * (k + 1), index - 1 - k, 4, big)
-    store_integer(buf, place, left, 4, big)
+        store_integer(buf, offset - 4 * (k + 1), index - 1 - k, 4, big)
+    store_integer(buf, offset, left, 4, big)
     for k in range(left):
-        store_integer(buf, place + 4 * (k + 1), index + 1 + k, 4, big)
+        store_integer(buf, offset + 4 * (k + 1), index + 1 + k, 4, big)
     return int(end - 4 * (forward - left))
 
 
 @inner
 def put_bytes(text: Bytes, at: int, source: Bytes) -> int:
-    """Write bytes; return where they end."""
+    """Write bytes; return their end."""
     for k in range(len(source)):
         text[at + k] = source[k]
     return at + len(source)
@@ -200,7 +200,7 @@ def put_bytes(text: Bytes, at: int, source: Bytes) -> int:
 
 @inner
 def put_digits(text: Bytes, at: int, value: int) -> int:
-    """Write a number that is not negative; return where it ends."""
+    """Write a non-negative number in decimal; return its end."""
     end, rest = at + 1, value // 10
     while rest > 0:
         end += 1
@@ -215,7 +215,7 @@ def put_digits(text: Bytes, at: int, value: int) -> int:
 def put_line(
     text: Bytes, at: int, program: SyntheticProgram, event: int, key: np.uint64, index: int
 ) -> int:
-    """Write the param line of a bracket; return where it ends."""
+    """Write the param line of a bracket; return its end."""
     at = put_bytes(text, put_digits(text, at, index), _TO_EVENT)
     for k in range(program.names.shape[1]):
         if program.names[event, k] != 0:
@@ -239,7 +239,7 @@ def write_seb(
     total: int,
     state: Ints,
 ) -> int:
-    """Write the next SEB of a timeline and its param line; return where the SEB ends."""
+    """Write the next SEB of a timeline and its param line; return the end of the SEB."""
     position, index = state[POSITION], state[INDEX]
     extra = state[EXTRA] == 1
     iteration = (position - 1 if extra else position) // program.slots
@@ -276,10 +276,10 @@ def write_sebs(
     total: int,
     state: Ints,
 ) -> int:
-    """Write the next SEBs of a timeline into `buf`; return how many bytes they have.
+    """Write the next SEBs of a timeline into `buf`; return their size in bytes.
 
-    Param lines go to `text` from `state[TEXT]` on. It stops where either has no room left for
-    the largest SEB, or at the timeline's end, when `state[INDEX]` is `total`.
+    Param lines are written to `text` from `state[TEXT]` on. It stops when either array has no room
+    for the largest SEB, or at the end of the timeline, when `state[INDEX]` is `total`.
     """
     at = 0
     while (
@@ -301,7 +301,7 @@ def write_sebs(
 
 @kernel
 def timeline_sebs(program: SyntheticProgram, pe: int) -> int:
-    """Return how many SEBs the timeline of a PE has, extra ones included."""
+    """Return the number of SEBs in the timeline of a PE, including extra ones."""
     extras = 0
     for iteration in range(program.length // program.slots):
         extras += has_extra(program, pe, iteration)
