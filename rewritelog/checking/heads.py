@@ -9,7 +9,7 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.versions import likely_version, version_text
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.format.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.files import InputFile, paths_in
 from rewritelog.logs.logset import SUMMARY_NAME
 from rewritelog.logs.summary import LOG_VERSION_AT, Summary, parse_summary, summary_faults
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
@@ -105,16 +105,10 @@ def _version_to_read(
     return claimed
 
 
-def _names_in(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir() if path.name.startswith(SUMMARY_NAME)]
-    except OSError as error:
-        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
-
-
 def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[int]:
     """Return the indices of the timeline files that exist, ascending."""
-    numbers = (name.removeprefix(SUMMARY_NAME) for name in _names_in(folder))
+    names = (path.name for path in paths_in(folder))
+    numbers = (n.removeprefix(SUMMARY_NAME) for n in names if n.startswith(SUMMARY_NAME))
     present = {int(n) for n in numbers if n.isdecimal() and n.isascii() and n == str(int(n))}
     extra = sorted(index for index in present if index >= summary.files)
     wanted = sorted(present.difference(extra))

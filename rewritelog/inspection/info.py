@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from rewritelog.checking.run import check_logs
-from rewritelog.errors import RewriteLogError
 from rewritelog.inspection.kernels import survey as kernels
 from rewritelog.inspection.kernels.survey import SurveyCount
 from rewritelog.kernels.names import enlarged, names_of, new_table
 from rewritelog.kernels.tracer import tracer_replaces
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import LoadedBlock, raise_fault
+from rewritelog.logs.files import paths_in
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
@@ -309,12 +309,9 @@ def _violated_rules(folder: Path) -> tuple[tuple[str, int], ...]:
 def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
     """Return the number of param files in a folder, and its other files except the logs."""
     params, others = 0, []
-    try:
-        for path in sorted(folder.iterdir()):
-            if _PARAM_FILE.fullmatch(path.name):
-                params += 1
-            elif path.is_file() and not _LOG_FILE.fullmatch(path.name):
-                others.append(FileInfo(printable(path.name), path.stat().st_size))
-    except OSError as error:
-        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
+    for path in paths_in(folder):
+        if _PARAM_FILE.fullmatch(path.name):
+            params += 1
+        elif path.is_file() and not _LOG_FILE.fullmatch(path.name):
+            others.append(FileInfo(printable(path.name), path.stat().st_size))
     return params, tuple(others)

@@ -16,6 +16,14 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Opening neither waits for the writer of a pipe, nor makes a terminal the controlling one."""
 
 
+def paths_in(folder: Path) -> list[Path]:
+    """Return what is in a folder, sorted; raise `RewriteLogError` if it cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
+
+
 class OpenFile:
     """A file that is closed at the end of its `with` block."""
 

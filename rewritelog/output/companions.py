@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from rewritelog.errors import OutputWarning, RewriteLogError
+from rewritelog.errors import OutputWarning
+from rewritelog.logs.files import paths_in
 from rewritelog.logs.logset import LogSet
 from rewritelog.output.files import copy_file
 from rewritelog.text import matches
@@ -18,11 +19,9 @@ COMPANIONS = ("*.sts", "*.log.gz")
 
 def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMPANIONS) -> None:
     """Copy the files of the log folder whose names match a pattern, as `copy_own_files` does."""
-    try:
-        beside = sorted(logs.folder.iterdir())
-    except OSError as error:
-        raise RewriteLogError(f"{logs.folder}: cannot be read: {error.strerror}") from error
-    chosen = (path for path in beside if any(matches(one, path.name) for one in patterns))
+    chosen = (
+        path for path in paths_in(logs.folder) if any(matches(one, path.name) for one in patterns)
+    )
     copy_own_files(logs, (path for path in chosen if not path.is_dir()), target)
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -92,18 +92,12 @@ class MpiEngine(Engine):
         """Return the value of rank 0 in all ranks; waiting can be interrupted by a signal."""
         data = np.frombuffer(pickle.dumps(value), dtype=np.uint8) if self.leads else None
         size = np.array([0 if data is None else len(data)], dtype=np.int64)
-        self._wait(self._comm.Ibcast(size, root=0))
+        _wait_until(self._comm.Ibcast(size, root=0).Test)
         if data is None:
             data = np.empty(int(size[0]), dtype=np.uint8)
-        self._wait(self._comm.Ibcast([data, self._mpi.BYTE], root=0))
+        _wait_until(self._comm.Ibcast([data, self._mpi.BYTE], root=0).Test)
         received: Answer = pickle.loads(data.tobytes())  # noqa: S301 - from a rank of this job
         return received
-
-    def _wait(self, request: Any) -> None:
-        pause_s = _SHORT_S
-        while not request.Test():
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONG_S)
 
     @contextmanager
     def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
@@ -128,14 +122,10 @@ class MpiEngine(Engine):
     def _finish(self, pool: Any) -> list[OSError | None]:
         """End the workers; return the error of each that could not flush its output."""
         pool.__exit__(None, None, None)
-        failures: list[OSError | None] = []
-        pause_s = _SHORT_S
-        while len(failures) < self._comm.Get_size() - 1:
-            if self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_FLUSHED):
-                failures.append(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_FLUSHED))
-                continue
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONG_S)
+        any_rank, failures = self._mpi.ANY_SOURCE, list[OSError | None]()
+        for _ in range(self._comm.Get_size() - 1):
+            _wait_until(lambda: self._comm.iprobe(source=any_rank, tag=_FLUSHED))
+            failures.append(self._comm.recv(source=any_rank, tag=_FLUSHED))
         return failures
 
     def serve(self) -> None:
@@ -147,7 +137,15 @@ class MpiEngine(Engine):
             with MPICommExecutor(self._comm, root=0):
                 pass
             raise_if_stopped()  # the executor has sent the exception to rank 0
-            self._wait(self._comm.isend(_flush_written(task), dest=0, tag=_FLUSHED))
+            _wait_until(self._comm.isend(_flush_written(task), dest=0, tag=_FLUSHED).Test)
+
+
+def _wait_until(ready: Callable[[], bool]) -> None:
+    """Wait, and leave the processor to the ranks that work; signals are handled meanwhile."""
+    pause_s = _SHORT_S
+    while not ready():
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONG_S)
 
 
 def _load_mpi() -> Any:
