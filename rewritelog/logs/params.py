@@ -64,6 +64,18 @@ class ParamRecords:
         arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
         return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
+    def kinds(self) -> tuple[tuple[tuple[str, int], ...], Ints]:
+        """Return each event with each number of parameters that it has, ordered by both.
+
+        The second result is the index of each record's kind among them.
+        """
+        most = int(self.param_count.max(initial=0)) + 1
+        keys = self.event * most + self.param_count
+        present = np.flatnonzero(np.bincount(keys))
+        pairs = (divmod(key, most) for key in present.tolist())
+        kinds = tuple((self.events[event], count) for event, count in pairs)
+        return kinds, np.searchsorted(present, keys)
+
     def table(self, rows: Ints, count: int) -> Floats:
         """Return the numbers of records that all have `count` of them, shape (rows, count)."""
         chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]

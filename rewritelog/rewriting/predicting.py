@@ -37,7 +37,7 @@ class Predictor:
 
     def predict(self, params: ParamRecords, pes: Ints) -> Predicted:
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
-        kinds, kind = _kinds(params)
+        kinds, kind = params.kinds()
         seconds = np.full(len(params.seb), np.nan)
         flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
         for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
@@ -73,16 +73,6 @@ class Predictor:
             found.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
             if factors is not None:
                 found.kernel["seconds"][rows] = found.seconds[rows] * factors
-
-
-def _kinds(params: ParamRecords) -> tuple[tuple[EventKey, ...], Ints]:
-    """Return the kinds of records, and the index of each record's kind."""
-    most = int(params.param_count.max(initial=0)) + 1
-    keys = params.event * most + params.param_count
-    present = np.flatnonzero(np.bincount(keys))
-    pairs = (divmod(key, most) for key in present.tolist())
-    kinds = tuple((params.events[event], count) for event, count in pairs)
-    return kinds, np.searchsorted(present, keys)
 
 
 @dataclass(frozen=True)

@@ -64,12 +64,9 @@ def strata_of(
 
 def _by_event(run: RunRecords) -> Iterator[tuple[EventKey, Ints]]:
     """Yield the records of each event and number of parameters."""
-    width = 1 + int(run.param_count.max(initial=0))
-    keys = run.event * width + run.param_count
-    order = np.argsort(keys, kind="stable")
-    kinds, starts = np.unique(keys[order], return_index=True)
-    for kind, rows in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
-        yield (run.events[kind // width], kind % width), rows
+    kinds, kind = run.kinds()
+    order = np.argsort(kind, kind="stable")
+    yield from zip(kinds, np.split(order, np.cumsum(np.bincount(kind))[:-1]), strict=True)
 
 
 @dataclass(frozen=True)
