@@ -8,6 +8,7 @@ import pytest
 from rewritelog.text import (
     WIDTH,
     TextTable,
+    bytes_text,
     event_label,
     exact_number,
     json_number,
@@ -82,3 +83,9 @@ def test_shares_in_per_cent() -> None:
     assert percent_text(0.0125) == "1.25 %"
     assert percent_text(0.5, 0, "+") == "+50 %"
     assert percent_text(None) == "–"
+
+
+def test_sizes_have_the_unit_that_fits() -> None:
+    sizes = (0, 999, 1000, 2_500_000, 4_321e6, 5e12, 7e15)
+    said = ["0 bytes", "999 bytes", "1.0 kB", "2.5 MB", "4.3 GB", "5.0 TB", "7000.0 TB"]
+    assert [bytes_text(size) for size in sizes] == said

@@ -186,6 +186,24 @@ def test_an_offset_that_points_elsewhere(which: int, stray: int, logs: Path) -> 
     assert ("exec-time" in report.findings.counts) == (which != 3)
 
 
+def test_a_timeline_too_short_for_its_count(logs: Path) -> None:
+    """The offset after it lies within its count."""
+    at = next(one.offset for one in walk(logs) if one.pe == 1) - 4
+    overwrite(logs / "bgTrace0", 20 + 4 * 2, i4(at + 2))
+    report = check(logs)
+    assert "the timeline has 2 bytes, too few for a SEB count" in shown(report, "count")
+    assert report.findings.counts["exec-time"] == 1
+
+
+def test_bytes_in_a_file_that_has_no_timeline(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=3)
+    assert check(folder).findings.counts == {}
+    (folder / "bgTrace2").write_bytes((folder / "bgTrace2").read_bytes() + bytes(7))
+    assert shown(check(folder), "left-over").endswith(
+        "bgTrace2, byte 20: 7 bytes after the last timeline"
+    )
+
+
 def test_timelines_that_share_bytes(logs: Path) -> None:
     """All offsets the same, as of a file made to be read four times."""
     overwrite(logs / "bgTrace0", 20, i4(HEAD, HEAD, HEAD, HEAD))

@@ -64,11 +64,37 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
     found = answer("replay", logs, "--machine", machine)
     assert (found["predicted_s"], found["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
     assert answer("replay", logs, "--machine", machine, "--latency", "0")["predicted_s"] == 3.5
-    for text, said in (("latensy = 1\n", "latensy"), (f"latency = {'9' * 5000}\n", "toml:1:1001")):
+    for text, said in (
+        ("latensy = 1\n", "latensy"),
+        (f"latency = {'9' * 5000}\n", "toml:1:1001"),
+        ("latency = ", "machine.toml:1:11: is not TOML"),
+        ("latency = '3 parsec'", "machine.toml: latency: '3 parsec' is not a time"),
+        ("bandwidth = 0", "machine.toml: bandwidth must be above 0"),
+        ("a = " + "[\n" * 5000, "is nested too deep"),
+    ):
         machine.write_text(text)
         done = run("replay", logs, "--machine", machine)
         assert done.returncode == 1
-        assert said in done.stderr
+        assert said in " ".join(done.stderr.split())
+    done = run("replay", logs, "--machine", tmp_path)
+    assert (done.returncode, "not a regular file" in done.stderr) == (1, True)
+
+
+def test_a_network_is_described_in_words(logs: Path) -> None:
+    words = ("--latency", "1us", "--bandwidth", "inf", "--cost-per-packet", "2us", "--packet-size",
+             "512B", "--node-latency", "3us")  # fmt: skip
+    text = " ".join(run("replay", logs, *words).stdout.split())
+    assert "latency 1e-06 s, infinite bandwidth, 2e-06 s a packet of 512 bytes" in text
+    assert "3e-06 s within a node" in text
+    assert answer("replay", logs, *words)["network"]["bandwidth_bytes_per_s"] is None
+
+
+def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) -> None:
+    empty = write_logs(tmp_path / "empty", [[], []])
+    assert run("replay", empty, "--against", logs).stdout.startswith(
+        "After against before: no time at all\n"
+    )
+    assert answer("replay", empty, "--against", logs)["speedup"] is None
 
 
 @pytest.mark.parametrize(
@@ -79,6 +105,12 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
         (["--network", "torus"], "--network must be log"),
         (["--network", "log", "--latency", "1us"], "--network log takes no --latency"),
         (["--cost-per-packet", "1us"], "packets need both"),
+        (
+            ["--cost-per-packet", "1us", "--packet-size", "64B"],
+            "only with a latency or a bandwidth",
+        ),
+        (["--latency", "inf"], "latency must be not negative, and finite"),
+        (["--sweep", "latency=0", "--sweep", "latency=1"], "can vary each quantity only once"),
         (["--sweep", "colour=1"], "expected NAME=VALUE"),
         (["--sweep", "dilation=0"], "the dilation must be"),
         (["--sweep", "dilation=1", "--against", "x"], "--sweep takes no --against"),
@@ -187,6 +219,16 @@ def test_lost_cycles_become_timing_lines_with_variables_by_name(logs: Path, tmp_
     other = run("lost-cycles", logs, "--timings-out", file, "--var", "D=128")
     assert other.returncode == 2
     assert "parameters: P, D, N" in other.stderr
+
+
+def test_lost_cycles_that_lack_sebs_or_have_too_many_variables(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "logs", [[seb(0, 1)], [seb(0, 1, src_pe=0, msg_id=9)]])
+    done = run("lost-cycles", folder, "--timings-out", tmp_path / "study.txt")
+    assert done.returncode == 0
+    assert "1 SEB never ran" in done.stderr
+    many = [word for k in range(30) for word in ("--var", f"V{k}=1")]
+    done = run("lost-cycles", folder, "--timings-out", tmp_path / "study.txt", *many)
+    assert (done.returncode, "--var: at most" in done.stderr) == (2, True)
 
 
 def test_what_is_lost_is_named_by_patterns_of_which_the_last_wins(logs: Path) -> None:

@@ -84,6 +84,22 @@ def test_names_are_sorted_by_their_share_of_time(reference: Path) -> None:
     assert lines[-21].split()[0] == found.names[0].name
 
 
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": "of another tool"}', "[" * 100_000, "\xff"]
+)
+def test_a_provenance_of_another_tool_is_not_reported(text: str, tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[made_seb(0, 1)]])
+    (logs / "rewritelog.json").write_text(text, encoding="latin-1")
+    assert survey(open_logs(logs)).to_json()["provenance"] is None
+
+
+def test_of_many_files_some_are_listed(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[made_seb(0, 1)]] * 30, files=30)
+    lines = survey(open_logs(logs)).text().splitlines()
+    assert sum(line.startswith("  bgTrace") for line in lines) == 20
+    assert "  and 10 more" in lines
+
+
 def test_every_real_set_becomes_strict_json(log_set: Path) -> None:
     found = survey(open_logs(log_set)).to_json()
     assert json.loads(json.dumps(found, allow_nan=False)) == found

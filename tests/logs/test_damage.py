@@ -200,3 +200,10 @@ def test_huge_claims_cost_no_memory(tmp_path: Path) -> None:
     with pytest.raises(DamagedLogError, match="1000000000 backward"):
         rewritelog.open_logs(tmp_path / "in").timeline(0)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_damage_is_named_where_sebs_are_looked_up_by_name(logs: Path) -> None:
+    """The names of a block are collected before its SEBs are rewritten."""
+    overwrite(logs / "bgTrace0", AT_MESSAGES, i4(-1))
+    with pytest.raises(DamagedLogError, match="negative message count -1"):
+        rewrite(logs, None, RewriteOptions(dilation_for=(("m*", 2.0),)))

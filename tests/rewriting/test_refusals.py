@@ -9,7 +9,7 @@ from logbuilder import mark, message, seb, write_logs
 from oracle import walk
 
 from rewritelog.checking.run import check_logs
-from rewritelog.errors import DamagedLogError
+from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
@@ -54,3 +54,20 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
     assert check_logs(folder).findings.counts
     rewrite(folder, tmp_path / "out", RewriteOptions(dilation=1))
     assert (tmp_path / "out/bgTrace0").read_bytes() == (folder / "bgTrace0").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"recv": "drop"}, "recv must be 'shift' or 'keep', not 'drop'"),
+        ({"total": "loud"}, "the total must be 'measured' or 'quiet', not 'loud'"),
+        ({"spread": "all"}, "the spread must be 'none' or 'residual', not 'all'"),
+        ({"spread_seed": -1}, r"the spread's seed must be 0 to 2\^64 - 1, not -1"),
+        ({"engine": "gpu"}, "the engine must be 'threads' or 'mpi', not 'gpu'"),
+        ({"jobs": -1}, "the number of jobs must be 0 or more, not -1"),
+        ({"block_bytes": 0}, "a block must have 1 byte or more, not 0"),
+    ],
+)
+def test_options_from_python_that_there_are_not(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        RewriteOptions(**options)

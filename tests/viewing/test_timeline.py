@@ -10,11 +10,14 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.logs.logset import open_logs
 from rewritelog.logs.pes import parse_pes
+from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
+from rewritelog.viewing.palette import BRACKET, IDLE
 from rewritelog.viewing.timeline import TimelineOptions, timeline_view
+from rewritelog.viewing.timeline_figure import cell_colours, layer_colour
 
 TWO_PES = [
     [
@@ -57,6 +60,44 @@ def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     view = timeline_view([open_logs(two_pes)], options, columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
+
+
+def test_cells_have_the_colours_of_what_is_in_them(
+    two_pes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PE 0 works during the first of four columns; in the third the kernel is in its bracket."""
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    monkeypatch.setattr(timeline, "MOST_BARS", 2)
+    view = timeline_view([open_logs(two_pes)], columns=4)
+    assert view.panels[0].bars is None
+    pixels = np.round(255 * cell_colours(view.panels[0].cells, view)).astype(int)
+    columns = [set(map(tuple, pixels[: len(pixels) // 2, k].tolist())) for k in range(4)]
+    kernel, work, idle, inside = (
+        tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
+        for colour in (layer_colour(view, 0), layer_colour(view, 1), IDLE, BRACKET)
+    )
+    assert columns[0] == {work}
+    assert columns[2] == {kernel, inside}
+    assert {kernel, work} <= columns[1]
+    assert set(map(tuple, pixels[len(pixels) // 2 :, 0].tolist())) == {idle}
+    for kind in ("png", "html"):
+        out = tmp_path / f"drawn.{kind}"
+        assert run("timeline", two_pes, "-o", out).returncode == 0
+        assert out.stat().st_size > 1000
+
+
+def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
+    many = [one for k in range(50) for one in bracket(k / 64, (k + 0.5) / 64)]
+    line = [seb(0, 1, events=many), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
+    panel = timeline_view([open_logs(write_logs(tmp_path / "logs", [line]))]).panels[0]
+    assert (panel.sebs, panel.brackets, panel.unclosed, panel.not_finite) == (2, 50, 1, 1)
+
+
+def test_damage_is_named(two_pes: Path) -> None:
+    path = two_pes / "bgTrace0"
+    path.write_bytes(path.read_bytes()[:-4] + b"\xff" * 4)
+    with pytest.raises(DamagedLogError, match="PE 1, SEB 1"):
+        timeline_view([open_logs(two_pes)])
 
 
 @pytest.mark.slow
