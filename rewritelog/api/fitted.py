@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-import rewritelog
 from rewritelog.api.arguments import PathLike, optional_input, to_input, to_path, to_table
 from rewritelog.api.timings import TimingsLike, to_timings
 from rewritelog.arrays import Floats
@@ -30,7 +29,6 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
 from rewritelog.models.registry import load_model as make_model
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.text import TextTable, count_text, event_label, json_number, percent_text, shorten
 from rewritelog.timings.texts import (
     named_fit,
@@ -206,8 +204,8 @@ def fit(
     name = model if isinstance(model, str) else type(model).__name__
     read = to_timings(timings, made.columns, clock_hz=clock_hz, strict=strict)
     samples = tuple(read)
-    files = () if not isinstance(timings, str | Path) else (Path(timings).name,)
-    source = Source(rewritelog.__version__, files, len(read), clock_hz, digest_of(samples))
+    files = [Path(timings)] if isinstance(timings, str | Path) else []
+    source = Source.of(files, samples, clock_hz)
     names = read_param_names(optional_input(param_names, "the file of parameter names"))
     with limited_to(jobs):
         fitted = named_fit(checked_fit(made, name, samples), names)

@@ -16,7 +16,6 @@ from rewritelog.models.checks import checked_fit
 from rewritelog.models.json_document import size_problem
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.registry import load_model
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import Readable, bytes_text, count_text, printable, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings
@@ -108,17 +107,10 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
     )
     with limited_to(request.jobs):
         fitted = named_fit(checked_fit(model, request.model, read.timings), names)
-    digest = digest_of(read.timings)
+    source = Source.of(request.timings, read.timings, request.clock_hz)
     if out is not None:
-        source = Source(
-            rewritelog=rewritelog.__version__,
-            files=tuple(path.name for path in request.timings),
-            lines=read.lines,
-            clock_hz=request.clock_hz,
-            sha256=digest,
-        )
         write_model(out, ModelFile(writable(fitted, request.model), model.columns, source))
-    return FitReport(request, model, read, fitted, digest, out)
+    return FitReport(request, model, read, fitted, source.sha256, out)
 
 
 def write_model(out: Path, file: ModelFile) -> None:

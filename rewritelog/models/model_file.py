@@ -7,15 +7,19 @@ makes the same predictions to the bit. A file contains no code, and any defect i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+from rewritelog import __version__
 from rewritelog.errors import ModelError
-from rewritelog.models.base import EventKey, FittedModel
+from rewritelog.models.base import EventKey, FittedModel, Timings
 from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, pretty_json
+from rewritelog.models.sample_digest import digest_of
 
 FORMAT = "rewritelog model"
 VERSION = 2
@@ -40,6 +44,13 @@ class Source:
     """The clock in Hz for times given in cycles; None without such times."""
     sha256: str
     """The digest of the samples (`sample_digest.digest_of`)."""
+
+    @classmethod
+    def of(cls, files: Iterable[Path], timings: Timings, clock_hz: float | None) -> Source:
+        """Return the origin of a fit of this version to samples from files."""
+        lines = sum(len(samples.seconds) for samples in timings)
+        names = tuple(path.name for path in files)
+        return cls(__version__, names, lines, clock_hz, digest_of(timings))
 
 
 @dataclass(frozen=True)

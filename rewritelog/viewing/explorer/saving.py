@@ -6,13 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import rewritelog
 from rewritelog.errors import OutputError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.model_file import ModelFile, Source
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.viewing.explorer.choices import FitChoices, parsed_terms
 from rewritelog.viewing.explorer.session import Session
@@ -44,14 +42,7 @@ class Saving:
         formulas = formulas_text(session, self._given)
         paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
         self._check(paths)
-        kept = session.kept_timings()
-        source = Source(
-            rewritelog=rewritelog.__version__,
-            files=tuple(path.name for path in session.read.files),
-            lines=sum(len(one.seconds) for one in kept),
-            clock_hz=self._clock_hz,
-            sha256=digest_of(kept),
-        )
+        source = Source.of(session.read.files, session.kept_timings(), self._clock_hz)
         write_model(paths[0], ModelFile(session.fitted(), "params", source))
         self._written.add(paths[0])
         if formulas:
