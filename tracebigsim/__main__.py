@@ -33,16 +33,16 @@ _FILES_HELP = "a program's output, plain or compressed (.gz, .bz2, .xz, .zst); -
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser with the errors of `rewritelog`."""
+    """An argument parser that reports errors as the command `rewritelog` does."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where to look it up; exit with 2."""
+        """Print the error and a hint to the help; exit with 2."""
         sys.stderr.write(f"tracebigsim: error: {message}\nTry '{self.prog} --help' for help.\n")
         sys.exit(WRONG_USAGE)
 
 
 class _Version(argparse.Action):
-    """Prints the version of the package; it is looked up only when it is asked for."""
+    """Prints the version of the package, which is looked up only on request."""
 
     def __call__(self, *_: object) -> None:
         from importlib.metadata import version  # noqa: PLC0415 - few runs need it
@@ -113,7 +113,7 @@ def _add_failing(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:
-    """Add the options that all have."""
+    """Add the options that every command has."""
     group = parser.add_argument_group("Other options")
     group.add_argument(
         "--debug",
@@ -126,7 +126,7 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
 
 
 def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:
-    """Print what files hold; return the number of warnings."""
+    """Print the statistics of files; return the number of warnings."""
     from tracebigsim.stats import file_stats, stats_json, stats_text  # noqa: PLC0415 - numpy
 
     found = file_stats(files)
@@ -150,7 +150,7 @@ def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool
 
 
 def _warn_of_faults(count: int, first: Sequence[str], what: str) -> int:
-    """Print a warning of malformed lines, with the first of them."""
+    """Warn of malformed lines, with the first of them; return the number of warnings, 0 or 1."""
     if count:
         lines = "".join(f"\n  {fault}" for fault in first)
         plural = "" if count == 1 else "s"
@@ -159,7 +159,7 @@ def _warn_of_faults(count: int, first: Sequence[str], what: str) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    """Do what was asked for; return the exit code."""
+    """Run the chosen command; return the exit code."""
     warnings = 0
     if given.command == "stats":
         warnings = _stats(given.files, as_json=given.json, quiet=given.quiet)
@@ -172,7 +172,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command; exit as `main` says."""
+    """Run the command; exit with the codes that `main` lists."""
     parser = _parser()
     given = parser.parse_args()
     if given.command is None and given.folder is None:
@@ -190,16 +190,16 @@ def run() -> NoReturn:
 
 
 def _end_by_signal(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - as called
-    """Unwind, so that temporary files are removed."""
+    """Raise `_SignalledError`, so that temporary files are removed on the way out."""
     raise _SignalledError(number)
 
 
 class _SignalledError(BaseException):
-    """The process was asked to end."""
+    """A signal asked the process to end."""
 
 
 def main() -> NoReturn:
-    """Run the command: 0 done, 1 failed, 2 wrong usage, 128 + the number of a signal."""
+    """Run the command; exit with 0 (done), 1 (failed), 2 (wrong usage) or 128 + signal number."""
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end_by_signal)
@@ -227,7 +227,7 @@ def main() -> NoReturn:
 
 
 def _code_of_lost_output(lost: OutputLost) -> int:
-    """Say that standard output cannot be written, unless nobody reads it; return the exit code."""
+    """Report that standard output cannot be written, unless its reader left; return the code."""
     if not lost.strerror:
         return CLOSED_PIPE
     sys.stderr.write(f"tracebigsim: error: standard output cannot be written: {lost.strerror}\n")

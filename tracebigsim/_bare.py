@@ -1,4 +1,4 @@
-"""Lines of older writers, which leave the fields bare: a name, then its numbers."""
+"""Lines of older writers, which have no braces: a name, then its numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tracebigsim.compiled import inner
 
 @inner
 def _bare_token(text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.int64]) -> int:
-    """Move record[AT] past a bare line's token; FINE, or what its bytes show to be wrong."""
+    """Move record[AT] past a bare line's token; return FINE or the fault that its bytes show."""
     while not line_ends(text, at, end):
         byte = int(text[at])
         if byte == 32 or byte == 9:  # noqa: PLR1714 - kernels compare plainly
@@ -51,7 +51,7 @@ def _bare_token(text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.i
 def read_bare(
     text: NDArray[np.uint8], at: int, end: int, values: Values, record: NDArray[np.int64]
 ) -> int:
-    """Read an old line: a name, then the trailing run of numbers, up to the line's end."""
+    """Read a bare line: a name, then the trailing run of numbers; return FINE or another code."""
     params_start = record[PARAMS_END]
     slow_start = record[SLOW_END]
     record[NAME_START] = at

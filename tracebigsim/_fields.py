@@ -1,4 +1,4 @@
-"""The fields of a line, `name:{ content }`, in any order and with any blanks."""
+"""Parser of a line's fields, `name:{ content }`, in any order and with any blanks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FIELD_BYTES: Final = np.array(
 
 @inner
 def _field_at(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Give the number of the field whose name is here, -1 if none does."""
+    """Return the number of the field whose name is at `at`, -1 if there is none."""
     length = 0
     while at + length < end and length <= 14:
         byte = int(text[at + length]) | 32
@@ -83,7 +83,7 @@ def _field_at(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _open_brace(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Give the position after a colon and an opening brace, -1 if they are not here."""
+    """Return the position after the colon and opening brace at `at`, -1 if they are not there."""
     at = skip_blanks(text, at, end)
     if at >= end or int(text[at]) != 58:
         return -1
@@ -95,7 +95,7 @@ def _open_brace(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _colon_before(text: NDArray[np.uint8], at: int, first: int) -> bool:
-    """Whether a single colon comes before this brace, as in a field, and not `::`."""
+    """Return whether a single colon, as in a field, and not `::` comes before the brace at `at`."""
     at -= 1
     while at > first and (int(text[at]) == 32 or int(text[at]) == 9):
         at -= 1
@@ -106,7 +106,7 @@ def _colon_before(text: NDArray[np.uint8], at: int, first: int) -> bool:
 
 @inner
 def _read_name(text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.int64]) -> int:
-    """Read an event's name up to the brace that closes it; braces within come in pairs."""
+    """Read an event's name up to the brace that closes it; braces within it come in pairs."""
     first = skip_blanks(text, at, end)
     at = first
     depth = 0
@@ -135,7 +135,7 @@ def _read_name(text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.in
 
 @inner
 def _set_name(text: NDArray[np.uint8], first: int, last: int, record: NDArray[np.int64]) -> int:
-    """Note the name without the blanks after it, and move past the closing brace."""
+    """Record the name without trailing blanks, and move past the closing brace."""
     record[AT] = last + 1
     while last > first and (int(text[last - 1]) == 32 or int(text[last - 1]) == 9):
         last -= 1
@@ -148,7 +148,7 @@ def _set_name(text: NDArray[np.uint8], first: int, last: int, record: NDArray[np
 def _read_params(
     text: NDArray[np.uint8], at: int, end: int, values: Values, record: NDArray[np.int64]
 ) -> int:
-    """Read the numbers of `params:{..}` and the brace."""
+    """Read the numbers of `params:{..}` and the closing brace."""
     count = 0
     while True:
         at = skip_blanks(text, at, end)
@@ -174,7 +174,7 @@ def _read_counters(
     counters: NDArray[np.int64],
     record: NDArray[np.int64],
 ) -> int:
-    """Read the integers of `PAPI:{..}` and the brace."""
+    """Read the integers of `PAPI:{..}` and the closing brace."""
     place = record[COUNTERS_END]
     while True:
         at = skip_blanks(text, at, end)
@@ -199,7 +199,7 @@ def _read_counters(
 def _close(
     text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.int64], other: int
 ) -> int:
-    """Move past the brace that closes a field of one number; `other`: the fault if more follows."""
+    """Move past the brace that closes a field of one number; return `other` if more follows."""
     at = skip_blanks(text, at, end)
     record[AT] = at
     if line_ends(text, at, end):
@@ -219,7 +219,7 @@ def _read_time(
     values: Values,
     record: NDArray[np.int64],
 ) -> int:
-    """Read the one number of a time field; -0 becomes 0."""
+    """Read the one number of a time field; -0 is stored as 0."""
     at = skip_blanks(text, at, end)
     record[AT] = at
     if line_ends(text, at, end):
@@ -258,7 +258,10 @@ def _read_seqno(text: NDArray[np.uint8], at: int, end: int, record: NDArray[np.i
 
 @inner
 def _open_field(text: NDArray[np.uint8], at: int, end: int, seen: int) -> tuple[int, int, int]:
-    """Read a field's name and what opens it: FINE or a fault, its number, where its content is."""
+    """Read a field's name, colon and brace; return a code, the field's number, its content's start.
+
+    `seen` has one bit for each field read before, of which none may come twice.
+    """
     field = _field_at(text, at, end)
     if field < 0:
         return NOT_A_FIELD, field, at
@@ -270,7 +273,7 @@ def _open_field(text: NDArray[np.uint8], at: int, end: int, seen: int) -> tuple[
 
 @inner
 def _complete(seen: int, record: NDArray[np.int64]) -> int:
-    """Whether the fields seen (one bit each) make a record."""
+    """Return FINE if the fields seen (one bit each) make a record, else a fault."""
     if (seen >> EVENT) & 1 == 0:
         return NO_EVENT
     if (seen >> TIME) & (seen >> CYCLES) & 1 == 1:
@@ -289,7 +292,7 @@ def read_fields(
     values: Values,
     record: NDArray[np.int64],
 ) -> int:
-    """Read fields up to the line's end."""
+    """Read fields up to the line's end; return FINE, a fault, or a FULL code."""
     seen = 0
     while True:
         at = skip_blanks(text, at, end)

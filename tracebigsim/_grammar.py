@@ -1,4 +1,4 @@
-"""The words and limits of the grammar, shared by its reading and writing half; no numpy here."""
+"""Words and limits of the line grammar, shared by its reader and its writer; no numpy here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 KEYWORD: Final = "TRACEBIGSIM"
 MAX_PARAMS: Final = 20
 MAX_LINE_BYTES: Final = 1 << 20
-"""A longer line is one fault, wherever it is met."""
+"""A longer line is one fault, whatever it holds."""
 
 EVENT: Final = 0
 TIME: Final = 1
@@ -16,10 +16,10 @@ PAPI: Final = 3
 SEQNO: Final = 4
 PARAMS: Final = 5
 FIELDS: Final = ("event", "time", "time_in_cycles", "PAPI", "seqno", "params")
-"""The fields' names; a field's number is its index."""
+"""The names of fields; a field's number is its index here."""
 
-# What is wrong with a line. Codes below FULL_ROWS are faults, those from it on say that an output
-# array is full, so that the caller makes it longer and the line is read again.
+# Return codes of the line readers. Codes below FULL_ROWS are faults; codes from FULL_ROWS on name
+# an output array that is full: the caller lengthens it and reads the line again.
 FINE: Final = 0
 GLUED: Final = 1
 TOO_LONG: Final = 2

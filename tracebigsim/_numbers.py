@@ -1,8 +1,9 @@
-"""Numbers as C prints them, read from bytes to exactly the double that Python's `float` gives.
+"""Parser of numbers as C prints them: bytes to exactly the double that Python's `float` returns.
 
-Three ways, each exact or refusing: digits and power of ten that doubles hold exactly (one
-rounding); else a product of the digits with 128 bits of the power of five, which is taken where
-its error cannot change the rounding; else SLOW, and the caller asks `float` itself.
+Three methods, tried in turn, each exact or declining: digits and power of ten that doubles hold
+exactly (one rounding; Clinger, 1990); else the product of the digits and 128 bits of the power of
+five, used if its error cannot change the rounding (Lemire, 2021); else SLOW, and the caller uses
+`float` itself.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from tracebigsim._grammar import FINE, INFINITE, INTEGER_OVERFLOW, NAN, NOT_A_NU
 from tracebigsim.compiled import inner
 
 SLOW: Final = -1
-"""A number that only `float` reads exactly: subnormal, a near tie, or of more than 18 digits."""
+"""Code of a number that only `float` reads exactly: subnormal, near a tie, or over 18 digits."""
 
 _LAST_DIGIT_ROOM: Final = 10**17
-"""Below it one more digit fits: the digits read stay below 10**18."""
+"""Below it there is room for one more digit: the digits read stay below 10**18."""
 _EXACT_INTEGER: Final = 1 << 53
 _EXACT_POWER: Final = 22
 _MAX_POWER: Final = 308
 _MIN_POWER: Final = -326
 _EXPONENT_LIMIT: Final = 100_000_000
-"""Larger written exponents are all alike: no line has digits enough to make up for them."""
+"""Cap of written exponents: no line has enough digits to make up for a larger one."""
 _MAX_EXPONENT: Final = 971
 _MIN_EXPONENT: Final = -1074
 
@@ -34,7 +35,7 @@ _TWOS: Final = np.array([2.0**power for power in range(_MIN_EXPONENT, _MAX_EXPON
 
 
 def _power_of_five(power: int) -> tuple[int, int]:
-    """5**power as 128 bits (the highest one set, rounded down) times a power of two."""
+    """Return 5**power as 128 bits (the highest one set, rounded down) times a power of two."""
     if power >= 0:
         exact = 5**power
         shift = exact.bit_length() - 128
@@ -59,7 +60,7 @@ _NO_BITS: Final = np.uint64(0)
 
 @inner
 def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Give the upper and the lower 64 bits of a * b; no step overflows."""
+    """Return the upper and the lower 64 bits of a * b; no step overflows."""
     a_low = a & _LOW_HALF
     a_high = a >> _HALF_WORD
     b_low = b & _LOW_HALF
@@ -84,7 +85,7 @@ def _leading_zeros(digits: int) -> int:
 
 @inner
 def _wide_value(digits: int, power: int, dropped: bool) -> tuple[int, float]:
-    """Round digits * 10**power, for digits in [1, 10**18): FINE and a value, INFINITE or SLOW.
+    """Round digits * 10**power, digits in [1, 10**18); return FINE, INFINITE or SLOW, and a value.
 
     With both factors shifted to full words, the true product lies in [p, p + 2) of p's lowest
     bit, p being the 128 bits kept here; so the rounding is certain unless p is that close to a
@@ -125,7 +126,7 @@ def _wide_value(digits: int, power: int, dropped: bool) -> tuple[int, float]:
 
 @inner
 def _decimal_value(digits: int, power: int, dropped: bool) -> tuple[int, float]:
-    """Round digits * 10**power by the quickest exact way."""
+    """Round digits * 10**power by the fastest exact method; return a code and the value."""
     if digits == 0:
         return FINE, 0.0
     if not dropped and digits <= _EXACT_INTEGER and -_EXACT_POWER <= power <= _EXACT_POWER:
@@ -137,7 +138,7 @@ def _decimal_value(digits: int, power: int, dropped: bool) -> tuple[int, float]:
 
 @inner
 def _ends_token(text: NDArray[np.uint8], at: int, end: int) -> bool:
-    """Whether no further byte of a number can be here: a blank, a line's end or a brace."""
+    """Return whether a number ends at `at`: before a blank, a closing brace or the line's end."""
     if at >= end:
         return True
     byte = int(text[at])
@@ -146,7 +147,7 @@ def _ends_token(text: NDArray[np.uint8], at: int, end: int) -> bool:
 
 @inner
 def _is_word(text: NDArray[np.uint8], at: int, end: int, word: tuple[int, ...]) -> bool:
-    """Whether the letters of word (given in lower case) are here, in either case."""
+    """Return whether `word` (lower-case byte values) is at `at`, in upper or lower case."""
     if end - at < len(word):
         return False
     for index in range(len(word)):  # noqa: SIM110 - a loop is what compiles
@@ -162,7 +163,7 @@ _REST_OF_INFINITY: Final = tuple(b"inity")
 
 @inner
 def _refusal(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Say why no number begins here: NAN, INFINITE or NOT_A_NUMBER."""
+    """Return why no number begins at `at`: NAN, INFINITE or NOT_A_NUMBER."""
     if at < end and (int(text[at]) == 45 or int(text[at]) == 43):
         at += 1
     if _is_word(text, at, end, _NAN_WORD):
@@ -178,7 +179,7 @@ def _refusal(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _read_exponent(text: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-    """Read what follows an `e`: the position after it, -1 if there is no digit, and the value."""
+    """Read an exponent; return the position after it (-1 if there is no digit) and its value."""
     negative = False
     if at < end and (int(text[at]) == 45 or int(text[at]) == 43):
         negative = int(text[at]) == 45
@@ -201,9 +202,9 @@ def _read_exponent(text: NDArray[np.uint8], at: int, end: int) -> tuple[int, int
 def _read_digits(
     text: NDArray[np.uint8], at: int, end: int, digits: int
 ) -> tuple[int, int, int, bool]:
-    """Append a run of digits to `digits`; give where it ends, and how many had no room.
+    """Append a run of digits to `digits`; return its end, the digits, how many had no room, a flag.
 
-    The flag says that one of those without room is not 0.
+    The flag tells whether a dropped digit is not 0.
     """
     lost = 0
     dropped = False
@@ -222,7 +223,7 @@ def _read_digits(
 
 @inner
 def read_number(text: NDArray[np.uint8], first: int, end: int) -> tuple[int, int, float]:
-    """Read the number that begins at `first`; give FINE, SLOW or a fault, where it ends, its value.
+    """Read the number at `first`; return FINE, SLOW or a fault, the position after it, its value.
 
     It must be followed by a blank, a closing brace or the line's end.
     """
@@ -252,7 +253,7 @@ def read_number(text: NDArray[np.uint8], first: int, end: int) -> tuple[int, int
 
 @inner
 def read_integer(text: NDArray[np.uint8], first: int, end: int) -> tuple[int, int, int]:
-    """Read an integer of 64 bits; give FINE or a fault, where it ends, and its value."""
+    """Read a 64-bit integer; return FINE or a fault, the position after it, and its value."""
     at = first
     negative = False
     if at < end and (int(text[at]) == 45 or int(text[at]) == 43):

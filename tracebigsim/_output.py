@@ -1,4 +1,4 @@
-"""Where the timing lines of a process go: whole lines, one write each, or gathered."""
+"""Output of a process's timing lines: whole lines, each in one write, or buffered."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Final, TextIO
 from tracebigsim.errors import TraceFileError
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
-"""The file that lines are appended to; %p in it is the process's number, %h the host's name."""
+"""Names the file that lines are appended to; %p in it is the process id, %h the host's name."""
 BUFFER_VARIABLE: Final = "TRACEBIGSIM_BUFFER_BYTES"
-"""How many bytes of lines are gathered before they are written; none if unset."""
+"""Size of the buffer for lines, in bytes; without it, lines are not buffered."""
 MOST_BUFFERED: Final = 65536
 MOST_BUFFERED_FOR_PIPE: Final = 4096
-"""What a pipe takes in one piece."""
+"""Bytes that a pipe takes in one piece (PIPE_BUF of Linux)."""
 
 Target = TextIO | Path
 
 
 class Output:
-    """Where lines go; one for the process."""
+    """The target of lines and their buffer; one for the process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -32,14 +32,14 @@ class Output:
         self._gathered_bytes = 0
 
     def set(self, target: str | os.PathLike[str] | TextIO | None) -> None:
-        """Send further lines to a file, a stream, or (None) to the default place."""
+        """Send further lines to a file, a stream, or (None) the default target."""
         self.flush()
         with self._lock:
             is_path = isinstance(target, str | os.PathLike)
             self._target = Path(target) if is_path else target  # type: ignore[arg-type,assignment]
 
     def write(self, line: str) -> None:
-        """Write a whole line at once, or gather it."""
+        """Write a whole line at once, or buffer it."""
         with self._lock:
             target = self._target or _default_target()
             limit = _buffer_limit(target)
@@ -53,13 +53,13 @@ class Output:
                 self._gathered_bytes += size
 
     def flush(self) -> None:
-        """Write what has been gathered."""
+        """Write the buffered lines."""
         with self._lock:
             if self._gathered:
                 self._write_gathered(self._target or _default_target())
 
     def _write_gathered(self, target: Target) -> None:
-        """Write and forget the gathered lines; they are forgotten too where they cannot be."""
+        """Write the buffered lines and empty the buffer, also if they cannot be written."""
         text = "".join(self._gathered)
         self._gathered.clear()
         self._gathered_bytes = 0
@@ -67,7 +67,7 @@ class Output:
 
 
 def _default_target() -> Target:
-    """Give the file of the environment variable, or standard output."""
+    """Return the file that the environment variable names, or standard output."""
     named = os.environ.get(OUTPUT_VARIABLE)
     if not named:
         return sys.stdout
@@ -77,14 +77,14 @@ def _default_target() -> Target:
 
 
 def _buffer_limit(target: Target) -> int:
-    """Give how many bytes may be gathered for this target."""
+    """Return how many bytes may be buffered for this target."""
     text = os.environ.get(BUFFER_VARIABLE, "")
     wanted = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
     return min(wanted, MOST_BUFFERED if isinstance(target, Path) else MOST_BUFFERED_FOR_PIPE)
 
 
 def _write(target: Target, text: str) -> None:
-    """Write whole lines in one piece."""
+    """Write whole lines in one write."""
     if isinstance(target, Path):
         _append(target, text)
     else:

@@ -1,4 +1,4 @@
-"""The pass over a text's lines: find those that hold a record, have it read, and keep it."""
+"""The pass over a text's lines: find the records, parse them, and store them in columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tracebigsim._tokens import (
 )
 from tracebigsim.compiled import inner, kernel
 
-# Indices into the state of a scan, which goes on from where it stopped.
+# Indices into the state of a scan, which can be continued where it stopped.
 POSITION: Final = 0
 LINE: Final = 1
 ROWS: Final = 2
@@ -51,11 +51,11 @@ STATE_LENGTH: Final = 9
 
 NAME_SLOTS: Final = 4096
 _PROSE: Final = -2
-"""A bare line without any number: the word is in a sentence."""
+"""Code of a bare line without any number: the keyword is a word of a sentence."""
 
 
 class Columns(NamedTuple):
-    """The columns with one entry a record (of the starts, one more)."""
+    """The columns with one entry per record (the starts have one more)."""
 
     name: NDArray[np.int32]
     line: NDArray[np.int64]
@@ -68,10 +68,10 @@ class Columns(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Where names first occur in the text; one name may have several entries, the same order.
+    """Where names first occur in the text; a name may have several entries, in order of the text.
 
-    `slots` remembers the entries met last, by hash; what has been pushed out is entered again, so
-    that no choice of names makes the scan slower than linear.
+    `slots` is a cache of entries by hash; a name evicted from it is entered again when it recurs,
+    so that no choice of names makes the scan slower than linear.
     """
 
     start: NDArray[np.int64]
@@ -81,7 +81,7 @@ class Names(NamedTuple):
 
 @inner
 def _line_end(text: NDArray[np.uint8], at: int, end: int) -> int:
-    """Give the position of the newline that ends the line, or the text's end."""
+    """Return the position of the newline that ends the line, or the text's end."""
     while at < end and int(text[at]) != 10:
         at += 1
     return at
@@ -89,7 +89,7 @@ def _line_end(text: NDArray[np.uint8], at: int, end: int) -> int:
 
 @inner
 def _counts(text: NDArray[np.uint8], after: int, end: int) -> bool:
-    """Whether a TRACEBIGSIM that ends here is followed by a colon or a blank."""
+    """Return whether a TRACEBIGSIM that ends at `after` is followed by a colon or a blank."""
     if after >= end:
         return False
     byte = int(text[after])
@@ -100,9 +100,9 @@ def _counts(text: NDArray[np.uint8], after: int, end: int) -> bool:
 def _search_keyword(
     text: NDArray[np.uint8], start: int, end: int, record: NDArray[np.int64]
 ) -> tuple[int, int]:
-    """Search the line: the position after the first TRACEBIGSIM that counts, -1 if none does.
+    """Search the line; return the position after the first valid TRACEBIGSIM (else -1) and a code.
 
-    GLUED if it has a second one, be it one that counts or not. record[AT] is the line's end.
+    The code is GLUED if the line has a second one, valid or not. Sets record[AT] to the line's end.
     """
     found = -1
     words = 0
@@ -123,7 +123,7 @@ def _search_keyword(
 def _find_keyword(
     text: NDArray[np.uint8], start: int, end: int, record: NDArray[np.int64]
 ) -> tuple[int, int]:
-    """Find the TRACEBIGSIM that counts, as `_search_keyword`, and the number before it."""
+    """Find the valid TRACEBIGSIM, as `_search_keyword` does, and read the number before it."""
     at = skip_blanks(text, start, end)
     if at < end and int(text[at]) == 35:
         record[AT] = _line_end(text, at, end)
@@ -143,7 +143,7 @@ def _find_keyword(
 
 @inner
 def _has_brace(text: NDArray[np.uint8], at: int, end: int) -> bool:
-    """Whether a brace comes before the line's end."""
+    """Return whether a brace comes before the line's end."""
     while at < end and int(text[at]) != 10:
         if int(text[at]) == 123 or int(text[at]) == 125:
             return True
@@ -160,7 +160,7 @@ def _read_record(
     values: Values,
     record: NDArray[np.int64],
 ) -> int:
-    """Read what follows the keyword: fields after a colon or where a brace is, else bare."""
+    """Read what follows the keyword: fields, if there is a colon or a brace, else a bare line."""
     values.time[row] = np.nan
     at = skip_blanks(text, at, end)
     colon = at < end and int(text[at]) == 58 and (at + 1 == end or int(text[at + 1]) != 58)
@@ -176,7 +176,7 @@ def _read_record(
 
 @inner
 def _same_name(text: NDArray[np.uint8], names: Names, entry: int, first: int, last: int) -> bool:
-    """Whether an entry's name is text[first:last]."""
+    """Return whether an entry's name is text[first:last]."""
     if entry < 0:
         return False
     start = names.start[entry]
@@ -190,7 +190,7 @@ def _same_name(text: NDArray[np.uint8], names: Names, entry: int, first: int, la
 
 @inner
 def _slot(text: NDArray[np.uint8], first: int, last: int) -> int:
-    """Hash a name to a slot."""
+    """Return the slot of a name, by its hash."""
     mixed = 0
     for at in range(first, last):
         mixed = ((mixed ^ int(text[at])) * 16777619) & 0xFFFFFFFF
@@ -201,7 +201,7 @@ def _slot(text: NDArray[np.uint8], first: int, last: int) -> int:
 def _name_entry(
     text: NDArray[np.uint8], names: Names, state: NDArray[np.int64], first: int, last: int
 ) -> int:
-    """Find the entry of a name, or make one; -1 where there is no room."""
+    """Return the entry of a name, a new one if needed; -1 if there is no room."""
     entry: int = state[LAST_NAME]
     if _same_name(text, names, entry, first, last):
         return entry
@@ -230,7 +230,7 @@ def _keep(
     state: NDArray[np.int64],
     record: NDArray[np.int64],
 ) -> int:
-    """Make the line just read a record; FULL_NAMES where a new name finds no room."""
+    """Store the line just read as a record; return FULL_NAMES if there is no room for its name."""
     entry = _name_entry(text, names, state, record[NAME_START], record[NAME_END])
     if entry < 0:
         return FULL_NAMES
@@ -255,7 +255,7 @@ def _keep(
 def _note_fault(
     faults: NDArray[np.int64], state: NDArray[np.int64], code: int, at: int, line_end: int
 ) -> None:
-    """Count a fault, and note the first ones: line, offset, code, the fault's place, line's end."""
+    """Count a fault; store line, offset, code, fault's offset and line's end of the first ones."""
     row = state[FAULT_COUNT]
     if row < len(faults):
         faults[row, 0] = state[LINE]
@@ -268,7 +268,7 @@ def _note_fault(
 
 @inner
 def _begin(state: NDArray[np.int64], record: NDArray[np.int64]) -> None:
-    """Empty the record of a line; its numbers go behind those of the lines before."""
+    """Clear the record of a line; its numbers go after those of earlier lines."""
     record[SEB] = -1
     record[SEQUENCE] = -1
     record[UNIT] = 0
@@ -281,7 +281,7 @@ def _begin(state: NDArray[np.int64], record: NDArray[np.int64]) -> None:
 def _final_code(
     text: NDArray[np.uint8], start: int, line_end: int, code: int, record: NDArray[np.int64]
 ) -> int:
-    """Put the faults of a whole line before that of one of its parts."""
+    """Return a line's code: a fault of the whole line takes precedence over one of a part."""
     if line_end - start > MAX_LINE_BYTES:
         return TOO_LONG
     if code > FINE:
@@ -303,9 +303,9 @@ def scan_lines(
     state: NDArray[np.int64],
     record: NDArray[np.int64],
 ) -> int:
-    """Scan from state[POSITION] to the text's end, or to the line for which an array is too short.
+    """Scan from state[POSITION] to the text's end, or to a line that an array has no room for.
 
-    Returns FINE, or which array that is; nothing of that line is kept. `record` is scratch.
+    Return FINE, or that array's code; nothing of that line is stored. `record` is scratch space.
     """
     end = len(text)
     while state[POSITION] < end:

@@ -1,7 +1,8 @@
-"""Standard streams of the command lines: what cannot be written ends a command as it should.
+"""Standard streams of the commands: output that cannot be written ends a command properly.
 
-A closed pipe (`| head`) ends it in silence with the exit code 141, as SIGPIPE ends other programs;
-a full disk or a closed stream with a line on standard error. Messages never end anything.
+A closed pipe (`| head`) ends it silently with the exit code 141, as SIGPIPE ends other programs;
+a full disk or a closed stream, with a line on standard error. Messages that cannot be written are
+dropped.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 CLOSED_PIPE = 141
-"""The exit code that shells give to a program that SIGPIPE has ended."""
+"""The exit code that shells report for a program ended by SIGPIPE (128 + 13)."""
 
 
 class OutputLost(BaseException):
-    """Standard output cannot be written; `strerror` is empty where a pipe's reader has gone."""
+    """Standard output cannot be written; `strerror` is empty if a pipe's reader has gone.
+
+    Not an `Exception`, so that no handler of file errors catches it.
+    """
 
     def __init__(self, strerror: str = "") -> None:
         super().__init__(strerror)
@@ -28,10 +32,10 @@ class OutputLost(BaseException):
 
 
 class _Output(io.FileIO):
-    """Standard output, whose errors no code takes for those of a file."""
+    """Standard output, whose errors are not mistaken for those of a file."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write; raise `OutputLost` where that cannot be."""
+        """Write; raise `OutputLost` if that fails."""
         try:
             return super().write(data) or 0
         except BrokenPipeError:
@@ -41,19 +45,19 @@ class _Output(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """Standard error; there is nowhere to say that it cannot be written."""
+    """Standard error; there is nowhere to report that it cannot be written."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write; what cannot be written is dropped."""
+        """Write, dropping what cannot be written."""
         with suppress(OSError):
             return super().write(data) or 0
         return len(memoryview(data))
 
 
 def occupy_closed() -> None:
-    """Put something into the places of closed standard streams, or a file would be opened there.
+    """Occupy the descriptors of closed standard streams, or the next file opened would get them.
 
-    A write to it fails where standard output is closed; messages go nowhere.
+    Writes to a closed standard output still fail; messages to a closed standard error are dropped.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:

@@ -1,8 +1,8 @@
-"""Brackets around regions of a Python program: each prints one timing line when it is closed.
+"""Brackets around regions of a Python program, each of which prints a timing line when closed.
 
-The lines, and the environment variables that say where they go and which of them are wanted, are
-those of `tracebigsim.h`. A thread has one bracket open at a time. One that is opened within another
-replaces it; that, and an end without a start, is a BracketWarning and prints no line.
+The lines, and the environment variables that set their target and choose among them, are those of
+`tracebigsim.h`. A thread has at most one open bracket. A bracket opened within another replaces
+it; that, and an end without a start, issues a BracketWarning and prints no line.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from tracebigsim.chosen import Chosen
 
 CHOSEN_VARIABLE: Final = "TRACEBIGSIM_CHOSEN"
-"""A list of chosen SEBs: only brackets of their events with their parameters print lines."""
+"""Names a list of chosen SEBs: only brackets with their events and parameters print lines."""
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 
 class _State(Enum):
-    """Whether a thread's bracket is open, and what is known of its line."""
+    """Whether a thread's bracket is open, and whether its line is wanted."""
 
     CLOSED = 0
     LEFT_OUT = 1
@@ -42,7 +42,7 @@ class _State(Enum):
 
 
 class _ThisThread(threading.local):
-    """The thread's bracket, and when it began."""
+    """The thread's bracket and its start time."""
 
     state = _State.CLOSED
     began_ns = 0
@@ -52,21 +52,24 @@ _this_thread = _ThisThread()
 
 
 def output(target: str | os.PathLike[str] | TextIO | None) -> None:
-    """Send the lines of this process to a file (appended to), a text stream, or the default."""
+    """Send the lines of this process to a file (appending), a text stream, or (None) the default.
+
+    Buffered lines are written to the former target first.
+    """
     OUTPUT.set(target)
 
 
 def flush() -> None:
-    """Write the lines that TRACEBIGSIM_BUFFER_BYTES has made gather; done at exit too."""
+    """Write the lines buffered under TRACEBIGSIM_BUFFER_BYTES; also done at exit."""
     OUTPUT.flush()
 
 
 def start(event: str | None = None, *params: float) -> None:
     """Open this thread's bracket.
 
-    Where event and params are given, a bracket that is not on the list of chosen SEBs is skipped
-    as a whole; else it is timed, and its line left out. Raises TraceFileError for a list that
-    cannot be read.
+    If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
+    altogether; otherwise it is timed and its line left out. Raises TraceFileError for a list
+    that cannot be read.
     """
     state = _State.TO_BE_ASKED
     if event is not None:
@@ -93,7 +96,7 @@ def end(event: str, *params: float) -> None:
 
 
 class bracket:  # noqa: N801 - it is used as a function is
-    """Time a `with` block, as `start` and `end`; a block that raises prints no line."""
+    """Time a `with` block, like `start` and `end`; a block that raises prints no line."""
 
     __slots__ = ("_event", "_params")
 
@@ -124,8 +127,8 @@ def bracketed(
 ) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
     """Bracket every call of a function.
 
-    Each of `params` is the name of one of the function's arguments, or a function that is called
-    with the arguments and returns a number:
+    Each of `params` is the name of an argument of the function, or a function that takes the same
+    arguments and returns a number:
 
         @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
         def pair_forces(atoms, cutoff=2.5): ...
@@ -160,7 +163,7 @@ def _check_function(
     signature: inspect.Signature,
     params: tuple[object, ...],
 ) -> None:
-    """Raise BracketError for what `bracketed` cannot do."""
+    """Raise BracketError for a function or parameters that `bracketed` cannot handle."""
     for param in params:
         if isinstance(param, str) and param not in signature.parameters:
             raise BracketError(f"bracketed({event!r}): the function has no argument {param!r}")
@@ -180,13 +183,13 @@ def _list(path: str) -> Chosen:
 
 
 def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
-    """Whether the list of chosen SEBs has this bracket, or there is no list."""
+    """Return whether this bracket is on the list of chosen SEBs, or there is no list."""
     path = os.environ.get(CHOSEN_VARIABLE)
     return not path or _list(path).has(event, params)
 
 
 def _warn(problem: str) -> None:
-    """Warn at the line of the program that called."""
+    """Issue a warning at the line of the program that called this module."""
     outside = next(
         (depth for depth, frame in enumerate(inspect.stack(0)) if frame.filename != __file__), 1
     )

@@ -1,11 +1,11 @@
-"""Lists of chosen SEBs: the brackets that a slow run of the program is to time.
+"""Lists of chosen SEBs: the brackets to be timed in an instrumented run of the program.
 
-`rewritelog sample` writes a list: after `#` comments one line for each SEB, as `format_chosen`
-gives it,
+`rewritelog sample` writes such a list: `#` comments, then a line for each SEB, as written by
+`format_chosen`,
 
     3 19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.000000 11.000000 }
 
-the PE's number and the line of that PE's param file. This module needs no numpy.
+that is, the PE's number and the line of that PE's param file. This module does not need numpy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ChosenSeb(NamedTuple):
 
 @dataclass(frozen=True)
 class Chosen:
-    """A list, made to be asked."""
+    """A list of chosen SEBs with fast look-up by event and parameters."""
 
     sebs: tuple[ChosenSeb, ...]
     _kernels: frozenset[tuple[str, tuple[float, ...]]] = field(init=False, repr=False)
@@ -50,14 +50,14 @@ class Chosen:
         object.__setattr__(self, "_kernels", kernels)
 
     def has(self, event: str, params: Iterable[float]) -> bool:
-        """Whether a SEB of this event with these very parameters is on the list."""
+        """Return whether a SEB with this event and exactly these parameters is on the list."""
         return (event, tuple(float(param) for param in params)) in self._kernels
 
 
 def read_chosen(path: str | os.PathLike[str]) -> Chosen:
-    """Read a list.
+    """Read a list of chosen SEBs.
 
-    Raises TraceFileError where it cannot be read, and for a malformed line, with its number.
+    Raises TraceFileError if it cannot be read, and for a malformed line, with the line's number.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def _sebs(path: str | os.PathLike[str], text: str) -> Iterator[ChosenSeb]:
 
 
 def _params(text: str) -> tuple[float, ...] | None:
-    """Parse the parameters; -0 becomes 0. None where they are not 0 to 20 finite numbers."""
+    """Parse the parameters (-0 becomes 0); return None unless they are 0 to 20 finite numbers."""
     try:
         params = tuple(float(word) + 0.0 for word in text.split())
     except ValueError:

@@ -1,14 +1,15 @@
-"""How the kernels of tracebigsim and rewritelog run: compiled, or over little input as they are.
+"""How kernels of tracebigsim and rewritelog run: compiled, or as plain Python for small inputs.
 
-A kernel is a Python function over arrays. `kernel` makes one that numba compiles when it is first
-called, and `inner` a function that kernels call. Compiled kernels are kept on disk and hold no GIL.
+A kernel is a Python function over arrays. The decorator `kernel` makes one that numba compiles at
+its first call, `inner` a function that kernels call. Compiled kernels are cached on disk and run
+without the GIL.
 
-Importing numba takes longer than a small input takes without it, and compiling takes seconds. A
-kernel that says how long it takes uncompiled therefore runs so, until all of them together have
-taken as long as compiled ones would have taken to be ready. Both ways run the same source. The
-environment variable TRACEBIGSIM_KERNELS chooses one: `compiled`, `plain`, or `auto`.
+Importing numba takes longer than processing a small input without it, and compiling takes seconds.
+A kernel with a known uncompiled rate therefore runs uncompiled, until all such kernels together
+have taken as long as getting compiled ones ready would have taken. Both ways run the same source.
+The environment variable TRACEBIGSIM_KERNELS chooses: `compiled`, `plain`, or `auto`.
 
-This is a public module, which rewritelog uses: tracebigsim imports nothing of rewritelog.
+This is a public module, which rewritelog uses; tracebigsim imports nothing from rewritelog.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WAYS = ("auto", "compiled", "plain")
 _LOG_NS_PER_BYTE = 600
-"""What the quickest of the passes over a log takes uncompiled."""
+"""Nanoseconds per byte that the fastest pass over a log takes uncompiled."""
 
 WARM_S, COLD_S = 0.5, 8.0
-"""How long kernels may run uncompiled where compiled ones are on disk, and where they are not.
+"""Seconds that kernels may run uncompiled if compiled ones are on disk, and if they are not.
 
-About what it takes to import numba and load the first kernels, and to compile those of a command.
+About the time to import numba and load the first kernels, and to compile those of a command.
 """
 
 
@@ -57,21 +58,22 @@ class _State:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.functions: dict[int, FunctionType] = {}
-        """The functions that kernels may call, by id; in the order of their definition."""
+        """The functions that kernels may call, by id, in order of definition."""
         self.kernels: list[Kernel] = []
         self.dispatchers: dict[int, Any] = {}
-        """What numba compiles in place of each of these functions and kernels, by id."""
+        """The numba dispatcher of each of these functions and of each kernel, by id."""
         self.views: dict[int, dict[str, Any]] = {}
-        """A module's globals with dispatchers in place of functions, by the id of its globals."""
+        """Each module's globals with dispatchers in place of functions, by the id of its
+        globals."""
         self.compiled_forms: dict[int, str] = {}
-        """The modules that say what numba compiles in place of functions, by the functions' id."""
+        """The modules that define the compiled forms of functions, by the functions' ids."""
         self.plain_s = 0.0
-        """How long uncompiled kernels have taken, by their rates."""
+        """Seconds that uncompiled kernels have taken, computed from their rates."""
         self.expected_s = 0.0
-        """How long all are to take, as far as that is known before."""
+        """Seconds that all kernels would take uncompiled, as far as announced by `expect`."""
 
     def takes_plain(self, called: Kernel, seconds: float) -> bool:
-        """Return whether a kernel that takes so long uncompiled runs so; count the time if so."""
+        """Return whether a call of so many uncompiled seconds runs uncompiled; if so, count it."""
         with self.lock:
             total_s = max(self.plain_s + seconds, self.expected_s)
             if total_s > WARM_S and called.on_disk:
@@ -84,10 +86,10 @@ class _State:
 
 
 class _Running(threading.local):
-    """What this thread is doing."""
+    """The state of this thread."""
 
     plain = False
-    """Whether it is inside an uncompiled kernel; those that it calls run uncompiled too."""
+    """Whether the thread is inside an uncompiled kernel, whose callees run uncompiled too."""
 
 
 _state = _State()
@@ -95,17 +97,17 @@ _running = _Running()
 
 
 def expect(size_bytes: int) -> None:
-    """Say that a log of this size is to be read, so that kernels that pay off compile at once."""
+    """Announce a log of this size, so that kernels whose compilation pays off compile at once."""
     expect_s(1e-9 * _LOG_NS_PER_BYTE * size_bytes)
 
 
 def expect_s(seconds: float) -> None:
-    """Say how long kernels that are about to be called would take uncompiled, together."""
+    """Announce the total uncompiled time, in seconds, of kernels that are about to be called."""
     _state.expected_s = max(_state.expected_s, seconds)
 
 
 def start_over() -> None:
-    """Choose how kernels run as a new process does, as if none had been called."""
+    """Forget all decisions on how kernels run, as in a new process."""
     with _state.lock:
         _state.plain_s = _state.expected_s = 0.0
         for one in _state.kernels:
@@ -113,7 +115,7 @@ def start_over() -> None:
 
 
 def way() -> str:
-    """Return how kernels are to run: `auto`, `compiled` or `plain`."""
+    """Return how kernels should run: `auto`, `compiled` or `plain`."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "plain"
     chosen = os.environ.get("TRACEBIGSIM_KERNELS", "auto")
@@ -123,7 +125,7 @@ def way() -> str:
 
 
 class Kernel:
-    """A function over arrays that runs compiled or as it is."""
+    """A function over arrays that runs compiled or as plain Python."""
 
     def __init__(self, function: FunctionType, ns_per_byte: float | None) -> None:
         update_wrapper(self, function)
@@ -133,7 +135,7 @@ class Kernel:
         _state.kernels.append(self)
 
     def __call__(self, *args: Any) -> Any:
-        """Run it."""
+        """Run the kernel, compiled or not."""
         if _running.plain:
             return self.function(*args)
         chosen = way()
@@ -144,13 +146,13 @@ class Kernel:
         return self.compiled(*args)
 
     def _is_quick(self, first: Any) -> bool:
-        """Return whether it takes less time uncompiled, given its first argument."""
+        """Return whether a call with this first argument runs uncompiled; if so, count its time."""
         if self.ns_per_byte is None:
             return False
         return _state.takes_plain(self, 1e-9 * self.ns_per_byte * _size_bytes(first))
 
     def plain(self, *args: Any) -> Any:
-        """Run it uncompiled; numbers overflow and divide by zero as they do compiled."""
+        """Run the kernel uncompiled, with overflow and division by zero as in compiled code."""
         import numpy as np  # noqa: PLC0415 - programs with brackets import none
 
         _running.plain = True
@@ -162,7 +164,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """The compiled function, a dispatcher of numba."""
+        """The compiled function, a numba dispatcher."""
         if self._dispatcher is None:
             with _state.lock:
                 _link()
@@ -171,23 +173,23 @@ class Kernel:
         return self._dispatcher
 
     def start_over(self) -> None:
-        """Choose anew how to run it."""
+        """Forget how the kernel was last run."""
         self._dispatcher = None
         vars(self).pop("on_disk", None)
 
     @cached_property
     def cache(self) -> KernelCache:
-        """Where its compiled forms are kept."""
+        """The cache of the kernel's compiled forms."""
         return KernelCache(self.function, kernel_digest(self.function, _state.compiled_forms))
 
     @cached_property
     def on_disk(self) -> bool:
-        """Whether it has been compiled by an earlier run."""
+        """Whether an earlier run has compiled the kernel and cached the result."""
         return self.cache.holds_any()
 
 
 def _size_bytes(first: Any) -> int:
-    """Return the size of an array, or of the first one in a structure."""
+    """Return the size of an array, or of the first array of a structure."""
     while isinstance(first, tuple):
         first = first[0]
     size: int = first.nbytes
@@ -203,10 +205,10 @@ def kernel(*, ns_per_byte: float) -> Callable[[Function], Function]: ...
 
 
 def kernel(function: Any = None, *, ns_per_byte: float | None = None) -> Any:
-    """Make a kernel of a function; division by zero follows IEEE 754, as in numpy.
+    """Turn a function into a kernel; division by zero follows IEEE 754, as in numpy.
 
-    `ns_per_byte` is what it takes uncompiled, about, for each byte of its first argument: an array,
-    or a structure that begins with one. A kernel whose time is another matter is always compiled.
+    `ns_per_byte` is its approximate uncompiled time for each byte of its first argument: an array,
+    or a structure that begins with one. A kernel without it is always compiled.
     """
     if function is None:
         return lambda given: Kernel(given, ns_per_byte)
@@ -214,13 +216,13 @@ def kernel(function: Any = None, *, ns_per_byte: float | None = None) -> Any:
 
 
 def inner(function: Function) -> Function:
-    """Let kernels call a function, which makes no array."""
+    """Let kernels call a function, which must not create arrays."""
     _state.functions[id(function)] = cast("FunctionType", function)
     return function
 
 
 def compiled_form_in(module: str) -> Callable[[Function], Function]:
-    """Say which module gives a function its compiled form; it is imported before any is needed."""
+    """Name the module that defines a function's compiled form, imported before it is needed."""
 
     def register(function: Function) -> Function:
         _state.compiled_forms[id(function)] = module
@@ -230,7 +232,7 @@ def compiled_form_in(module: str) -> Callable[[Function], Function]:
 
 
 def _link() -> None:
-    """Give every function and kernel that is defined by now its dispatcher."""
+    """Create the dispatchers of all functions and kernels defined so far."""
     _import_numba()
     for module in set(_state.compiled_forms.values()):
         import_module(module)
@@ -248,7 +250,7 @@ def _link() -> None:
 
 
 def _in_view(function: FunctionType) -> FunctionType:
-    """Return a copy of a function that finds dispatchers where the original finds functions."""
+    """Return a copy of a function in whose globals dispatchers replace functions."""
     own = function.__globals__
     view = _state.views.setdefault(id(own), {})
     for name, value in own.items():
@@ -261,13 +263,13 @@ def _in_view(function: FunctionType) -> FunctionType:
 
 
 def _inner_dispatcher(function: FunctionType) -> Any:
-    """Return what compiles a function that only kernels call.
+    """Return the numba dispatcher of a function that only kernels call.
 
-    It counts no references to its arrays, whose owner the calling kernel is: counting them is
-    atomic, and cost nine tenths of the time of a walk over small SEBs. It is compiled once for each
-    type of its arguments, and not for each constant or member of an enumeration among them, which
-    numba takes for types of their own: a third of what the first run compiled was that. Once
-    inlined, a constant is known to LLVM in any case.
+    It counts no references to its arrays, which the calling kernel owns: counting is atomic, and
+    took nine tenths of the time of a walk over small SEBs. It is compiled once for each type of
+    its arguments, and not for each constant or enumeration member among them, which numba treats
+    as types of their own: a third of what the first run compiled were such duplicates. After
+    inlining, LLVM knows a constant in any case.
     """
     dispatcher = _njit(function, _nrt=False, no_cpython_wrapper=True, forceinline=True)
     template = dispatcher.get_call_template
@@ -276,7 +278,7 @@ def _inner_dispatcher(function: FunctionType) -> Any:
 
 
 def _general(argument: Any) -> Any:
-    """Return the type that an argument's type is a special case of."""
+    """Return the general type of an argument whose type is that of a constant or enumeration."""
     from numba import types  # noqa: PLC0415 - only where kernels compile
 
     argument = types.unliteral(argument)  # type: ignore[no-untyped-call]
@@ -284,7 +286,7 @@ def _general(argument: Any) -> Any:
 
 
 def _njit(function: FunctionType, **options: bool) -> Any:
-    """Compile without the wrapper that would let C code call the function: none does."""
+    """Compile without the wrapper for calls from C code, which are never made."""
     from numba import njit  # noqa: PLC0415 - only where kernels compile
 
     compile_it: Any = njit
@@ -293,11 +295,11 @@ def _njit(function: FunctionType, **options: bool) -> Any:
 
 @cache
 def _import_numba() -> None:
-    """Import numba, which must not read its configuration from the working directory.
+    """Import numba without letting it read a configuration from the working directory.
 
-    With PyYAML, numba takes options from the file `.numba_config.yaml` of the folder that it is run
-    in, among them where it finds pickled kernels; it looks again whenever it compiles. It does
-    nothing with a file that it has no parser for.
+    If PyYAML is installed, numba reads options from `.numba_config.yaml` in the working directory,
+    among them the folder of pickled kernels, and reads them again whenever it compiles. Without a
+    parser for it, numba ignores the file.
     """
     absent = object()
     parser = sys.modules.get("yaml", absent)

@@ -1,4 +1,4 @@
-"""What this package raises; every exception's text says where and what."""
+"""The exceptions of this package; the text of each says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 class TraceBigSimError(Exception):
-    """Root of all that this package raises on purpose."""
+    """Base class of all exceptions that this package raises deliberately."""
 
 
 class TraceFileError(TraceBigSimError):
@@ -19,11 +19,11 @@ class TraceFileError(TraceBigSimError):
 
 
 class LineFormatError(TraceBigSimError, ValueError):
-    """A record that no line of the grammar can hold."""
+    """A record that cannot be written as a line of the grammar."""
 
 
 class BracketError(TraceBigSimError, ValueError):
-    """`bracketed` cannot bracket this function with these arguments."""
+    """`bracketed` cannot bracket this function with these parameters."""
 
 
 class BracketWarning(UserWarning):

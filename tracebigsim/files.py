@@ -1,7 +1,7 @@
-"""Files and streams of timing or param lines, read in pieces that end where lines end.
+"""Files and streams of timing or param lines, read in chunks that end at line ends.
 
-They may be plain, or compressed by gzip, bzip2, xz or Zstandard: their first bytes tell. `-` is
-standard input. Zstandard wants Python 3.14, or the package zstandard.
+They may be plain, or compressed by gzip, bzip2, xz or Zstandard, recognized by their first bytes.
+`-` is standard input. Zstandard needs Python 3.14 or the package zstandard.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ _LONGEST_MAGIC: Final = max(map(len, _MAGICS))
 
 @dataclass(frozen=True, eq=False)
 class TextChunk:
-    """Whole lines of a file, in the order of the file.
+    """Whole lines of a file, in file order.
 
-    The last line of a chunk may be the first MAX_LINE_BYTES + 1 bytes of one that is longer, whose
-    rest no chunk holds: `scan` makes it a fault.
+    The last line of a chunk may be the first MAX_LINE_BYTES + 1 bytes of a longer line, whose rest
+    is in no chunk: `scan` reports it as a fault.
     """
 
     text: NDArray[np.uint8]
     first_line: int
-    """1-based number of the first line in the file."""
+    """1-based number, in the file, of the chunk's first line."""
     offset_bytes: int
-    """Where the chunk begins in the (decompressed) file."""
+    """Where the chunk begins in the (decompressed) file, in bytes."""
 
 
 def read_text_chunks(
     path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[TextChunk]:
-    """Read a file, a pipe or (`-`) standard input in pieces of about `chunk_bytes`.
+    """Read a file, a pipe or (`-`) standard input in chunks of about `chunk_bytes`.
 
-    Holds some chunks and MAX_LINE_BYTES, whatever the file holds. Raises TraceFileError where the
+    Memory is bounded by a few chunks and MAX_LINE_BYTES. Raises TraceFileError if the
     file does not exist, is neither a regular file nor a pipe, cannot be read, or holds compressed
     data that are corrupt or cut short, and ValueError for a chunk of less than 1 byte.
     """
     if chunk_bytes < 1:
         raise ValueError(f"a chunk has at least 1 byte, not {chunk_bytes}")
-    with _problems_named(path), _opened(path) as stream:
+    with _os_errors_as_trace_errors(path), _opened(path) as stream:
         yield from _whole_lines(stream, chunk_bytes)
 
 
 def scan_file(path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES) -> Iterator[LineTable]:
-    """Scan a file, one table a chunk; `line` and `offset`, and those of faults, are the file's.
+    """Scan a file; yield a table per chunk, with `line` and `offset` (of faults too) in the file.
 
     Each table has its own `events`. Raises what `read_text_chunks` raises.
     """
@@ -77,13 +77,13 @@ def scan_file(path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES) -> I
 def scan_chunks(
     path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[TextChunk, LineTable]]:
-    """Scan a file as `scan_file` does, and give each table with the text that it was read from."""
+    """Scan a file as `scan_file` does; yield each table with the text that it was read from."""
     for chunk in read_text_chunks(path, chunk_bytes):
-        yield chunk, _placed(scan(chunk.text), chunk)
+        yield chunk, _with_file_positions(scan(chunk.text), chunk)
 
 
-def _placed(table: LineTable, chunk: TextChunk) -> LineTable:
-    """Count a chunk's lines and bytes from the file's start."""
+def _with_file_positions(table: LineTable, chunk: TextChunk) -> LineTable:
+    """Return a chunk's table with lines and offsets counted from the file's start."""
     lines_before = chunk.first_line - 1
     faults = (
         replace(
@@ -102,8 +102,8 @@ def _placed(table: LineTable, chunk: TextChunk) -> LineTable:
 
 
 @contextmanager
-def _problems_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what the system says of a file into a TraceFileError that names it."""
+def _os_errors_as_trace_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an OSError into a TraceFileError that names the file."""
     try:
         yield
     except OSError as error:
@@ -111,8 +111,8 @@ def _problems_named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _corruption_named(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Turn what a decompressor says of its data into a TraceFileError that names the file."""
+def _corruption_as_trace_error(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Turn a decompressor's error into a TraceFileError that names the file."""
     try:
         yield
     except EOFError as error:
@@ -126,7 +126,7 @@ def _corruption_named(path: str | os.PathLike[str], kind: str) -> Iterator[None]
 
 
 def _decompression_errors() -> tuple[type[Exception], ...]:
-    """Return what the decompressors that are in use raise for corrupt data."""
+    """Return the exceptions that the loaded decompressors raise for corrupt data."""
     found: list[type[Exception]] = [zlib.error]
     for module, name in (
         ("lzma", "LZMAError"),
@@ -140,14 +140,17 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file or a pipe for reading, through a decompressor where its first bytes say so."""
+    """Open a file or a pipe for reading, through a decompressor if its first bytes call for one."""
     with _opened_raw(path) as raw:
         start = raw.peek(_LONGEST_MAGIC)
         kind = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), None)
         if kind is None:
             yield raw
         else:
-            with _corruption_named(path, kind), closing(_decompressed(path, raw, kind)) as unpacked:
+            with (
+                _corruption_as_trace_error(path, kind),
+                closing(_decompressed(path, raw, kind)) as unpacked,
+            ):
                 yield unpacked
 
 
@@ -164,7 +167,7 @@ def _opened_raw(path: str | os.PathLike[str]) -> AbstractContextManager[Buffered
 
 
 def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, kind: str) -> BinaryIO:
-    """Return the stream of what a compressed stream holds."""
+    """Return the decompressed stream of a compressed one."""
     if kind == "gzip":
         import gzip  # noqa: PLC0415 - only for such files, as those below
 
@@ -181,7 +184,7 @@ def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, kind: str) 
 
 
 def _from_zstd(path: str | os.PathLike[str], raw: BufferedReader) -> BinaryIO:
-    """Return a Zstandard stream's content, by Python itself (3.14) or the package zstandard."""
+    """Return a Zstandard stream decompressed by Python itself (3.14) or the package zstandard."""
     try:
         from compression import zstd  # type: ignore[import-not-found] # noqa: PLC0415
     except ImportError:
@@ -199,7 +202,7 @@ def _from_zstd(path: str | os.PathLike[str], raw: BufferedReader) -> BinaryIO:
 
 
 def _whole_lines(stream: BinaryIO, chunk_bytes: int) -> Iterator[TextChunk]:
-    """Cut a stream at line ends; the rest of a line that is too long is skipped."""
+    """Cut a stream at line ends, skipping the rest of a line that is too long."""
     line, offset = 1, 0
     pending = b""
     in_long_line = False

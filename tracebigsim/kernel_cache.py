@@ -1,8 +1,8 @@
-"""Where compiled kernels are kept: a folder that only this user can write to, one file a signature.
+"""Disk cache of compiled kernels: a folder only this user can write to, a file per signature.
 
-The files are pickles, so that whoever can write them can run code as the user who reads them. That
-is why a folder is used only where nobody but the user can change it or any folder above it.
-A file that cannot be read is taken for absent, and one that cannot be written is done without.
+The files are pickles, so anyone who can write them can run code as the user who reads them.
+Therefore a folder is used only if nobody but the user can change it or any folder above it.
+A file that cannot be read counts as absent, and failing to write one is no error.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class NoKernelCacheWarning(UserWarning):
-    """Compiled kernels cannot be kept, so each run compiles them anew."""
+    """Compiled kernels cannot be cached, so each run compiles them anew."""
 
 
 _warned = False
 
 
 class KernelCache:
-    """The files of one kernel, as numba's dispatchers use a cache."""
+    """The cache files of one kernel, with the interface that numba's dispatchers expect."""
 
     def __init__(self, function: FunctionType, digest: str) -> None:
         source = Path(function.__code__.co_filename)
@@ -42,7 +42,7 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, for numba's statistics."""
+        """The cache folder, for numba's statistics."""
         return None if self.folder is None else str(self.folder)
 
     def enable(self) -> None:
@@ -55,7 +55,7 @@ class KernelCache:
         return any(name.startswith(self._prefix) for name in names_in(self.folder))
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the kernel compiled for a signature; None where it is not there, or damaged."""
+        """Return the kernel compiled for a signature, None if it is absent or damaged."""
         from numba.core.compiler import CompileResult  # noqa: PLC0415 - only where kernels compile
 
         target.refresh()
@@ -69,7 +69,7 @@ class KernelCache:
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a compiled kernel; warn where that cannot be."""
+        """Write a compiled kernel to the cache; warn if that fails."""
         from numba.core.serialize import dumps  # noqa: PLC0415 - only where kernels compile
 
         if self.folder is None:
@@ -90,7 +90,7 @@ class KernelCache:
         return f"{self._prefix}{hashlib.sha256(key.encode()).hexdigest()[:20]}{_SUFFIX}"
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file that is whole or not there, whoever else writes it at the same time."""
+        """Write a file atomically, even while other processes write it."""
         path = Path(str(self.folder)) / name
         draft = path.with_name(f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
@@ -102,14 +102,14 @@ class KernelCache:
             raise
 
     def _remove_stale(self) -> None:
-        """Remove what was compiled from other sources."""
+        """Remove files compiled from other versions of the source."""
         for name in names_in(self.folder):
             if name.startswith(self._kernel) and not name.startswith(self._prefix):
                 (Path(str(self.folder)) / name).unlink(missing_ok=True)
 
 
 def names_in(folder: Path | None) -> list[str]:
-    """Return the names of a folder's files of kernels; none where it cannot be read."""
+    """Return the names of a folder's kernel files; none if it cannot be read."""
     if folder is None:
         return []
     try:
@@ -120,7 +120,7 @@ def names_in(folder: Path | None) -> list[str]:
 
 @cache
 def folder_of(sources: Path) -> Path | None:
-    """Return the folder for the kernels of a folder of sources; None where none is safe."""
+    """Return the cache folder for the kernels of a source folder, None if none is safe."""
     for folder in _candidates(sources):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def folder_of(sources: Path) -> Path | None:
 
 
 def _candidates(sources: Path) -> Iterator[Path]:
-    """Yield the folder that the user names, the one beside the sources, the user's cache."""
+    """Yield the folder named by the user, that beside the sources, and that in the user's cache."""
     digest = hashlib.sha256(str(sources.resolve()).encode()).hexdigest()[:16]
     own = f"{sources.name}-{digest}"
     if named := os.environ.get("NUMBA_CACHE_DIR"):
@@ -146,7 +146,7 @@ def _candidates(sources: Path) -> Iterator[Path]:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether nobody but the user and root can change a folder, or put another in its place.
+    """Return whether only the user and root can change a folder or replace it by another.
 
     The folder itself must be the user's own. Above it, folders with the sticky bit may be writable
     by all, as /tmp is.
@@ -164,7 +164,7 @@ def is_private(folder: Path) -> bool:
 
 
 def warn_once(reason: str) -> None:
-    """Warn, once a process, that kernels are compiled anew in each run."""
+    """Warn, once per process, that kernels are compiled anew in each run."""
     global _warned  # noqa: PLW0603 - one warning a process is the point
     if not _warned:
         _warned = True

@@ -1,7 +1,7 @@
-"""A digest of all that a compiled kernel depends on: its code, what it calls, and constants.
+"""Digest of everything that a compiled kernel depends on: its code, its callees, and constants.
 
-It changes with the code and not with the files' times, names or comments, so that a kernel is
-compiled anew exactly where that could make a difference.
+It changes with the code, but not with file times, file names or comments, so that a kernel is
+compiled anew exactly when that could make a difference.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _FIXED_MODULES = ("numpy", "math")
-"""What kernels take from these changes with their versions only."""
+"""What kernels use of these modules changes only with the modules' versions."""
 
 
 def kernel_digest(function: FunctionType, compiled_forms: Mapping[int, str]) -> str:
     """Return the digest of a kernel.
 
-    `compiled_forms` names, by id of a function, the module that says what numba compiles for it.
+    `compiled_forms` names, by the id of a function, the module that defines its compiled form.
     """
     total = hashlib.sha256(Path(__file__).with_name("compiled.py").read_bytes())
     known: set[int] = set()
@@ -46,7 +46,7 @@ def kernel_digest(function: FunctionType, compiled_forms: Mapping[int, str]) -> 
 
 
 def _code_parts(code: CodeType) -> Iterator[object]:
-    """Yield what a function's code consists of, but its documentation and where it is from."""
+    """Yield the parts of a function's code, except its docstring and its location."""
     yield code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_flags
     for number, constant in enumerate(code.co_consts):
         if isinstance(constant, CodeType):
@@ -56,7 +56,7 @@ def _code_parts(code: CodeType) -> Iterator[object]:
 
 
 def _referred(function: FunctionType) -> Iterator[tuple[str, object]]:
-    """Yield the globals that a function's code names, and what it names of modules."""
+    """Yield name and value of each global and module attribute that a function's code uses."""
     names = list(_names(function.__code__))
     for name in names:
         value = function.__globals__.get(name)
@@ -73,7 +73,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _described(value: object) -> str:
-    """Return what a compiled kernel takes from a constant that it refers to."""
+    """Return a text of what a compiled kernel takes from a global constant."""
     if isinstance(value, EnumMeta):
         members: Any = value
         return repr([(one.name, one.value) for one in members])

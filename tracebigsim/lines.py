@@ -1,19 +1,19 @@
-"""The one grammar of timing lines and param lines: bytes in, columns out.
+"""The parser of timing lines and param lines: bytes in, columns out.
 
-A line holds a record where TRACEBIGSIM is followed by a colon or a blank and no `#` begins it:
+A line holds a record if TRACEBIGSIM is followed by a colon or a blank and it begins with no `#`:
 
     19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.000000 11.000000 }
     TRACEBIGSIM: event:{ calc_self }  time:{ 0.00403 }  PAPI:{ 3560647 673 } params:{ 630.0 }
     19 TRACEBIGSIM Cell::pairForces 53.0 11.0
 
-Fields come in any order, each once at most, with any blanks. A name ends at the brace that matches
-its own, so braces within it come in pairs. Other lines are a program's output and are passed over.
-Lines that cannot be what a program printed in one piece are faults, and yield no record.
+Fields come in any order, each at most once, with any blanks. A name ends at the brace that matches
+its opening brace, so braces within it come in pairs. Other lines are the program's own output and
+are skipped. Lines that no program can have printed in one piece are faults and yield no record.
 
-What cannot be told: where a tear takes away whole fields (a line cut after `time:{..}` reads as one
-without parameters) or where two pieces meet within one name, one number or one list of numbers,
-the result is a line of the grammar. Its event, or its count of parameters, is then mostly unlike
-those of the others, which whoever uses the records can see and this module cannot.
+Some damage cannot be detected: a line that lost whole fields (cut after `time:{..}`, it reads as
+one without parameters), or two pieces joined within one name, one number or one list of numbers,
+is still a line of the grammar. Its event or its number of parameters then mostly differs from
+those of other records, which the caller can see but this module cannot.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TOKEN: Final = re.compile(rb"[^\s}]{1,60}|\S?")
 
 
 class TimeUnit(IntEnum):
-    """In what a record's time is written."""
+    """The unit of a record's time."""
 
     NONE = 0
     SECONDS = 1
@@ -55,12 +55,12 @@ class TimeUnit(IntEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A line that holds TRACEBIGSIM but no record that can be trusted."""
+    """A line that holds TRACEBIGSIM but no valid record."""
 
     line: int
-    """1-based."""
+    """1-based line number."""
     offset_bytes: int
-    """Where the line begins in the text."""
+    """Where the line begins in the text, in bytes."""
     problem: str
     text: str
     """The line, cut to FAULT_TEXT_LENGTH characters."""
@@ -71,10 +71,10 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class LineTable:
-    """The n records of a text, in its order, one array entry each; the arrays are its own."""
+    """The n records of a text, in order, an entry each in arrays that do not alias the text."""
 
     events: tuple[str, ...]
-    """The events' names, distinct, in order of first appearance."""
+    """The distinct names of events, in order of first appearance."""
     event: NDArray[np.int32]
     """Index into `events`."""
     line: NDArray[np.int64]
@@ -82,32 +82,32 @@ class LineTable:
     offset: NDArray[np.int64]
     """Where the line begins, in bytes."""
     seb: NDArray[np.int64]
-    """The number that begins a param line, -1 where none does."""
+    """The number at the beginning of a param line, the SEB's index; -1 if there is none."""
     seqno: NDArray[np.int64]
-    """-1 where there is none."""
+    """The value of the field `seqno`, -1 if there is none."""
     time: NDArray[np.float64]
-    """As written, not negative: seconds or cycles; NaN where there is none."""
+    """The time as written, not negative, in seconds or cycles (`time_unit`); NaN without one."""
     time_unit: NDArray[np.uint8]
     """A TimeUnit."""
     param_start: NDArray[np.int64]
     """(n + 1,): record i has params[param_start[i]:param_start[i + 1]]."""
     params: NDArray[np.float64]
-    """Finite; -0 has become 0."""
+    """The parameters of all records: finite; -0 is stored as 0."""
     counter_start: NDArray[np.int64]
-    """(n + 1,): as `param_start`, for `counters`."""
+    """(n + 1,): like `param_start`, for `counters`."""
     counters: NDArray[np.int64]
-    """PAPI's."""
+    """The PAPI counters of all records."""
     faults: tuple[Fault, ...]
     """The first FAULTS_KEPT ones."""
     fault_count: int
-    """How many there are in all."""
+    """The number of all faults."""
 
     def __len__(self) -> int:
         return len(self.event)
 
 
 class _Outputs(NamedTuple):
-    """All that the kernel writes to."""
+    """The arrays that the kernel writes to."""
 
     columns: _scan.Columns
     values: Values
@@ -120,8 +120,8 @@ class _Outputs(NamedTuple):
 def scan(text: Text) -> LineTable:
     """Read every record of a text (a file's bytes, or whole lines of it).
 
-    Takes time linear in the text's size, and does most of it without the interpreter's lock.
-    Raises TypeError for anything but bytes or a one-dimensional array of uint8.
+    Takes time linear in the text's size, most of it without holding the GIL. Raises TypeError for
+    anything but bytes or a one-dimensional array of uint8.
     """
     data = _as_array(text)
     outputs = _first_outputs(len(data))
@@ -147,7 +147,7 @@ def _as_array(text: Text) -> NDArray[np.uint8]:
 
 
 def _first_outputs(size: int) -> _Outputs:
-    """Make arrays for what a text of this size mostly holds; untouched memory costs nothing."""
+    """Allocate arrays large enough for most texts of this size; untouched memory costs nothing."""
     rows = size // 72 + 16
     columns = _scan.Columns(
         name=np.empty(rows, np.int32),
@@ -178,14 +178,14 @@ def _first_outputs(size: int) -> _Outputs:
 
 
 def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """Copy an array into one of twice its length."""
+    """Return a copy of an array with twice its length."""
     longer = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
 
 def _grown(outputs: _Outputs, code: int) -> _Outputs:
-    """Lengthen what a FULL code names."""
+    """Return the outputs with the array that a FULL code names lengthened."""
     values, names = outputs.values, outputs.names
     if code == FULL_ROWS:
         columns = _scan.Columns(*(_longer(column) for column in outputs.columns))
@@ -199,7 +199,7 @@ def _grown(outputs: _Outputs, code: int) -> _Outputs:
 
 
 def _table(data: NDArray[np.uint8], outputs: _Outputs) -> LineTable:
-    """Cut the outputs to what is in use, read the slow numbers, and name events and faults."""
+    """Return the table: outputs cut to length, slow numbers read, events and faults as texts."""
     columns, values, names, faults, state, _ = outputs
     rows = int(state[_scan.ROWS])
     events, event_of_entry = _events(data, names, int(state[_scan.NAMES_USED]))
@@ -226,7 +226,7 @@ def _table(data: NDArray[np.uint8], outputs: _Outputs) -> LineTable:
 def _events(
     data: NDArray[np.uint8], names: _scan.Names, used: int
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Give the distinct names, and for each of the kernel's entries the index of its name."""
+    """Return the distinct names, and for each of the kernel's entries the index of its name."""
     numbers: dict[str, int] = {}
     event_of_entry = np.empty(used, np.int32)
     bounds = zip(names.start[:used].tolist(), names.end[:used].tolist(), strict=True)
@@ -237,7 +237,7 @@ def _events(
 
 
 def _read_slow(data: NDArray[np.uint8], values: Values, used: int) -> None:
-    """Have `float` read the numbers that the kernel could not round with certainty."""
+    """Read with `float` the numbers that the kernel could not round with certainty."""
     for place, start, end in values.slow[:used].tolist():
         value = float(data[start:end].tobytes()) + 0.0
         if place <= OF_TIME:
@@ -247,7 +247,7 @@ def _read_slow(data: NDArray[np.uint8], values: Values, used: int) -> None:
 
 
 def _fault(data: NDArray[np.uint8], row: list[int]) -> Fault:
-    """Word a fault that the kernel noted."""
+    """Return a fault with its text from a row that the kernel stored."""
     line, offset, code, at, line_end = row
     token = _TOKEN.match(data[at : min(at + 64, line_end)].tobytes())
     shown = "" if token is None else token.group().decode("utf-8", errors="backslashreplace")

@@ -1,7 +1,8 @@
-"""Many processes' outputs made into one clean timing file: sorted, without the other text.
+"""Merging the outputs of many processes into one clean, sorted timing file without other text.
 
-Lines are sorted by event, parameters and time. Memory is bounded: sorted runs of about RUN_BYTES go
-to temporary files, which need about three times the room of the timing lines, and are merged.
+Lines are sorted by event, parameters and time, by an external merge sort in bounded memory: sorted
+runs of about RUN_BYTES go to temporary files, which take about three times the space of the timing
+lines, and are merged.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from tracebigsim.lines import LineTable, TimeUnit
 
 RUN_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
-"""So much text is read at a time."""
+"""How much text is read at a time."""
 
 MERGED_AT_ONCE: Final = 64
-"""So many files are open at a time."""
+"""How many runs are merged, and so how many files are open, at a time."""
 
 FAULTS_SHOWN: Final = 20
 _KEY_END: Final = b"\x03"
@@ -36,10 +37,10 @@ _KEY_END: Final = b"\x03"
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of the lines."""
+    """The result of a merge: how many lines were written, and how many left out."""
 
     lines: int
-    """Written."""
+    """Lines written."""
     without_time: int
     """Param lines, which hold no time and are left out."""
     faults: tuple[str, ...]
@@ -48,7 +49,7 @@ class Merged:
 
 
 class _Lines:
-    """The timing lines of files, each behind the key that sorts it, and what is left out."""
+    """Reads the timing lines of files, each with its sort key, and counts what is left out."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -57,7 +58,7 @@ class _Lines:
         self.fault_count = 0
 
     def keyed(self, paths: Iterable[str | os.PathLike[str]]) -> Iterator[bytes]:
-        """Read the lines."""
+        """Yield the lines of the files, each preceded by its sort key."""
         for path in paths:
             for chunk, table in scan_chunks(path, CHUNK_BYTES):
                 room = FAULTS_SHOWN - len(self.faults)
@@ -69,12 +70,12 @@ class _Lines:
                 yield from _keyed_lines(chunk, table, timed)
 
     def result(self) -> Merged:
-        """Give what has been counted."""
+        """Return the counts."""
         return Merged(self.lines, self.without_time, tuple(self.faults), self.fault_count)
 
 
 def _sortable(numbers: NDArray[np.float64]) -> bytes:
-    """Turn numbers into 8 bytes each, which sort as the numbers do."""
+    """Return numbers as 8 bytes each (IEEE 754 bits made monotone) that sort as the numbers do."""
     bits = numbers.view(np.uint64)
     negative = bits >> np.uint64(63) == 1
     sign = np.uint64(1 << 63)
@@ -82,9 +83,9 @@ def _sortable(numbers: NDArray[np.float64]) -> bytes:
 
 
 def _keyed_lines(chunk: TextChunk, table: LineTable, rows: NDArray[np.int64]) -> Iterator[bytes]:
-    """Give lines of a chunk from TRACEBIGSIM on, each behind its key and with a newline.
+    """Yield the lines of a chunk from TRACEBIGSIM on, each after its key and with a newline.
 
-    Bytes below a tab are in no name, so that a name sorts before those that it begins.
+    Names contain no bytes below a tab, so that a name sorts before longer names that begin with it.
     """
     text = chunk.text.tobytes()
     params, times = _sortable(table.params), _sortable(table.time)
@@ -104,7 +105,7 @@ def _keyed_lines(chunk: TextChunk, table: LineTable, rows: NDArray[np.int64]) ->
 
 
 def _sorted_runs(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Gather lines into sorted lists of about RUN_BYTES."""
+    """Yield sorted lists of lines of about RUN_BYTES each."""
     run: list[bytes] = []
     size = 0
     for line in lines:
@@ -126,7 +127,7 @@ def _write_run(folder: Path, number: int, lines: Iterable[bytes]) -> Path:
 
 
 def _merge_runs(folder: Path, runs: list[Path]) -> list[Path]:
-    """Merge runs until few enough are left to be open at once."""
+    """Merge runs until few enough are left to be opened together."""
     number = len(runs)
     while len(runs) > MERGED_AT_ONCE:
         some, runs = runs[:MERGED_AT_ONCE], runs[MERGED_AT_ONCE:]
@@ -140,7 +141,7 @@ def _merge_runs(folder: Path, runs: list[Path]) -> list[Path]:
 
 
 def _write_sorted(paths: Iterable[str | os.PathLike[str]], out: BinaryIO, folder: Path) -> Merged:
-    """Write the lines of files to a stream, with runs in a folder."""
+    """Write the sorted lines of files to a stream, with temporary runs in a folder."""
     read = _Lines()
     runs = _sorted_runs(read.keyed(paths))
     files = [_write_run(folder, number, run) for number, run in enumerate(runs)]
@@ -152,7 +153,7 @@ def _write_sorted(paths: Iterable[str | os.PathLike[str]], out: BinaryIO, folder
 
 
 def merge_to_stream(paths: Iterable[str | os.PathLike[str]], out: BinaryIO) -> Merged:
-    """Write the timing lines of files to a stream; temporary files are where the system has them.
+    """Write the timing lines of files to a stream, with temporary files in the system's folder.
 
     Raises TraceFileError for a file that cannot be read.
     """
@@ -163,9 +164,9 @@ def merge_to_stream(paths: Iterable[str | os.PathLike[str]], out: BinaryIO) -> M
 def merge_files(
     paths: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], *, force: bool = False
 ) -> Merged:
-    """Write the timing lines of files to a new file, which appears when it is whole.
+    """Write the timing lines of files to a new file, which appears when it is complete.
 
-    A device or a pipe is written as it is. Raises TraceFileError where the output exists (unless
+    A device or a pipe is written directly. Raises TraceFileError if the output exists (unless
     `force`) or cannot be written, or an input cannot be read.
     """
     out = Path(out)
@@ -186,7 +187,7 @@ def merge_files(
 
 
 def merged_text(merged: Merged) -> str:
-    """Word the result for people."""
+    """Return the result of a merge as text."""
     lines = [f"timing lines: {merged.lines:,}"]
     if merged.without_time:
         lines.append(f"left out, without a time: {merged.without_time:,}")

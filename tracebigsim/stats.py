@@ -1,7 +1,7 @@
-"""What the timing lines of files hold: events, counts, ranges, times and their spread.
+"""Statistics of the timing lines of files: events, counts, ranges, times and their spread.
 
-Memory is bounded: files are read in chunks, and of the distinct parameter sets, whose times' spread
-is told, the first SETS_KEPT ones are followed.
+Memory is bounded: files are read in chunks, and the spread of times with equal parameters is
+followed for the first SETS_KEPT distinct parameter sets only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tracebigsim.lines import LineTable, TimeUnit
 
 SETS_KEPT: Final = 200_000
 CHUNK_BYTES: Final = 4 << 20
-"""So much text is read at a time."""
+"""How much text is read at a time."""
 
 FAULTS_SHOWN: Final = 20
 
@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 
 
 class LineKind(NamedTuple):
-    """Lines that are reported together."""
+    """The event, number of parameters and unit of lines that are reported together."""
 
     event: str
     params: int
-    """How many there are."""
+    """Number of parameters."""
     unit: TimeUnit
 
 
@@ -42,26 +42,26 @@ class Spread:
     """How much the times of lines with identical parameters differ."""
 
     relative: float
-    """Pooled standard deviation of the times over the mean of their set."""
+    """Pooled standard deviation of the times, each relative to the mean of its set."""
     sets: int
-    """Parameter sets that are on more than one line."""
+    """Number of parameter sets that occur on more than one line."""
     lines: int
-    """Lines of those sets."""
+    """Number of lines of those sets."""
 
 
 @dataclass(frozen=True)
 class KindStats:
-    """What is known of the lines of one kind."""
+    """Statistics of the lines of one kind."""
 
     kind: LineKind
     lines: int
     lowest: tuple[float, ...]
     highest: tuple[float, ...]
-    """The range of each parameter."""
+    """`lowest` and `highest` are the range of each parameter."""
     total: float | None
     """Sum of the times in the kind's unit; None for lines without a time."""
     spread: Spread | None
-    """None where no set that is followed is on two lines, or there are no times."""
+    """None if no followed set occurs on two lines, or there are no times."""
 
     @property
     def mean(self) -> float | None:
@@ -71,26 +71,26 @@ class KindStats:
 
 @dataclass(frozen=True)
 class Stats:
-    """What is known of all lines of some files."""
+    """Statistics of all lines of some files."""
 
     kinds: tuple[KindStats, ...]
-    """By event, number of parameters and unit."""
+    """Sorted by event, number of parameters and unit."""
     faults: tuple[str, ...]
     """The first FAULTS_SHOWN torn or malformed lines, with file and line."""
     fault_count: int
     sets_left_out: bool
-    """There were more than SETS_KEPT parameter sets, and the spread is that of the first."""
+    """Whether there were more than SETS_KEPT parameter sets, so that the spread is of the first."""
 
 
 class _Set(NamedTuple):
-    """The times of one parameter set: how many, their mean, and the squares of their distances."""
+    """The times of one parameter set: count, mean, and sum of squared deviations from the mean."""
 
     times: int
     mean: float
     squares: float
 
-    def joined(self, other: _Set) -> _Set:
-        """Both together; the formula is Chan, Golub and LeVeque's for pooled variances."""
+    def combined(self, other: _Set) -> _Set:
+        """Return both sets combined, by the updating formula of Chan, Golub and LeVeque (1983)."""
         times = self.times + other.times
         apart = other.mean - self.mean
         mean = self.mean + apart * other.times / times
@@ -100,7 +100,7 @@ class _Set(NamedTuple):
 
 @dataclass
 class _Sums:
-    """What has been read of one kind."""
+    """Running sums of the lines of one kind."""
 
     lines: int = 0
     total: float = 0.0
@@ -109,7 +109,7 @@ class _Sums:
     sets: dict[bytes, _Set] = field(default_factory=dict)
 
     def add_ranges(self, params: Floats, times: Floats) -> None:
-        """Add some lines; `params` is (lines, parameters)."""
+        """Add lines to ranges and totals; `params` has the shape (lines, parameters)."""
         low, high = params.min(axis=0), params.max(axis=0)
         self.lowest = low if self.lowest is None else np.minimum(self.lowest, low)
         self.highest = high if self.highest is None else np.maximum(self.highest, high)
@@ -118,7 +118,7 @@ class _Sums:
 
 
 class _Reader:
-    """Reads files into sums."""
+    """Reads files into running sums."""
 
     def __init__(self) -> None:
         self.sums: dict[LineKind, _Sums] = {}
@@ -128,7 +128,7 @@ class _Reader:
         self.sets_left_out = False
 
     def read(self, path: str | os.PathLike[str]) -> None:
-        """Add a file."""
+        """Add the lines of a file."""
         for table in scan_file(path, CHUNK_BYTES):
             for kind, params, times in _by_kind(table):
                 sums = self.sums.setdefault(kind, _Sums())
@@ -140,11 +140,11 @@ class _Reader:
             self.fault_count += table.fault_count
 
     def _add_sets(self, sums: _Sums, params: Floats, times: Floats) -> None:
-        """Add lines to the sets of their parameters."""
+        """Add lines to their parameter sets."""
         for key, more in _sets(params, times):
             known = sums.sets.get(key)
             if known is not None:
-                sums.sets[key] = known.joined(more)
+                sums.sets[key] = known.combined(more)
             elif self.sets < SETS_KEPT:
                 sums.sets[key] = more
                 self.sets += 1
@@ -153,7 +153,7 @@ class _Reader:
 
 
 def _by_kind(table: LineTable) -> Iterator[tuple[LineKind, Floats, Floats]]:
-    """Give the lines of each kind in a table: their parameters, (lines, parameters), and times."""
+    """Yield each kind in a table with its parameters, shape (lines, parameters), and its times."""
     counts = np.diff(table.param_start)
     keys = np.stack([table.event.astype(np.int64), counts, table.time_unit.astype(np.int64)])
     kinds, kind_of_line = np.unique(keys, axis=1, return_inverse=True)
@@ -169,7 +169,7 @@ def _by_kind(table: LineTable) -> Iterator[tuple[LineKind, Floats, Floats]]:
 
 
 def _sets(params: Floats, times: Floats) -> Iterator[tuple[bytes, _Set]]:
-    """Give each distinct parameter set with its times."""
+    """Yield each distinct parameter set, as bytes, with its times."""
     if params.shape[1] == 0:
         distinct, inverse = params[:1], np.zeros(len(times), dtype=np.int64)
     else:
@@ -184,7 +184,7 @@ def _sets(params: Floats, times: Floats) -> Iterator[tuple[bytes, _Set]]:
 
 
 def _spread(sums: _Sums) -> Spread | None:
-    """Pool the sets that have several times."""
+    """Return the pooled spread of the sets that have several times, None if there are none."""
     repeated = [each for each in sums.sets.values() if each.times > 1 and each.mean > 0]
     if not repeated:
         return None
@@ -198,7 +198,10 @@ def _numbers(values: Floats | None) -> tuple[float, ...]:
 
 
 def file_stats(paths: Iterable[str | os.PathLike[str]]) -> Stats:
-    """Read files of lines, also compressed. Raises TraceFileError for one that cannot be read."""
+    """Return the statistics of files, plain or compressed.
+
+    Raises TraceFileError for a file that cannot be read.
+    """
     reader = _Reader()
     for path in paths:
         reader.read(path)
@@ -217,7 +220,7 @@ def file_stats(paths: Iterable[str | os.PathLike[str]]) -> Stats:
 
 
 def stats_text(stats: Stats) -> str:
-    """Word them for people, some lines an event."""
+    """Return statistics as text, a few lines for each event."""
     lines = [line for kind in stats.kinds for line in _kind_lines(kind)]
     if not stats.kinds:
         lines.append("no timing or param lines")
@@ -228,7 +231,7 @@ def stats_text(stats: Stats) -> str:
 
 
 def stats_json(stats: Stats) -> str:
-    """Return them as JSON; a number that is not finite is null."""
+    """Return statistics as JSON; a number that is not finite is null."""
     written = {
         "events": [_kind_json(kind) for kind in stats.kinds],
         "malformed_lines": stats.fault_count,
@@ -262,7 +265,7 @@ _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
 
 def _kind_lines(stats: KindStats) -> Iterator[str]:
-    """Word one kind."""
+    """Yield the lines of text of one kind."""
     names = [f"p{number}" for number in range(1, stats.kind.params + 1)]
     count = f"{stats.lines:,} line" + ("s" if stats.lines != 1 else "")
     if stats.total is None or stats.mean is None:

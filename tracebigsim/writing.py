@@ -1,4 +1,4 @@
-"""The writing half of the grammar: a record's line, which `scan` reads back as it was."""
+"""The writer of timing lines and param lines, which `scan` reads back unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")
 _BRACE: Final = re.compile(r"[{}]")
 _LARGEST: Final = 2**63 - 1
 _FIXED_BELOW: Final = 1e15
-"""Larger numbers would have digits before the point that a double does not hold."""
+"""Larger numbers would have more digits before the decimal point than a double holds."""
 
 
 def format_line(
@@ -28,25 +28,25 @@ def format_line(
     seqno: int | None = None,
     counters: Iterable[int] = (),
 ) -> str:
-    """Give the line of a record, newline included, in the form of the programs that print them.
+    """Return the line of a record, newline included, in the form that instrumented programs print.
 
-    With a time it is a timing line, without one a param line. Numbers read back as the same
+    With a time it is a timing line, without one a param line. Numbers are read back as the same
     doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: neither a time
     nor a SEB's number, two times, a negative time, more than 20 parameters, a number that is not
-    finite, an integer outside [0, 2**63) (counters: of more than 63 bits), or an event's name that
-    is empty, begins or ends with a blank, or has in it a control character, unpaired braces, a
+    finite, an integer outside [0, 2**63) (counters: of more than 63 bits), or an event name that
+    is empty, begins or ends with a blank, or contains a control character, unpaired braces, a
     field or TRACEBIGSIM.
     """
-    numbers = "".join(_number(param, "a parameter") + " " for param in _at_most_20(params))
+    numbers = "".join(_number_text(param, "a parameter") + " " for param in _at_most_20(params))
     if time_s is None and time_cycles is None and seb is None and seqno is None:
         raise LineFormatError("a record has neither a time nor the number of a SEB")
     parts = [f"{KEYWORD}: event:{{ {_checked_name(event)} }}"]
     if seb is not None:
-        parts[0] = f"{_index(seb, 'the SEB')} {parts[0]}"
+        parts[0] = f"{_checked_index(seb, 'the SEB')} {parts[0]}"
     if seqno is not None:
-        parts.append(f"seqno: {{ {_index(seqno, 'seqno')} }}   ")
+        parts.append(f"seqno: {{ {_checked_index(seqno, 'seqno')} }}   ")
     parts.extend(_time_field(time_s, time_cycles))
-    if counted := " ".join(str(_counter(counter)) for counter in counters):
+    if counted := " ".join(str(_checked_counter(counter)) for counter in counters):
         parts.append(f"PAPI:{{ {counted} }}")
     parts.append(f"params:{{ {numbers}}}")
     line = " ".join(parts) + "\n"
@@ -56,16 +56,16 @@ def format_line(
 
 
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
-    """Give a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
+    """Return a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
 
     `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
     PE's number outside [0, 2**63).
     """
-    return f"{_index(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
+    return f"{_checked_index(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
 
 
 def _at_most_20(params: Iterable[float]) -> list[float]:
-    """List the parameters."""
+    """Return the parameters as a list; raise LineFormatError if there are more than 20."""
     listed = list(params)
     if len(listed) > MAX_PARAMS:
         raise LineFormatError(f"a line has at most {MAX_PARAMS} parameters, not {len(listed)}")
@@ -73,18 +73,18 @@ def _at_most_20(params: Iterable[float]) -> list[float]:
 
 
 def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str]:
-    """Write the time, with the two blanks that real lines have around it."""
+    """Yield the time field, with the two blanks that instrumented programs print around it."""
     if time_s is not None and time_cycles is not None:
         raise LineFormatError("a line has a time in seconds or in cycles, not both")
     for name, time in (("time", time_s), ("time_in_cycles", time_cycles)):
         if time is not None:
             if time < 0:
                 raise LineFormatError(f"a time is not negative: {time!r}")
-            yield f" {name}:{{ {_number(time, 'a time')} }} "
+            yield f" {name}:{{ {_number_text(time, 'a time')} }} "
 
 
-def _number(value: float, what: str) -> str:
-    """Write a finite number as `%f` does where that holds all of it, else in full."""
+def _number_text(value: float, what: str) -> str:
+    """Return a finite number as `%f` prints it if that is exact, else with all digits."""
     number = float(value) + 0.0
     if not math.isfinite(number):
         raise LineFormatError(f"{what} is finite, not {number!r}")
@@ -94,22 +94,22 @@ def _number(value: float, what: str) -> str:
     return repr(number)
 
 
-def _index(value: int, what: str) -> int:
-    """Check a number of a SEB."""
+def _checked_index(value: int, what: str) -> int:
+    """Return a SEB's or PE's number; raise LineFormatError if it is outside [0, 2**63)."""
     if not 0 <= value <= _LARGEST:
         raise LineFormatError(f"{what} lies in [0, 2**63), unlike {value}")
     return int(value)
 
 
-def _counter(value: int) -> int:
-    """Check a performance counter."""
+def _checked_counter(value: int) -> int:
+    """Return a performance counter; raise LineFormatError if it has more than 63 bits."""
     if not -_LARGEST <= value <= _LARGEST:
         raise LineFormatError(f"a counter has at most 63 bits and a sign, unlike {value}")
     return int(value)
 
 
 def _checked_name(event: str) -> str:
-    """Give an event's name if a line can hold it."""
+    """Return an event's name; raise LineFormatError if a line cannot hold it."""
     problem = _name_problem(event)
     if problem:
         raise LineFormatError(f"not a name of an event, it {problem}: {event!r}")
@@ -117,7 +117,7 @@ def _checked_name(event: str) -> str:
 
 
 def _name_problem(event: str) -> str:
-    """Say what is wrong with a name, or nothing."""
+    """Return what is wrong with a name, an empty text if nothing is."""
     if not event or event != event.strip(" \t"):
         return "is empty, or begins or ends with a blank"
     if _CONTROL.search(event):
@@ -132,7 +132,7 @@ def _name_problem(event: str) -> str:
 
 
 def _pair_up(event: str) -> bool:
-    """Return whether the braces of a name pair up, in one pass whatever its depth."""
+    """Return whether the braces of a name pair up, in one pass whatever the depth."""
     depth = 0
     for brace in _BRACE.findall(event):
         depth += 1 if brace == "{" else -1
