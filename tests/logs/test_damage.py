@@ -1,5 +1,6 @@
 """Damaged logs: an error that names the place, never anything else."""
 
+import pickle
 import resource
 import struct
 from collections.abc import Callable
@@ -207,3 +208,11 @@ def test_damage_is_named_where_sebs_are_looked_up_by_name(logs: Path) -> None:
     overwrite(logs / "bgTrace0", AT_MESSAGES, i4(-1))
     with pytest.raises(DamagedLogError, match="negative message count -1"):
         rewrite(logs, None, RewriteOptions(dilation_for=(("m*", 2.0),)))
+
+
+def test_an_error_crosses_process_borders_whole(logs: Path) -> None:
+    """As it does from the ranks of an MPI job, and from what users run in processes."""
+    overwrite(logs / "bgTrace0", AT_MESSAGES, i4(-1))
+    error = refused(logs)
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (str(again), again.location, again.rule) == (str(error), error.location, error.rule)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
-from rewritelog.errors import OutputError, RewriteLogError, TimingError, UsageError
+from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, TimingError, UsageError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.sampling import records
 from rewritelog.sampling.choose import sample
@@ -131,6 +131,32 @@ def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
     assert report.strata[1].timed == 5
 
 
+def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) -> None:
+    """Half of the SEBs are asked for, but all parameters of the larger event are timed."""
+    timed = [
+        ("pair", 1.0, float(1 + 4 * k + pe), float(k % 2)) for k in range(20) for pe in range(4)
+    ]
+    report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
+    assert report.chosen == 10
+    assert said(report, "10 SEBs are chosen where the fraction asks for 60", "timed already")
+
+
+def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:
+    line = [seb(k, k + 1, events=bracket(0.2, 0.4)) for k in range(20)]
+    logs = write_logs(tmp_path / "in", [line])
+    write_params(logs, 0, *[(k, "self", k) for k in range(20)])
+    noisy = [("self", seconds, float(k)) for k in range(20) for seconds in (0.9, 1.0, 1.1)]
+    report = run(logs, fraction=0.1, timings=(write_timings(tmp_path / "t", *noisy),))
+    assert said(report, "self", "spread by 10.0 %", "no parameters recur in the run")
+
+
+def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
+    whole = (logs / "bgTrace1").read_bytes()
+    (logs / "bgTrace1").write_bytes(whole[:28] + b"\xff" * 4 + whole[32:])
+    with pytest.raises(DamagedLogError, match="PE 1, field count: -1 SEBs"):
+        run(logs)
+
+
 def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
     noisy = [("self", seconds, 500.0) for seconds in (0.942, 1.0, 1.058)]
     timings = write_timings(
@@ -174,8 +200,10 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
     write_params(params, 1, (3, "k", 1), (29, "k", 2), (30, "k", 3))
     write_params(params, 7, (3, "k", 1))
     (params / "param.2").write_text("2 TRACEBIGSIM: event:{ k } seqno: { 2 } par\n")
+    (params / "param.3").write_text("5 TRACEBIGSIM: event:{ k } seqno: { 6 } params:{ 8 }\n")
     report = run(logs, params=params, fraction=1.0)
-    assert [line[:2] for line in listed(logs)] == [(1, 3), (1, 29)]
+    assert [line[:2] for line in listed(logs)] == [(1, 3), (1, 29), (3, 5)]
+    assert said(report, "1 param line with another seqno than SEB", "param.3:1: SEB 5, but seqno 6")
     assert said(report, "1 record left out", "param.1, SEB 30")
     assert said(report, "1 param file left out", "param.7")
     assert said(report, "1 malformed param line", "param.2:1")

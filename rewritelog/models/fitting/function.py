@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -85,22 +85,6 @@ class FittedFunction:
         lower, upper = self.bounds.limits(params)
         bounded: Floats = np.minimum(np.maximum(raw, lower), upper)
         return bounded
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the function as a JSON object."""
-        terms = [
-            {"term": str(term), "coefficient": float(coefficient)}
-            for term, coefficient in zip(self.terms, self.coefficients, strict=True)
-        ]
-        function: dict[str, Any] = {"terms": terms, "calibration": self.calibration}
-        if self.bounds is not None:
-            function["bounds"] = {
-                "least_s": self.bounds.least_s,
-                "most_s": self.bounds.most_s,
-                "lowest": self.bounds.lowest.tolist(),
-                "highest": self.bounds.highest.tolist(),
-            }
-        return function
 
 
 @dataclass(frozen=True)
