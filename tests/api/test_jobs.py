@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,12 @@ def test_tables_of_logs_become_frames() -> None:
     assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
     assert "text" in rewritelog.to_pandas(logs.events([0])).columns
     assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)
+
+
+def test_data_frames_without_pandas_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(rewritelog.RewriteLogError, match="data frames need pandas: pip install"):
+        rewritelog.to_pandas(rewritelog.open_logs(CELLS).sebs([0]))
 
 
 def test_params_are_read_as_they_stand() -> None:
@@ -188,6 +195,8 @@ def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     drawn = rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[0, 1])
     assert (tmp_path / "t.svg").read_bytes() == drawn
+    with pytest.raises(rewritelog.UsageError, match="no PE is chosen"):
+        rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[])
     with pytest.raises(rewritelog.UsageError, match="unknown kind of picture 'gif'"):
         rewritelog.timeline(CELLS, tmp_path / "t.gif")
     with pytest.raises(rewritelog.UsageError, match="P, the number of PEs"):

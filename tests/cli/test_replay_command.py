@@ -154,6 +154,21 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     )
     assert len(answer("replay", logs, *axes)["sweep"]) == 6
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    done = run("replay", logs, *axes, "--plot", tmp_path / "grid.gif")
+    assert (done.returncode, "a file with the ending" in done.stderr) == (2, True)
+    sizes = (
+        "--sweep",
+        "packet-size=1kB,2kB",
+        "--packet-size",
+        1,
+        "--cost-per-packet",
+        "1us",
+        "--latency",
+        0,
+    )
+    of_sizes = run("replay", logs, *sizes, "--plot", tmp_path / "sizes.svg")
+    assert of_sizes.returncode == 0
+    assert "packet-size" in (tmp_path / "sizes.svg").read_text()
     for ending in ("png", "svg"):
         figure = tmp_path / f"grid.{ending}"
         assert run("replay", logs, *axes, "--plot", figure).returncode == 0

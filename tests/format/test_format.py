@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+import construct as c
 import numpy as np
 import oracle
 import pytest
@@ -14,6 +15,7 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
 from rewritelog.format import declaration, layout
+from rewritelog.format.layout import dtype_of
 from rewritelog.logs.timelines import timeline_borders
 
 
@@ -191,3 +193,8 @@ def test_log_of_more_than_4_gib_is_read(tmp_path: Path) -> None:
     sebs = logs.sebs([2])
     assert sebs["name"].tolist() == ["beyond"]
     assert sebs["offset"].tolist() == [begins[2] + 4]
+
+
+def test_a_field_without_a_fixed_size_is_named() -> None:
+    with pytest.raises(TypeError, match="field text has no fixed size"):
+        dtype_of(c.Struct("count" / c.Int32ul, "text" / c.GreedyBytes))
