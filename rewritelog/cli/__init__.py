@@ -1,6 +1,6 @@
-"""The command line: options in, one call of the pipeline or a tool, text out.
+"""The command line: parses options, makes one call of the pipeline or a tool, prints text.
 
-Heavy packages are imported by the command that needs them, so that `--help` is quick.
+Heavy packages are imported only by the commands that need them, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Run the command line; a signal ends it from here on, while modules are imported too."""
+    """Run the command line; from here on signals end it cleanly, even during imports."""
     stop_on_signals()
     try:
         from rewritelog.cli.process import main as run  # noqa: PLC0415 - signals come first

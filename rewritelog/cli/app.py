@@ -1,4 +1,4 @@
-"""The `rewritelog` command: its commands, and how errors leave it."""
+"""The `rewritelog` program: its commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tracebigsim._streams import CLOSED_PIPE, OutputLost
 DONE, FAILED = 0, 1
 
 _ParsingError: Any = typer.BadParameter.__mro__[2]
-"""The root of what typer raises for arguments that it cannot parse."""
+"""The base class of what typer raises for arguments that it cannot parse."""
 
 _PLAIN_WORDS = {
     "float_parsing": "{input!r} is not a number",
@@ -31,7 +31,7 @@ _PLAIN_WORDS = {
     "greater_than_equal": "{input} is less than {ge}",
     "value_error": "{error}",
 }
-"""What is said of a value, by the type of pydantic's error, by which typer checks values."""
+"""Messages on invalid values, by the type of error of pydantic, which checks typer's values."""
 
 _command = ""
 
@@ -100,7 +100,7 @@ _COMMANDS = {
     ),
     "Set up": (Entry("completion", "completion", "Print the shell's completion script"),),
 }
-"""The commands by what they are for, in the order of the help."""
+"""The commands by purpose, in the order of the help."""
 
 
 class _Commands(Group):
@@ -137,7 +137,7 @@ def run() -> None:
         from rewritelog.cli.completion import enable  # noqa: PLC0415 - for shells only
 
         enable()
-    with _usage_errors_once(), _warnings_noted():
+    with _usage_errors_once(), _python_warnings_noted():
         try:
             code = app(standalone_mode=False)
         except _ParsingError as error:
@@ -159,8 +159,8 @@ def run() -> None:
 
 
 @contextmanager
-def _warnings_noted() -> Iterator[None]:
-    """Print what is warned of while an output is written, as other warnings are."""
+def _python_warnings_noted() -> Iterator[None]:
+    """Print Python warnings issued while an output is written as the command's own warnings."""
     with warnings.catch_warnings():
         plain = warnings.showwarning
 
@@ -177,7 +177,7 @@ def _warnings_noted() -> Iterator[None]:
 
 @contextmanager
 def _usage_errors_once() -> Iterator[None]:
-    """Drop what a rank of a shared MPI run says of wrong usage, unless it is rank 0."""
+    """Print errors of wrong usage on rank 0 only in a shared MPI run."""
     if this_job().rank == 0 or not is_shared(sys.argv):
         yield
         return
@@ -192,7 +192,7 @@ def _usage_errors_once() -> Iterator[None]:
 
 
 def code_of_lost_output(lost: OutputLost) -> int:
-    """Say that standard output cannot be written, unless nobody reads it; return the exit code."""
+    """Report that standard output cannot be written, unless its reader left; return the code."""
     if not lost.strerror:
         return CLOSED_PIPE
     console.fail(f"standard output cannot be written: {lost.strerror}")
@@ -200,13 +200,13 @@ def code_of_lost_output(lost: OutputLost) -> int:
 
 
 def _code_without_answer() -> int:
-    """Return the exit code of a failure, which of `diff` must not look like a difference."""
+    """Return the exit code of a failure; that of `diff` differs from its code for a difference."""
     return WRONG_USAGE if _command == "diff" else FAILED
 
 
 def _show_parsing_error(error: Any) -> None:
-    """Print what is wrong with the arguments, and where to look it up."""
-    _say_plainly(error)
+    """Print the error in the arguments and a hint to the help."""
+    _simplify_message(error)
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
@@ -217,8 +217,8 @@ def _show_parsing_error(error: Any) -> None:
         typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
 
 
-def _say_plainly(error: Any) -> None:
-    """Put what is wrong with an argument's value in words for people, where pydantic found it."""
+def _simplify_message(error: Any) -> None:
+    """Replace pydantic's message on an invalid value by a plain one."""
     for found in getattr(error.__cause__, "errors", list)():
         if said := _PLAIN_WORDS.get(found["type"]):
             error.message = said.format(**{**found, **found.get("ctx", {})})

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, each said once."""
+"""Arguments and options that several commands take, each declared once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rewritelog.cli.completers import complete_model
 
 MODEL, DILATION, OUTPUT = "Model", "Dilation", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
-"""The groups of options in the help."""
+"""Headings of groups of options in the help."""
 
 STANDARD_STREAM = Path("-")
-"""Stands for stdin among inputs, and for stdout among outputs."""
+"""Means stdin as an input, and stdout as an output."""
 
 LOGS_HELP = "The log folder, or its bgTrace file."
 TIMINGS_HELP = (
@@ -155,10 +155,10 @@ def output_option(what: str) -> object:
 
 
 def to_path(output: Path | None) -> Path | None:
-    """Return the path of an output, with that of stdout for `-`."""
+    """Return the path of an output; for `-`, that of stdout."""
     return Path("/dev/stdout") if output == STANDARD_STREAM else output
 
 
 def is_stdout(output: Path | None) -> bool:
-    """Return whether an output is the stream that reports go to."""
+    """Return whether an output is stdout, which reports are printed to."""
     return output is not None and str(output) in ("-", "/dev/stdout", "/dev/fd/1")

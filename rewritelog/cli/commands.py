@@ -1,4 +1,4 @@
-"""How commands parse their arguments and lay out their help, beyond what typer does by itself."""
+"""Parsing of arguments and layout of the help, beyond what typer does."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from rewritelog.cli import console
 from rewritelog.cli.arguments import ADVANCED, DILATION, MODEL, OTHER, OUTPUT, RUNNING
 
 GATHERED = "timings"
-"""The option that takes all files that follow it, as a shell's pattern gives them."""
+"""The option that takes all files following it, as from a shell's glob pattern."""
 
 
 _LAST = (MODEL, DILATION, OUTPUT, RUNNING, ADVANCED, "Options of models", OTHER)
 
 
 def _rank(group: str) -> int:
-    """Return where a group of options comes in the help: what only this command has is first."""
+    """Return the rank of a group of options in the help; those of this command alone come first."""
     return 1 + _LAST.index(group) if group in _LAST else 0
 
 
 class Command(TyperCommand):
-    """A command whose help groups its options, and that notices options given twice."""
+    """A command whose help groups its options, and that warns of options given twice."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return how the command is called: its options, and its arguments by name."""
+        """Return the parts of the usage line: options, and arguments by name."""
         params: list[Any] = self.get_params(ctx)
         arguments = [param for param in params if param.param_type_name == "argument"]
         spelled = [p.metavar if p.required else f"[{p.metavar}]" for p in arguments]
         return ["[OPTIONS]", *spelled]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options, the latter by group."""
+        """Write arguments, and options by group."""
         groups: dict[str, list[tuple[str, str]]] = {}
         params: list[Any] = self.get_params(ctx)
         for param in params:
@@ -67,10 +67,10 @@ class Command(TyperCommand):
         return rest
 
     def _gathered(self, args: Sequence[str]) -> list[str]:
-        """Return the arguments with the files that follow `--timings FILE` made its values too.
+        """Return the arguments with the files after `--timings FILE` turned into values of it too.
 
-        They are those that the command has no positional argument for. With `--dry-run` there is
-        none for OUT.
+        These are the files in excess of the command's positional arguments. With `--dry-run` there
+        is no positional argument OUT.
         """
         gathering = next(
             (
@@ -90,7 +90,7 @@ class Command(TyperCommand):
         return [f"{gathering}={arg}" if place in moved else arg for place, arg in enumerate(args)]
 
     def _positionals(self, args: Sequence[str], gathering: str) -> Iterator[tuple[int, bool]]:
-        """Yield the place of each positional argument, and whether it follows that option's."""
+        """Yield each positional argument's index, and whether it follows the option `gathering`."""
         takes = {
             spelled: not getattr(param, "is_flag", False)
             for param in self.params
@@ -116,17 +116,17 @@ def _takes_one_value(param: Any) -> bool:
 
 
 class Entry(NamedTuple):
-    """What the list of commands says of one, and where it is."""
+    """The list's entry of a command, and the module with its function."""
 
     name: str
     module: str
-    """The module of `rewritelog.cli` that has it, as a function named `…_command`."""
+    """The module of `rewritelog.cli` that defines the function `…_command`."""
     summary: str
     """The first sentence of the command's help, without the full stop."""
 
     @cache  # noqa: B019 - there is one entry for each command
     def load(self) -> Any:
-        """Import the command, and have typer make its parser."""
+        """Import the command and return its parser, made by typer."""
         module = import_module(f"rewritelog.cli.{self.module}")
         alone = typer.Typer(
             add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -137,7 +137,7 @@ class Entry(NamedTuple):
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported when it is asked for."""
+    """Commands by name, each imported when it is looked up."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
@@ -153,17 +153,17 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class Group(TyperGroup):
-    """The commands in groups; only the one that runs is imported."""
+    """The commands in groups; only the command that runs is imported."""
 
     panels: ClassVar[Mapping[str, Sequence[Entry]]] = {}
-    """The commands by what they are for, in the order of the help."""
+    """The commands by purpose, in the order of the help."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands: Any = LazyCommands(chain.from_iterable(self.panels.values()))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in the base
-        """Write the commands by group, each with a whole sentence of help."""
+        """Write the commands by group, each with a complete sentence of help."""
         width = max(map(len, self.commands))
         for panel, entries in self.panels.items():
             with formatter.section(panel):
@@ -171,16 +171,16 @@ class Group(TyperGroup):
                 _write_records(formatter, records, width)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in the base
-        """Return the commands in the order in which they were declared."""
+        """Return the names of commands in order of declaration."""
         return list(self.commands)
 
 
 MOST_INDENTED = 30
-"""An option whose spelling is longer than this has its text on the next line."""
+"""Options with a longer name and metavar have their help text on the next line."""
 
 
 def _write_records(formatter: Any, records: Sequence[tuple[str, str]], width: int = 0) -> None:
-    """Write names with their texts in two columns."""
+    """Write pairs of name and text in two columns."""
     width = width or min(MOST_INDENTED, max(len(name) for name, _ in records))
     indent = " " * formatter.current_indent
     column = " " * (width + 2)

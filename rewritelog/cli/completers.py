@@ -1,4 +1,4 @@
-"""Values of options for shell completion, where only a look-up knows them."""
+"""Shell completion of option values that must be looked up."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import typer
 
 _MOST_BYTES = 4 << 20
-"""Larger files of timings are not read while a user waits."""
+"""Larger timings files are not read while a user waits."""
 
 _MOST_EVENTS = 1000
 _HARMLESS = re.compile(r"[\w:.,+@%/~^-]+")
-"""Names that no shell takes for anything else."""
+"""Names without characters that are special to a shell."""
 
 
 def complete_model(incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the models whose names begin so, each with what it is."""
+    """Return the models whose names begin with `incomplete`, each with a description."""
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     names = sorted({point.name for point in entry_points(group="rewritelog.models")})
@@ -27,7 +27,7 @@ def complete_model(incomplete: str) -> Iterable[tuple[str, str]]:
 
 
 def complete_models(incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return lists of models, with commas between, that begin so."""
+    """Return the comma-separated lists of models that begin with `incomplete`."""
     before, comma, last = incomplete.rpartition(",")
     taken = set(before.split(","))
     return [
@@ -36,7 +36,7 @@ def complete_models(incomplete: str) -> Iterable[tuple[str, str]]:
 
 
 def complete_event(context: typer.Context, incomplete: str) -> Iterable[str]:
-    """Return the events of the timings that are named before, for options like EVENT=CATEGORY."""
+    """Return the events of the timings given before, for options such as EVENT=CATEGORY."""
     paths = [Path(one) for one in context.params.get("timings") or ()]
     events = dict.fromkeys(event for path in paths for event in _events_of(path))
     matching = (one for one in events if one.startswith(incomplete) and _HARMLESS.fullmatch(one))
@@ -44,7 +44,7 @@ def complete_event(context: typer.Context, incomplete: str) -> Iterable[str]:
 
 
 def _events_of(path: Path) -> Iterable[Any]:
-    """Return the names of the events of a file of timing lines; none of what cannot be read."""
+    """Return the names of events in a timings file, none if it cannot be read."""
     from tracebigsim import TraceBigSimError  # noqa: PLC0415
     from tracebigsim.files import scan_file  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`rewritelog completion`, and what answers a shell that asks for completions."""
+"""`rewritelog completion`, and the answers to a shell's requests for completions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewritelog.cli.standard import plain
 
 _BASH = """\
 _rewritelog_completion() {
-    # bash parts words at ':' and '=' too, as in Cell::bonded: typer gets them parted by blanks
+    # bash also splits words at ':' and '=', as in Cell::bonded: typer gets words split at blanks
     local line="${COMP_LINE:0:COMP_POINT}"
     local current="${line##*[[:space:]]}"
     local -a words
@@ -26,7 +26,7 @@ _rewritelog_completion() {
 }
 
 complete -o default -F _rewritelog_completion rewritelog"""
-"""typer's own function does not know names with a colon."""
+"""typer's own function does not handle names with a colon."""
 
 
 @plain(quiet=False)
@@ -54,7 +54,7 @@ def completion_command(
 
 
 def enable() -> None:
-    """Make typer answer a shell that asks for completions."""
+    """Make typer answer a shell's requests for completions."""
     from typer._completion_classes import completion_init  # noqa: PLC0415
 
     completion_init()

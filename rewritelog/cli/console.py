@@ -1,4 +1,4 @@
-"""What a command prints: its report on stdout, warnings and errors on stderr."""
+"""Output of commands: reports on stdout, warnings and errors on stderr."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ BOLD, YELLOW, RED = "1", "33", "31"
 
 
 class Report(Protocol):
-    """What a command has done or found."""
+    """The report of what a command has done or found."""
 
     def text(self) -> str:
-        """Return the report for a person."""
+        """Return the report as text."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report in types that JSON has."""
+        """Return the report as JSON types."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command ends with."""
+    """The result of a command."""
 
     report: Report
     exit_code: int = 0
     stdout_taken: bool = False
-    """Whether stdout holds the output, so that the report goes to stderr."""
+    """Whether the output was written to stdout, so that the report goes to stderr."""
     page: Callable[[], str] | None = None
-    """Makes the page that `--html` asks for."""
+    """Returns the page that `--html` requests."""
 
 
 @dataclass
 class _Run:
-    """How the one command of this process is run."""
+    """Settings and warnings of the one command of this process."""
 
     quiet: bool = False
     debug: bool = False
@@ -50,43 +50,43 @@ _run = _Run()
 
 
 def begin(*, quiet: bool = False) -> None:
-    """Begin a command; what was noted while its arguments were parsed counts as its own."""
+    """Begin a command; warnings from parsing its arguments count as its own."""
     _run.quiet = quiet
 
 
 def reset() -> None:
-    """Forget all of an earlier command in this process."""
+    """Reset the state left by an earlier command of this process."""
     _run.quiet, _run.debug, _run.warnings = False, False, 0
 
 
 def set_debug() -> None:
-    """Have errors show where in the code they come from."""
+    """Make errors show a traceback."""
     _run.debug = True
 
 
 def debug() -> bool:
-    """Return whether errors show where in the code they come from."""
+    """Return whether errors show a traceback."""
     return _run.debug
 
 
 def quiet() -> bool:
-    """Return whether reports and progress are left out."""
+    """Return whether reports and progress are suppressed."""
     return _run.quiet
 
 
 def leave_if_warned(wanted: bool) -> None:
-    """End with exit code 1 where that is wanted of a run with warnings."""
+    """Exit with code 1 if `wanted` and there were warnings."""
     if wanted and _run.warnings:
         raise typer.Exit(WARNED)
 
 
 def note(warning: str) -> None:
-    """Print a warning, with `--quiet` too: one line, which a terminal gets wrapped."""
+    """Print a warning, even with `--quiet`: one line, wrapped on a terminal."""
     note_all([warning])
 
 
 def note_all(warnings: Sequence[str]) -> None:
-    """Print warnings, each on a line of its own; many are written at a time."""
+    """Print warnings, each on its own line, with few writes."""
     from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
 
     _run.warnings += len(warnings)
@@ -106,7 +106,7 @@ def fail(message: str) -> None:
 
 
 def show(text: str, *, err: bool = False) -> None:
-    """Print a report, its headings in bold where a terminal shows them."""
+    """Print a report, with headings in bold on a terminal."""
     stream = sys.stderr if err else sys.stdout
     if has_colours(stream):
         lines = text.split("\n")
@@ -119,12 +119,12 @@ def _bold(line: str) -> str:
 
 
 def coloured(text: str, code: str, stream: TextIO) -> str:
-    """Return a text in a colour, where the stream is a terminal that shows it."""
+    """Return a text in a colour if the stream is a terminal with colours."""
     return f"\x1b[{code}m{text}\x1b[0m" if has_colours(stream) else text
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal with colours; the variable NO_COLOR forbids them."""
+    """Return whether a stream is a terminal with colours and NO_COLOR is not set."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
     return stream.isatty()

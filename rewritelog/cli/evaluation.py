@@ -32,7 +32,7 @@ from rewritelog.cli.standard import FailOnWarning, plain, reporting
 from rewritelog.errors import UsageError
 
 NOTHING_COVERED = 1
-"""The exit code where the model has no prediction for any line."""
+"""The exit code if the model has no prediction for any line."""
 
 ModelPath = Annotated[
     Path,

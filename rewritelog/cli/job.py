@@ -1,4 +1,4 @@
-"""What the environment says of the MPI job that this process belongs to, without loading MPI."""
+"""The MPI job of this process, from environment variables and without loading MPI."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 WRONG_USAGE = 2
-"""The exit code of wrong usage, which all ranks of a shared run find on their own."""
+"""The exit code of wrong usage, which each rank of a shared run detects by itself."""
 
 _VARIABLES = (
     ("PMI_RANK", "PMI_SIZE"),
@@ -16,19 +16,19 @@ _VARIABLES = (
     ("PALS_RANKID", "PALS_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""Of MPICH and its derivatives, Open MPI, MVAPICH, Cray's PALS, and Slurm's srun."""
+"""Variables of MPICH and its derivatives, Open MPI, MVAPICH, Cray PALS, and Slurm's srun."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A process's place among those that were started together."""
+    """The rank of a process among those started together."""
 
     rank: int = 0
     ranks: int = 1
 
 
 def this_job() -> Job:
-    """Return the place of this process; it is alone where no launcher says otherwise."""
+    """Return this process's job, one of a single process if no launcher set variables."""
     for rank, ranks in _VARIABLES:
         values = (os.environ.get(rank, ""), os.environ.get(ranks, ""))
         if all(value.isascii() and value.isdigit() and len(value) < 10 for value in values):
@@ -37,6 +37,6 @@ def this_job() -> Job:
 
 
 def is_shared(words: list[str]) -> bool:
-    """Return whether a command line asks the ranks of the job to share one run."""
+    """Return whether a command line makes the ranks of the job share one run."""
     pairs = pairwise(words)
     return "--engine=mpi" in words or ("--engine", "mpi") in pairs

@@ -23,7 +23,7 @@ from rewritelog.models.options import (
 )
 
 MODEL_OPTIONS = "Options of models"
-"""The group of these flags in the help."""
+"""The heading of these flags in the help."""
 
 _BUILT_IN = {
     "auto": AutoOptions,
@@ -36,9 +36,9 @@ _BUILT_IN = {
 
 
 def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
-    """Return a parameter for each option of the built-in models but those taken, None if not given.
+    """Return a parameter, with default None, for each built-in model's option except those `taken`.
 
-    Models that share an option share its flag.
+    Models with the same option share its flag.
     """
     flags: dict[str, inspect.Parameter] = {}
     for options in _BUILT_IN.values():
@@ -64,12 +64,12 @@ def _flags(taken: Collection[str]) -> dict[str, inspect.Parameter]:
 
 
 def _metavar(kind: object) -> str | None:
-    """Return how the help shows the value of an option; None for its choices."""
+    """Return the metavar of an option's value in the help, None to show its choices."""
     return {float: "NUMBER", int: "N", str: "TEXT"}.get(kind)  # type: ignore[call-overload,no-any-return]
 
 
 def _owners(option: str) -> str:
-    """Return which models have an option, with its default, as in `auto: huber; sampled: huber`."""
+    """Return the models with an option and its defaults, as in `auto: huber; sampled: huber`."""
     by_default: dict[object, list[str]] = {}
     for name, options in _BUILT_IN.items():
         for field in dataclasses.fields(options):
@@ -85,9 +85,9 @@ def _owners(option: str) -> str:
 def with_model_options(
     command: Callable[..., Outcome | None],
 ) -> Callable[..., Outcome | None]:
-    """Give a command the flags of all built-in models, as one dict `model_options`.
+    """Give a command the flags of all built-in models, passed on as one dict `model_options`.
 
-    The dict has what was given, without flags that the command has itself.
+    The dict has the flags that were given, except those that the command declares itself.
     """
     parameters = inspect.signature(command, eval_str=True).parameters
     flags = _flags(parameters)
@@ -114,7 +114,7 @@ def split_pairs(pairs: list[str], flag: str) -> list[tuple[str, str]]:
 
 
 def add_pairs(options: dict[str, Any], pairs: list[str] | None) -> None:
-    """Add the pairs of `--model-option` to the options that flags gave, each name once."""
+    """Add the pairs of `--model-option` to the options set by flags; no name may come twice."""
     for name, value in split_pairs(pairs or [], "--model-option"):
         if name in options:
             raise UsageError(f"the model option {name!r} is given more than once")

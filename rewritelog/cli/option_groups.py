@@ -1,4 +1,4 @@
-"""Options that several commands take together, each group declared once as a dataclass."""
+"""Groups of options that several commands share, each declared once as a dataclass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NETWORK = "Network"
 
 @dataclass(frozen=True)
 class DurationGroup:
-    """What gives SEBs their new durations."""
+    """The options that determine the new durations of SEBs."""
 
     timings: TimingsOption = None
     model: ModelName = None
@@ -85,7 +85,7 @@ class DurationGroup:
     model_option: ModelOption = None
 
     def options(self, model_options: dict[str, Any]) -> RewriteOptions:
-        """Return them as a rewrite takes them, with what the flags of models gave."""
+        """Return the options of a rewrite, including those set by flags of models."""
         add_pairs(model_options, self.model_option)
         return RewriteOptions(
             model=self.model,
@@ -103,7 +103,7 @@ class DurationGroup:
         )
 
     def _factor(self) -> float | None:
-        """Return the factor that --dilation or --speedup ask for; None without either."""
+        """Return the factor of --dilation, or the inverse of --speedup; None without either."""
         if self.speedup is None:
             return self.dilation
         if self.dilation is not None:
@@ -125,7 +125,7 @@ class DurationGroup:
 
 @dataclass(frozen=True)
 class NetworkGroup:
-    """What delays messages in a replay."""
+    """The options of the network that delays messages in a replay."""
 
     network: Annotated[
         str | None,
@@ -174,7 +174,7 @@ class NetworkGroup:
     ] = None
 
     def read(self) -> Network:
-        """Return the network, of a machine file where one is given."""
+        """Return the network, from the machine file if one is given."""
         from rewritelog.replaying.network import Network, read_machine  # noqa: PLC0415
 
         quantities = dataclasses.asdict(self)
@@ -194,7 +194,7 @@ class NetworkGroup:
 
 
 def refuse(what: str, others: dict[str, Any]) -> None:
-    """Raise `UsageError` where any of these options is given."""
+    """Raise `UsageError` if any of these options is given."""
     given = [name for name, value in others.items() if value]
     if given:
         raise UsageError(f"{what} takes no {given[0]}")
@@ -205,8 +205,8 @@ def with_groups(
 ) -> Callable[[Callable[..., Outcome | None]], Callable[..., Outcome | None]]:
     """Return a decorator that gives a command an option for each field of its groups.
 
-    The groups are those of its parameters that are dataclasses; `without` names a field that the
-    command does not take.
+    The groups are its parameters of dataclass types; `without` names a field that the command
+    does not take.
     """
 
     def decorator(command: Callable[..., Outcome | None]) -> Callable[..., Outcome | None]:

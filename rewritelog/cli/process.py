@@ -1,4 +1,4 @@
-"""The process around the command line: how it starts, and how it ends at once."""
+"""The process of the command line: how it starts, and how it exits quickly."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rewritelog.stopping import SIGNALS, Stopped
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
 _OBJECTS_A_COLLECTION = 100_000
-"""New objects before the collector looks for garbage. With Python's 700 it goes through all modules
-again and again while they are imported, a sixth of the time of a small rewrite."""
+"""New objects between garbage collections. With Python's default of 700, collections during imports
+take a sixth of the time of a small rewrite."""
 
 
 _COLOURS = re.compile(r"(\x1b\[(?:0|1|31|33)m)")
 
 
 class _Harmless(io.TextIOWrapper):
-    """A stream of messages in which nothing reaches a terminal that it might obey.
+    """A stream of messages that lets no control sequences through to a terminal.
 
-    Messages are made printable where they are written; this is for those of others, which repeat
-    the names of files and whatever an exception says. A progress bar goes back to its line's start,
-    and the colours of messages are let through.
+    Our own messages are made printable where they are written; this is for those of libraries,
+    which repeat file names and texts of exceptions. Carriage returns of progress bars and the
+    colours of messages pass.
     """
 
     def write(self, text: str, /) -> int:
-        """Write a text; return the length that it had. Raise `TypeError` for anything else."""
+        """Write a text and return its length; raise `TypeError` for anything but text."""
         from rewritelog.text import printable  # noqa: PLC0415 - a run without messages needs none
 
         if not isinstance(text, str):
@@ -48,12 +48,12 @@ class _Harmless(io.TextIOWrapper):
 
 
 _LINEAR_ALGEBRA_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-"""numpy's libraries read these when they are loaded. Matrices are small here: threads of theirs
-make a fit slower, and its last bits depend on how many there are."""
+"""Environment variables that numpy's BLAS libraries read when they are loaded. Matrices are small
+here: BLAS threads would make fits slower, and their last bits depend on the number of threads."""
 
 
 def main() -> NoReturn:
-    """Run the command line; end with 0 done, 1 failed, 2 wrong usage, 128 + a signal's number."""
+    """Run the command line; exit with 0 (done), 1 (failed), 2 (wrong usage) or 128 + signal."""
     try:
         gc.set_threshold(_OBJECTS_A_COLLECTION)
         for name in _LINEAR_ALGEBRA_THREADS:
@@ -69,7 +69,7 @@ def main() -> NoReturn:
 
 
 _ADDRESS_SPACE_BYTES = 3 << 29
-"""What a run needs: libraries and compiled kernels map 750 MB, of which they use half."""
+"""Address space that a run needs; libraries and compiled kernels map 750 MB and use half of it."""
 
 
 def exit_code() -> int:
@@ -87,7 +87,7 @@ def exit_code() -> int:
 
 
 def _missing() -> str:
-    """Return what a run needs and does not have; otherwise libraries fail in many ways, or wait."""
+    """Return what a run lacks, empty if nothing; without this check libraries crash or hang."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE_BYTES:
         given, needed = limit / 1e9, _ADDRESS_SPACE_BYTES / 1e9
@@ -101,12 +101,12 @@ def _missing() -> str:
 
 
 def code_of(left: SystemExit) -> int:
-    """Return the exit code of a process that is left like this."""
+    """Return the exit code that a `SystemExit` stands for."""
     return left.code if isinstance(left.code, int) else int(left.code is not None)
 
 
 def make_streams_safe() -> None:
-    """Spell what the terminal's encoding lacks as an escape, and messages without control codes."""
+    """Escape characters that the terminal's encoding lacks, and control characters in messages."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
@@ -116,9 +116,9 @@ def make_streams_safe() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End without taking every imported module to pieces, a quarter of a small rewrite's time.
+    """Exit without tearing down imported modules, which takes a quarter of a small rewrite's time.
 
-    MPI has an end of its own, which the interpreter calls.
+    With MPI the interpreter exits normally, so that MPI is finalized.
     """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
@@ -138,6 +138,6 @@ def _leave(code: int) -> NoReturn:
 
 
 def _die(number: int) -> None:
-    """End by a signal: of ranks that have not joined their job, launchers notice no other end."""
+    """End by a signal: launchers notice no other end of ranks that have not initialized MPI."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -1,4 +1,4 @@
-"""Progress on a terminal: the stage in words, and a bar where it is known how much there is."""
+"""Progress on a terminal: the name of the stage, and a bar if the total is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show on stderr what is being done, if that is a terminal and without `--quiet`."""
+    """Show progress on stderr if it is a terminal and `--quiet` is not given."""
     if console.quiet() or not sys.stderr.isatty():
         yield
         return
@@ -32,7 +32,7 @@ def shown_progress() -> Iterator[None]:
 
 
 class _Shown:
-    """One line of progress."""
+    """The line that shows progress."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -40,7 +40,7 @@ class _Shown:
         self._stage = ""
 
     def advance(self, stage: str, done: int, total: int, unit: Unit) -> None:
-        """Show a stage, and how far it is."""
+        """Show a stage and how much of it is done."""
         self._watch_compiler()
         amount = ""
         if total:
@@ -55,7 +55,7 @@ class _Shown:
         self._show(self._stage)
 
     def end(self) -> None:
-        """Stop watching the compiler."""
+        """Stop listening to the compiler."""
         if self._watch is not None:
             from numba.core import event  # noqa: PLC0415 - it is loaded already
 
@@ -66,7 +66,7 @@ class _Shown:
         self._bar.refresh()
 
     def _watch_compiler(self) -> None:
-        """Show it while kernels are compiled, which only a job that loads the compiler does."""
+        """Show when kernels are being compiled, in runs that load the compiler."""
         if self._watch is not None or "numba" not in sys.modules:
             return
         from numba.core import event  # noqa: PLC0415 - it is loaded already

@@ -149,7 +149,7 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
 
 
 def _warn_of_ranks(options: RewriteOptions) -> None:
-    """Say it once where every rank of a job does the same."""
+    """Warn, once, if every rank of a job does the same work."""
     job = this_job()
     if options.engine != "mpi" and job.ranks > 1 and job.rank == 0:
         note(

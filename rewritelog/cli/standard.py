@@ -1,4 +1,4 @@
-"""The options that all commands share, and what is done with what a command ends with."""
+"""The options that all commands share, and the output of a command's result."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ FailOnWarning = Annotated[
 def plain(
     *, quiet: bool = True, prints_lines: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command that prints by itself the options of all commands.
+    """Return a decorator that adds the common options to a command that prints its own output.
 
-    Progress is not shown among the lines that a command prints while it works.
+    With `prints_lines`, progress is not shown if stdout is a terminal, where it would mix with the
+    lines that the command prints.
     """
     own = {"quiet": _Quiet} if quiet else {}
 
@@ -114,10 +115,10 @@ def plain(
 def reporting(
     *, warns: bool = False, quiet: bool = True, pages: bool = False, rereads: str = ""
 ) -> Callable[[Callable[..., Outcome | None]], Callable[..., None]]:
-    """Return a decorator that prints what a command returns, as its options ask.
+    """Return a decorator that prints a command's result as its options request.
 
-    Commands that `warns` holds for take `--fail-on-warning`, and those that make pages `--html`;
-    the pages of some are made from a second reading of the files of the argument `rereads`.
+    Commands with `warns` take `--fail-on-warning`, and those with `pages` take `--html`; if their
+    pages read input files a second time, `rereads` names the argument with these files.
     """
     own = {"as_json": _Json, "report_file": _ReportFile}
     own |= {"quiet": _Quiet} if quiet else {}
@@ -147,7 +148,7 @@ def reporting(
 
 
 def _check_reports(reports: list[Path], given: Mapping[str, Any]) -> None:
-    """Refuse a report or page that would replace what the command reads or writes."""
+    """Raise an error for a report or page that would replace a file the command reads or writes."""
     if not reports:
         return
     from rewritelog.output import check_outputs  # noqa: PLC0415
@@ -160,7 +161,7 @@ def _check_reports(reports: list[Path], given: Mapping[str, Any]) -> None:
 
 
 def _check_pages(reread: Sequence[Path]) -> None:
-    """Find out before the work whether a page can be made."""
+    """Raise an error before any work if a page cannot be made."""
     from rewritelog.errors import UsageError  # noqa: PLC0415
     from rewritelog.viewing.extra import require  # noqa: PLC0415
 
@@ -176,7 +177,7 @@ def _listed(value: Any) -> list[Any]:
 def _present(
     outcome: Outcome, file: Path | None, options: Mapping[str, Any], pages: dict[Path, str]
 ) -> None:
-    """Print and write a report and its pages, and leave with the exit code that it asks for."""
+    """Print and write a report and its pages, and exit with the outcome's code."""
     from rewritelog.text import json_text  # noqa: PLC0415
 
     report = outcome.report
@@ -200,7 +201,7 @@ def _present(
 def _extended(
     command: Callable[..., Any], run: Callable[[dict[str, Any]], None], added: Mapping[str, Any]
 ) -> Callable[..., None]:
-    """Return a command with more options, of which `run` gets all but debug and version."""
+    """Return a command with added options; `run` gets all options but debug and version."""
 
     @wraps(command)
     def extended(**given: Any) -> None:
@@ -221,7 +222,7 @@ def _extended(
 
 
 def with_parameters(function: Function, parameters: Iterable[inspect.Parameter]) -> Function:
-    """Return a function that takes anything by name, with the parameters that typer is to see."""
+    """Return a function of keyword arguments with a signature of `parameters` for typer."""
     shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     function.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     function.__annotations__ = {one.name: one.annotation for one in shown}

@@ -1,12 +1,12 @@
-"""Pictures and pages of logs and fits; all need the extra `[view]`.
+"""Figures and HTML pages of logs and fits; all need the extra `[view]`.
 
-- `extra`: what the extra brings, asked for only where it is used
-- `palette`: colours that people with any kind of colour vision can tell apart
-- `page`: pages of plots and tables in one HTML file; their scripts and style are in `assets`
+- `extra`: imports from the extra, only when needed
+- `palette`: colours that people with any kind of colour vision can distinguish
+- `page`: pages of plots and tables in one HTML file, with scripts and style from `assets`
 - `timeline`, `messages`, `draw`, `timeline_figure`, `timeline_page`: SEBs over time
-- `events`: what a page shows of each event; `event_data` is that as JSON, drawn by seed
+- `events`: what a page shows of each event; `event_data`: the same as JSON, points sampled by seed
 - `overview`: the table of events by parameters
-- `event_plots`, `swaps`: plots into which a script puts what is chosen
+- `event_plots`, `swaps`: plots that a script fills with the chosen event or option
 - `fit_pages`, `compare_page`, `rewrite_page`, `sample_page`: the pages of `--html`
 - `explore`, `explorer`: the live page
 """

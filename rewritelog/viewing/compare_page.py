@@ -1,4 +1,4 @@
-"""The page of a comparison of models: how far off each is, over all lines and event by event."""
+"""The page of a comparison of models: the errors of each, over all lines and by event."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 MOST_EVENTS = 60
-"""Events in the plot, those first where the models differ most; the table has all."""
+"""The plot has at most this many events, those with the largest least error; the table has all."""
 
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 
 
 def compare_page(report: CompareReport) -> str:
-    """Return the page of a comparison."""
+    """Return the HTML page of a comparison of models."""
     events = _worst_first(report)
     section, swap = _event_section(report, events)
     sections = [
@@ -33,7 +33,7 @@ def compare_page(report: CompareReport) -> str:
         section,
         Section(
             "Errors event by event",
-            paragraphs=_shown_text(events),
+            paragraphs=_events_shown_text(events),
             plot=_plot(report, events[:MOST_EVENTS]),
             table=_events_table(report, events[:MOST_EVENTS]),
         ),
@@ -41,7 +41,7 @@ def compare_page(report: CompareReport) -> str:
     return page_text(
         Page(
             "Comparison of models",
-            _verdict(report),
+            _summary(report),
             sections,
             report.warnings,
             ("tables.js", "swap.js"),
@@ -51,7 +51,7 @@ def compare_page(report: CompareReport) -> str:
 
 
 def _errors(report: CompareReport) -> dict[str, dict[str, float | None]]:
-    """Return the mean relative error of each event by model."""
+    """Return the mean relative error by event, then by model; None if unknown."""
     return {
         one.model: {event: score.mean_relative_error for event, score in one.events}
         for one in report.tried
@@ -59,7 +59,7 @@ def _errors(report: CompareReport) -> dict[str, dict[str, float | None]]:
 
 
 def _worst_first(report: CompareReport) -> list[str]:
-    """Return the events in falling order of the best model's error."""
+    """Return the events by the best model's error, the largest first."""
     errors = _errors(report)
     events = dict.fromkeys(event for one in report.tried for event, _ in one.events)
 
@@ -70,7 +70,7 @@ def _worst_first(report: CompareReport) -> list[str]:
     return sorted(events, key=least, reverse=True)
 
 
-def _verdict(report: CompareReport) -> list[str]:
+def _summary(report: CompareReport) -> list[str]:
     lines = count_text(report.lines, "timing line")
     said = [
         f"{lines}; {report.request.method_text()}; all errors are of lines left out of the fits."
@@ -96,7 +96,7 @@ def _verdict(report: CompareReport) -> list[str]:
     return said
 
 
-def _shown_text(events: Sequence[str]) -> list[str]:
+def _events_shown_text(events: Sequence[str]) -> list[str]:
     if len(events) <= MOST_EVENTS:
         return []
     return [f"The {MOST_EVENTS} events of {len(events)} whose least error is largest."]
@@ -127,7 +127,7 @@ def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:
 
 
 def _overview(report: CompareReport, events: Sequence[str]) -> str:
-    """Return the table of all events by models, which can be sorted and filtered."""
+    """Return the sortable and filterable table of events by models, as HTML."""
     errors = _errors(report)
     rows = []
     for number, event in enumerate(events):
@@ -149,7 +149,7 @@ def _cell(error: float | None) -> str:
 
 
 def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Section, dict[str, Any]]:
-    """Show measured against predicted times of one event by all models."""
+    """Return the section of measured against predicted times of an event, and its script data."""
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     options = [_option(report, event, most) for event in events]
     section = Section(
@@ -162,7 +162,7 @@ def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Sectio
 
 
 def _option(report: CompareReport, event: str, most: int) -> Option:
-    """Return the times of an event by model, of lines left out of the fits."""
+    """Return the option of an event: its times by model, of at most `most` held-out lines."""
     sources, names, said = {}, {}, []
     for number, one in enumerate(report.tried):
         pairs = one.pairs[event]
@@ -202,7 +202,7 @@ def _event_plot(models: Sequence[str]) -> Any:
 
 
 def _mark(number: int) -> dict[str, Any]:
-    """Return shape and colour of a model."""
+    """Return shape and colour of the markers of a model."""
     colour = COLOURS[number % len(COLOURS)]
     marker = MARKERS[number % len(MARKERS)]
     return {"marker": marker, "fill_color": colour, "fill_alpha": 0.5, "line_color": colour}

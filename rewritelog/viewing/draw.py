@@ -1,4 +1,4 @@
-"""A picture of the timelines of one log set or two, as the bytes of a file."""
+"""Draws the timelines of one or two log sets to a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.timeline import TimelineOptions, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
-"""The kinds of pictures."""
+"""The file formats of figures."""
 
 
 def draw_timeline(
@@ -25,11 +25,11 @@ def draw_timeline(
     messages: bool = False,
     seed: int = 1,
 ) -> bytes:
-    """Return the picture of one log set, or of two under each other, and write it to `output`.
+    """Return the figure of one log set, or of two one above the other, and write it to `output`.
 
-    `kind` is one of `KINDS`, by default what the name of `output` ends in, else svg. Of more
-    messages than can be told apart some are drawn, chosen by `seed`. Raise `UsageError` for other
-    kinds and where the extra `[view]` is not installed, `OutputError` where `output` cannot be
+    `kind` is one of `KINDS`, by default the suffix of `output`, else svg. If there are too many
+    messages to draw, a random sample of them, chosen by `seed`, is drawn. Raise `UsageError` for
+    other kinds and if the extra `[view]` is not installed, `OutputError` if `output` cannot be
     written, and what `timeline_view` raises.
     """
     if kind is None:

@@ -1,4 +1,4 @@
-"""What a dry run would change, block by block in memory."""
+"""Comparison of the logs with what a dry run would write, block by block in memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rewritelog.rewriting.running_sums import RunningSums
 
 
 def compare_dry_run(report: Report) -> Totals:
-    """Rewrite the logs of a report once more, write nothing, and compare each block with the old.
+    """Rewrite the logs of a report again without writing, and compare each block with the original.
 
-    It takes memory for two blocks a thread. Raise what reading the logs raises.
+    Takes memory for two blocks per thread. Raise what reading the logs raises.
     """
     logs, options = report.logs, report.options
     params = list_params(logs.folder) if report.params is None else report.params

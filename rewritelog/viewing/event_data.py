@@ -1,4 +1,4 @@
-"""The events of a page in types that JSON has: points drawn by seed, curves, and texts."""
+"""The events of a page as JSON types: sampled points, curves, and texts."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from rewritelog.viewing.events import EventView
 from rewritelog.viewing.plots import is_wide
 
 MOST_POINTS = 5_000
-"""Lines of an event that are drawn."""
+"""At most this many lines of an event are drawn."""
 
 MOST_POINTS_A_PAGE = 60_000
 
 SEED = 1
-"""Decides which lines are drawn where there are more."""
+"""Seed of the sample of lines that is drawn if there are more."""
 
 BASE64 = 4 / 3
 FLOAT_BYTES = 4
-"""Points are drawn from 32-bit numbers; the tables' numbers are texts made of all digits."""
+"""Bytes of a number in the points, which are 32-bit floats; tables hold texts of all digits."""
 
 PLAIN_COLUMNS = 6
-"""The columns of points before the parameters."""
+"""Number of the columns of points before the parameters."""
 
 MOST_SINGLE_TERMS = 4
-"""Functions of one term that are drawn at a time, the best ones."""
+"""At most this many functions of one term, the best ones, are drawn at a time."""
 
 OUTLIERS_SHOWN = 20
 OUTLIER, LEFT_OUT = 1.0, 2.0
-"""The marks of lines; all others have 0."""
+"""The values of column `mark`; other lines have 0."""
 
 CURVE_POINTS = (8, 60)
-"""The fewest and the most points of a curve."""
+"""The minimum and maximum number of points of a curve."""
 
 CURVES_BYTES = 1_000_000
-"""Room for the curves of all events together, where that is enough for the fewest points."""
+"""Bytes for the curves of all events together, if that is enough for the minimum of points."""
 
 
 def events_json(
     views: Sequence[EventView], room_bytes: int, seed: int = SEED
 ) -> list[dict[str, Any]]:
-    """Return all events, with as many points as there is room for beside their texts and curves."""
+    """Return the data of all events, with as many points as fit in `room_bytes` beside the rest."""
     curves = sum((MOST_SINGLE_TERMS + 2) * view.parameters for view in views)
     fewest, most = CURVE_POINTS
     steps = int(np.clip(CURVES_BYTES / BASE64 / FLOAT_BYTES / max(curves, 1), fewest, most))
@@ -63,7 +63,7 @@ def events_json(
 
 
 def shown_counts(views: Sequence[EventView], room_bytes: int) -> list[int]:
-    """Return how many lines of each event are drawn: all, or the same share of each."""
+    """Return how many lines of each event are drawn: all, or the same share of each event's."""
     counts = np.array([min(len(view.timings.seconds), MOST_POINTS) for view in views])
     if not len(counts):
         return []
@@ -74,17 +74,17 @@ def shown_counts(views: Sequence[EventView], room_bytes: int) -> list[int]:
 
 
 def _row_bytes(view: EventView) -> float:
-    """Return how much room a line takes in a page: its columns and its number."""
+    """Return the bytes of a line in a page: its columns and its row number."""
     return (PLAIN_COLUMNS + view.parameters + 1) * FLOAT_BYTES * BASE64
 
 
 def event_json(view: EventView, points: int = MOST_POINTS, seed: int = SEED) -> dict[str, Any]:
-    """Return one event, with at most that many points."""
+    """Return the data of one event, with at most `points` points."""
     return _texts(view, CURVE_POINTS[1]) | _drawn(view, points, seed)
 
 
 def _texts(view: EventView, steps: int) -> dict[str, Any]:
-    """Return all that does not grow with the lines."""
+    """Return the data of an event whose size does not grow with the number of lines."""
     return {
         "label": view.label,
         "event": view.timings.event,
@@ -103,7 +103,7 @@ def _texts(view: EventView, steps: int) -> dict[str, Any]:
 
 
 def _drawn(view: EventView, points: int, seed: int) -> dict[str, Any]:
-    """Return the points of an event, or some of them."""
+    """Return the points of an event, a sample of at most `points` of them."""
     rows = drawn_rows(view, points, seed)
     points_of = {
         "shown": len(rows),
@@ -118,31 +118,34 @@ def _drawn(view: EventView, points: int, seed: int) -> dict[str, Any]:
 
 
 def drawn_rows(view: EventView, points: int, seed: int) -> Ints:
-    """Return at most `points` rows of an event's lines, rising, the same ones for a seed."""
+    """Return at most `points` rows of an event's lines, in ascending order, sampled by `seed`."""
     return some_rows(view.label, len(view.timings.seconds), min(points, MOST_POINTS), seed)
 
 
 def some_rows(label: str, count: int, most: int, seed: int = SEED) -> Ints:
-    """Return at most `most` of `count` rows, rising, the same ones for a label and seed."""
+    """Return at most `most` of `count` rows, in ascending order, sampled by `label` and `seed`."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.argsort(draw_numbers(label, count, seed), kind="stable")[:most])
 
 
 def packed(table: Floats) -> str:
-    """Return a table as base64 of little-endian 32-bit floats, column by column."""
+    """Return a table as base64 of little-endian 32-bit floats, in column-major order."""
     with np.errstate(over="ignore"):
         small = np.asarray(table, dtype="<f4")
     return base64.b64encode(small.tobytes(order="F")).decode()
 
 
 def packed_rows(rows: Ints) -> str:
-    """Return numbers of rows as base64 of little-endian 32-bit integers."""
+    """Return row numbers as base64 of little-endian 32-bit integers."""
     return base64.b64encode(rows.astype("<u4").tobytes()).decode()
 
 
 def _points(view: EventView, rows: Ints) -> Floats:
-    """Return measured, predicted, low, high, mark, mean of replicates, and the parameters."""
+    """Return a table of measured, predicted, low, high, mark, mean of replicates, parameters.
+
+    Its shape is (rows, `PLAIN_COLUMNS` + parameters).
+    """
     timings = view.timings
     points = DistinctPoints.of_rows(timings.params)
     counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
@@ -155,7 +158,7 @@ def _points(view: EventView, rows: Ints) -> Floats:
 
 
 def _curves(view: EventView, steps: int) -> list[str]:
-    """Return for each parameter its grid, the fit there, and the functions of one term.
+    """Return, packed for each parameter, its grid, the fit there, and the functions of one term.
 
     The other parameters are at their medians.
     """
@@ -179,7 +182,7 @@ def _curves(view: EventView, steps: int) -> list[str]:
 
 
 def _grid(low: float, high: float, steps: int) -> Floats:
-    """Return values from low to high, by equal factors where the range is wide."""
+    """Return `steps` values from low to high, logarithmically spaced if the range is wide."""
     if is_wide(low, high):
         return np.geomspace(low, high, steps)
     return np.linspace(low, high, steps)
@@ -200,12 +203,12 @@ def _formula(function: SingleTermFunction) -> str:
 
 
 def short(value: float | None) -> float | None:
-    """Return a number with the digits that a table shows, None for what is not finite."""
+    """Return a number rounded to the digits that a table shows, None if it is not finite."""
     return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
 
 
 def _coefficients(view: EventView) -> list[list[str]]:
-    """Return class, term, coefficient and its error; of a mixture the share of each member."""
+    """Return class, term, coefficient and standard error; of a mixture each member's weight."""
     if view.fit is None:
         return []
     rows = []
@@ -218,7 +221,7 @@ def _coefficients(view: EventView) -> list[list[str]]:
 
 
 def _summary(view: EventView) -> list[str]:
-    """Return the fit and what to know of the lines, a line each."""
+    """Return the lines of text that describe the fit and its timing lines."""
     lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
     outliers = int(np.count_nonzero(view.outliers))
     lines.append(f"outliers: {count_text(outliers, 'line')} off the fit by more than a factor of 2")
@@ -234,7 +237,7 @@ def _summary(view: EventView) -> list[str]:
 
 
 def _outliers(view: EventView) -> list[list[Any]]:
-    """Return place, parameters, measured, predicted and ratio of the lines furthest off."""
+    """Return location, parameters, measured, predicted and ratio of the worst-predicted lines."""
     rows = np.flatnonzero(view.outliers)
     with np.errstate(all="ignore"):
         ratios = view.timings.seconds[rows] / view.predicted_s[rows]
@@ -252,5 +255,5 @@ def _outliers(view: EventView) -> list[list[Any]]:
 
 
 def json_bytes(value: Any) -> int:
-    """Return how much room a value takes in a page."""
+    """Return the bytes that a value takes in a page."""
     return len(json.dumps(value, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""The plots of one event; a script puts the data of the chosen event into them."""
+"""The plots of one event, which a script fills with the data of the chosen event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_LINES: dict[str, list[Any]] = {
     "dash": ["solid"],
     "width": [1],
 }
-"""Ranges are made of something before the data of an event is there."""
+"""Placeholder data: Bokeh computes ranges before an event's data is there."""
 
 EVENT_HTML = """
 <div id="event">
@@ -40,9 +40,9 @@ range asks for them</label></p>
 
 
 def event_sections(*, choosing: bool = False) -> list[Section]:
-    """Return the sections of the plots: empty, with the names that the script knows them by.
+    """Return the sections of the plots, empty, with the names by which the script finds them.
 
-    In plots for `choosing`, lines can be chosen one by one or by a box.
+    With `choosing`, lines can be selected one by one or by a box.
     """
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
@@ -92,23 +92,23 @@ def event_sections(*, choosing: bool = False) -> list[Section]:
 
 @dataclass(frozen=True)
 class Points:
-    """The sources of the lines of an event: plain ones, outliers, those left out; and before."""
+    """The Bokeh data sources of an event's lines: plain ones, outliers, and those left out."""
 
     plain: Any
     outliers: Any
     left_out: Any
     before: Any
-    """The lines with what was predicted before the last step."""
+    """The lines with the predictions of the fit before the last step."""
     choosing: bool
 
     @property
     def tools(self) -> str:
-        """Return the tools of a plot of lines."""
+        """Return the names of Bokeh's tools for a plot of lines."""
         return f"{TOOLS},tap,box_select,lasso_select" if self.choosing else TOOLS
 
 
 def _marks(plot: Any, x: str, y: str, points: Points) -> None:
-    """Draw lines of the file as circles, outliers as crosses, and those left out as stars."""
+    """Draw timing lines as circles, outliers as crosses, and those left out as stars."""
     plot.scatter(
         x,
         y,
@@ -246,4 +246,4 @@ def _replicates(source: Any) -> Any:
 CURVE_STYLES = [
     [COLOURS[k], dash] for k, dash in ((1, "dashed"), (2, "dotted"), (3, "dotdash"), (7, "dashdot"))
 ]
-"""Colours and dashes of the functions of one term, the best one first."""
+"""Colours and dash patterns of the functions of one term, the best one first."""

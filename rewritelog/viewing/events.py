@@ -1,4 +1,4 @@
-"""What a page shows of each event: its lines, what is predicted for them, and the terms tried."""
+"""What a page shows of each event: its lines, their predictions, and the terms tried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rewritelog.text import event_label
 from rewritelog.timings.read import TimingsRead
 
 MOST_EVENTS = 1_000
-"""A page has at most this many events, those whose lines took most time."""
+"""A page has at most this many events, those whose lines took the most time."""
 
 
 @dataclass(frozen=True)
@@ -37,29 +37,29 @@ class EventView:
     predicted_s: Floats
     low_s: Floats
     high_s: Floats
-    """The 90 % interval of measured times; NaN where it is unknown."""
+    """`low_s` and `high_s` are the 90 % interval of measured times; NaN if it is unknown."""
     single_terms: SingleTermFunctions
     spread: Spread
     fit: EventFit | None
-    """None for a model that is no sum of terms."""
+    """None for a model that is not a sum of terms."""
     r2: float | None
     error: float | None
-    """The mean relative error; both are of held-out lines, where there is a fit."""
+    """The mean relative error; if there is a fit, it and R² are those of held-out lines."""
     predict: Callable[[Floats], Floats]
-    """Return the fit's seconds for a table of parameters."""
+    """Predicts seconds for a table of parameters, shape (lines, parameters)."""
     where: Callable[[int], str]
-    """Return the place of a line, as `file:line`."""
+    """Returns the location of a line, as `file:line`."""
     left_out: Flags | None = None
-    """Which lines the fit was not to see; None for none of them."""
+    """Which lines were excluded from the fit; None if none were."""
 
     @property
     def label(self) -> str:
-        """Return how the page names it."""
+        """Return the event's name on the page."""
         return event_label(self.timings.event, self.parameters, names=self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return what the parameters are called, empty where no names are known."""
+        """Return the names of the parameters, empty if they are unknown."""
         return () if self.fit is None else self.fit.names
 
     @property
@@ -69,7 +69,7 @@ class EventView:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what to know before relying on the fit, without the event's name."""
+        """Return the warnings about the fit, without the event's name."""
         if self.fit is None:
             return ()
         head = f"{self.label}: "
@@ -77,7 +77,7 @@ class EventView:
 
     @property
     def outliers(self) -> Flags:
-        """Return which lines are off from the fit by more than a factor of 2."""
+        """Return which lines differ from the fit by more than a factor of 2."""
         measured, predicted = self.timings.seconds, self.predicted_s
         near = (measured <= OUTLIER_FACTOR * predicted) & (predicted <= OUTLIER_FACTOR * measured)
         known = np.isfinite(measured) & np.isfinite(predicted)
@@ -94,7 +94,7 @@ def view_of(
     *,
     unseen: bool = False,
 ) -> EventView:
-    """Return what a page shows of an event; `unseen`: these are not the lines of the fit."""
+    """Return what a page shows of an event; `unseen`: the fit was not made from these lines."""
     fit = None
     if isinstance(fitted, FittedEvents):
         fit = fitted.fits.get(timings.key)
@@ -129,14 +129,14 @@ def view_of(
 
 
 def events_shown(timings: Sequence[EventTimings]) -> str:
-    """Say which events a page has, where these are not all; nothing else."""
+    """Return a sentence on which events a page has, empty if it has all."""
     if len(timings) <= MOST_EVENTS:
         return ""
     return f"Of {len(timings):,} events those {MOST_EVENTS:,} are shown whose lines took most time."
 
 
 def views_of(read: TimingsRead, fitted: FittedModel, *, unseen: bool = False) -> list[EventView]:
-    """Return the events of a fit, at most `MOST_EVENTS`; `unseen`: with lines not of the fit."""
+    """Return the views of at most `MOST_EVENTS` events; `unseen`: not from the fit's own lines."""
     entries = _longest(read.timings)
     single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)
     return [
@@ -146,7 +146,7 @@ def views_of(read: TimingsRead, fitted: FittedModel, *, unseen: bool = False) ->
 
 
 def _longest(timings: Sequence[EventTimings]) -> list[int]:
-    """Return the places of the events whose lines took most time, in their order."""
+    """Return the indices of the events whose lines took the most time, in ascending order."""
     if len(timings) <= MOST_EVENTS:
         return list(range(len(timings)))
     totals = np.array([one.seconds[np.isfinite(one.seconds)].sum() for one in timings])
@@ -157,7 +157,7 @@ def _longest(timings: Sequence[EventTimings]) -> list[int]:
 def _all_single_terms(
     timings: Sequence[EventTimings], fitted: FittedModel
 ) -> list[SingleTermFunctions]:
-    """Return the functions of one term of all events, weighted as the fit is where it says so."""
+    """Return the functions of one term of all events, with the fit's weights if it records them."""
     options = fitted.options if isinstance(fitted, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))

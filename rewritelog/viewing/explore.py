@@ -1,4 +1,4 @@
-"""The live page of fits: read, fit, serve, until Ctrl-C."""
+"""Runs the live page of fits: read the timings, then fit and serve until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from rewritelog.viewing.explorer.server import Explorer
 
 MOST_EVENTS = 3_000
-"""A live page has all events, a row each."""
+"""The live page shows every event as a row, and refuses timings with more events than this."""
 
 
 @dataclass(frozen=True)
 class ExploreOptions:
-    """What is explored, and where it is saved."""
+    """The inputs of the live page, and where its results are saved."""
 
     timings: tuple[Path, ...]
     logs: Path | None = None
@@ -40,16 +40,16 @@ class ExploreOptions:
     clock_hz: float | None = None
     strict: bool = False
     out: Path = Path()
-    """The folder that formulas and model are saved in."""
+    """The folder in which formulas and model are saved."""
     force: bool = False
     browser: bool = True
 
 
 def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `say` is told its address.
+    """Serve the page until Ctrl-C; `say` is called with its address.
 
-    All events are fitted while it is served. Raise a `RewriteLogError` for whatever cannot be read
-    or fitted.
+    All events are fitted while it is served. Raise a `RewriteLogError` for inputs that cannot be
+    read or fitted.
     """
     require("bokeh", "explore")
     require("tornado", "explore")
@@ -83,13 +83,13 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
 
 @dataclass(frozen=True)
 class _Effect:
-    """What the fits make of a rewrite, of which nothing is written."""
+    """The effect of the fits on a rewrite, computed by dry runs."""
 
     logs: LogSet
     params: Path | None
 
     def __call__(self, session: Any) -> dict[str, Any]:
-        """Return the verdict, and the seconds of each event before and after."""
+        """Return the summary sentences, and the seconds of each event before and after."""
         first, now = (self._report(fitted) for fitted in (session.first_fitted(), session.fitted()))
         by_event = {line.event: line.new_s for line in first.events}
         return {

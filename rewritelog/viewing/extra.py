@@ -1,4 +1,4 @@
-"""What the extra `[view]` brings, asked for only where it is used."""
+"""Imports the packages of the extra `[view]`, only when needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rewritelog.errors import UsageError
 
 
 def require(module: str, what: str) -> Any:
-    """Return a module of the extra; raise `UsageError` that says what to install."""
+    """Return a module of the extra; raise `UsageError` with what to install if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Pages of fits: of a fit with the lines that it was made of, and of a model file against lines."""
+"""Pages of fits: a new fit with its timing lines, and a model file verified on other lines."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
 from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, page_text
 
 FIXED_BYTES = 1_600_000
-"""What Bokeh's scripts, the empty plots and the style take of a page."""
+"""Bytes that Bokeh's scripts, the empty plots and the style take in a page."""
 
 OWN_LINES = "In the column of the fit: R² over lines left out of it too."
 NEW_LINES = "In the column of the fit: R² of its predictions over these lines."
 
 
 def fit_page(report: FitReport) -> str:
-    """Return the page of a fit."""
+    """Return the HTML page of a fit."""
     views = worst_first(views_of(report.read, report.fitted))
     lines = count_text(report.read.lines, "timing line")
     verdict = [
@@ -37,7 +37,7 @@ def fit_page(report: FitReport) -> str:
 
 
 def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) -> str:
-    """Return the page of a model against timing lines that it was not fitted to."""
+    """Return the HTML page of a model verified on timing lines that it was not fitted to."""
     views = worst_first(views_of(read, fitted, unseen=True))
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
@@ -57,7 +57,7 @@ def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) ->
 
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:
-    """Return how many of the events shown have fits that can be relied on, in words."""
+    """Return sentences on how many of the events shown have reliable fits."""
     some = events_shown(timings)
     known = [view.r2 for view in views if view.r2 is not None]
     unknown = len(views) - len(known)
@@ -89,9 +89,9 @@ def events_page(
     *,
     live_plots: Sequence[Section] = (),
 ) -> Page:
-    """Return a page with the overview and the views of its events, after more sections.
+    """Return a page of the sections `more`, then the overview and the views of the events.
 
-    `live_plots` are the sections of the chosen event in a page that asks a server for its data.
+    `live_plots` are the sections of the chosen event in a page that gets its data from a server.
     """
     overview = overview_html(views, seen)
     texts = sum(len(line) for line in (*verdict, *warnings[:MOST_WARNINGS])) + len(overview)

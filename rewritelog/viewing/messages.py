@@ -1,4 +1,4 @@
-"""The messages that a picture shows as lines from the SEB that sends to the PE that receives."""
+"""The messages of a figure, as lines from the sending SEB to the receiving PE."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rewritelog.logs.tables import MESSAGE_ROW, Tables, tables_of
 from rewritelog.viewing.timeline import TimelineView
 
 MOST_MESSAGES = 2_000
-"""Of more messages than that as many are drawn, chosen by seed."""
+"""At most this many messages, a random sample by seed, are drawn."""
 
 
 @dataclass(frozen=True)
 class MessageLines:
-    """Lines between rows of a picture, one for each PE that a drawn message starts a SEB on."""
+    """Lines between rows of a figure, one for each PE on which a drawn message starts a SEB."""
 
     from_row: Ints
     to_row: Ints
@@ -31,9 +31,9 @@ class MessageLines:
 
 
 def message_lines(logs: LogSet, view: TimelineView, seed: int = 1) -> MessageLines:
-    """Return the lines of the messages that are sent within the view's time and rows.
+    """Return the lines of the messages sent within the view's time window and rows.
 
-    The log is read twice: for the messages, and for the SEBs that the chosen ones start.
+    Reads the log twice: for the messages, and for the SEBs that the chosen messages start.
     """
     rows = np.full(len(logs.pes), -1, dtype=np.int64)
     rows[list(view.pes)] = np.arange(len(view.pes)) // view.group
@@ -66,7 +66,7 @@ def _tables(logs: LogSet) -> Iterator[Tables]:
 
 
 def _chosen(logs: LogSet, view: TimelineView, rows: Ints, seed: int) -> tuple[Table, int]:
-    """Return a random sample without replacement of the window's messages, and how many it has."""
+    """Return a sample without replacement of the window's messages, and the number of all."""
     draw = np.random.default_rng(seed)
     kept, numbers = np.empty(0, MESSAGE_ROW), np.empty(0)
     total = 0
@@ -83,5 +83,5 @@ def _chosen(logs: LogSet, view: TimelineView, rows: Ints, seed: int) -> tuple[Ta
 
 
 def _keys(pe: Ints, number: Ints) -> Ints:
-    """Return a message's sender and number as one key."""
+    """Return the senders and numbers of messages combined into one key each."""
     return pe.astype(np.int64) << 32 | (number.astype(np.int64) & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""The table of all events by parameters: how much of the time a fit explains."""
+"""The table of events by parameters: how much of the variance of times a fit explains."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rewritelog.text import NO_VALUE, event_label, percent_text
 from rewritelog.viewing.events import EventView
 
 GOOD, FAIR = 0.9, 0.5
-"""From these R² on a fit explains most of the time, or some of it."""
+"""R² from which on a fit is graded good, or fair; below it is poor."""
 
 GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
-"""Classes and marks of cells."""
+"""CSS classes and marks of cells, by grade."""
 
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
-    """Return the events in rising order of R², those without one last."""
+    """Return the events in ascending order of R², those without one last."""
     return sorted(views, key=lambda view: (view.r2 is None, view.r2 or 0.0))
 
 
 def event_table(note: str, grades: Sequence[str], heads: Sequence[str], rows: Iterable[str]) -> str:
-    """Return a table of events as HTML, which a script sorts by a head and filters by name.
+    """Return a table of events as HTML, which a script sorts by column and filters by name.
 
-    `grades` say what the marks of good, fair and poor cells stand for.
+    `grades` are the legends of the marks of good, fair and poor cells.
     """
     cells = "".join(
         f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in heads
@@ -48,13 +48,13 @@ def event_table(note: str, grades: Sequence[str], heads: Sequence[str], rows: It
 
 
 def name_cell(name: str) -> str:
-    """Return the cell of an event's name."""
+    """Return the cell of an event's name as HTML."""
     name = escape(name, quote=True)
     return f'<td data-v="{name}"><button type="button">{name}</button></td>'
 
 
 def graded_cell(grade: int, value: float, text: str, more: str = "") -> str:
-    """Return a cell of a grade (0 good, 1 fair, 2 poor); `more` are attributes of it."""
+    """Return a cell with a grade (0 good, 1 fair, 2 poor); `more` are further HTML attributes."""
     kind, mark = GRADES[grade]
     return (
         f'<td class="{kind}" data-v="{value:.5g}"{more}>'
@@ -68,7 +68,7 @@ def unknown_cell(more: str = "", text: str = NO_VALUE) -> str:
 
 
 def overview_html(views: Sequence[EventView], seen: str) -> str:
-    """Return the table, one row an event, as HTML; `seen` says of which lines the fit's R² is."""
+    """Return the table as HTML, a row per event; `seen` tells which lines the fit's R² is of."""
     most = max((view.parameters for view in views), default=0)
     parameters = [f"p{number}" for number in range(1, most + 1)]
     return event_table(
@@ -81,7 +81,7 @@ def overview_html(views: Sequence[EventView], seen: str) -> str:
 
 
 def fits_html(fitted: FittedEvents) -> str:
-    """Return a table of fits whose timing lines are not at hand, the worst first, as HTML."""
+    """Return a table of fits without their timing lines, the worst first, as HTML."""
     fits = sorted(fitted.fits.values(), key=_held_out_r2)
     return event_table(
         "R² and mean error over held-out lines of the fit; the lines themselves are not here.",
@@ -110,7 +110,7 @@ def _fit_row(fit: EventFit) -> str:
 
 
 def row_html(view: EventView, number: int, most: int) -> str:
-    """Return an event's row; `most` is the number of parameters that the table has columns for."""
+    """Return an event's row as HTML; `most` is the table's number of parameter columns."""
     ignored = {one.parameter: one.reason for one in view.single_terms.ignored}
     cells = [
         name_cell(view.label),
@@ -135,7 +135,7 @@ def _title(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return in a word why no term is tried in a parameter."""
+    """Return in a word why no term of a parameter was tried."""
     if "constant" in text:
         return "constant"
     return "copy" if "follows" in text else ""

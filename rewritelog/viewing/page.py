@@ -1,4 +1,4 @@
-"""Pages of plots in one HTML file, which opens from disk and asks no network for anything."""
+"""Pages of plots in one HTML file, which opens from disk and loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
-"""What the page may load: only what it holds, and no script that is made of text while it runs."""
+"""Content security policy: the page loads only what it contains, and may not use `eval`."""
 
 MOST_BYTES = 6_000_000
-"""No page is larger."""
+"""The maximum size of a page."""
 
 WARNINGS_SHOWN = 6
-"""Of more warnings the others are folded away."""
+"""Further warnings are folded away."""
 
 MOST_WARNINGS = 1_000
-"""A page has at most this many; the report has all."""
+"""A page has at most this many warnings; the report has all."""
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table that a page shows, or holds behind a plot for screen readers."""
+    """A table that a page shows, or includes with a plot for screen readers."""
 
     caption: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def html(self) -> str:
-        """Return the table as HTML; all text in it is escaped."""
+        """Return the table as HTML, with all text escaped."""
         heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
         lines = [
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
@@ -59,46 +59,46 @@ class Section:
     plot: Any = None
     """A Bokeh model."""
     table: TextTable | None = None
-    """What the plot shows, in numbers; in a section without a plot it is shown at once."""
+    """The numbers that the plot shows; in a section without a plot, the table itself is shown."""
     html: str = ""
-    """What comes before the plot, as HTML in which all text is escaped."""
+    """HTML before the plot, with all text escaped."""
     table_name: str = ""
-    """Names the table behind the plot for a script that fills it."""
+    """The id of the table for a script that fills it."""
     in_grid: bool = False
-    """Whether it is beside its neighbours where the window is wide."""
+    """Whether it is placed beside its neighbours in a wide window."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """All that a page says."""
+    """The content of a page."""
 
     title: str
     verdict: Sequence[str]
     sections: Sequence[Section]
     warnings: Sequence[str] = ()
     scripts: Sequence[str] = ()
-    """Names of scripts in `assets` that the page runs, after the one that all of them use."""
+    """Names of scripts in `assets` that the page runs, after the one that they all use."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What the scripts work on: the ids of JSON texts in the page with their values."""
+    """Data of the scripts: JSON values of the page by element id."""
     policy: str = POLICY
-    """What the page may load."""
+    """The page's content security policy."""
     head: str = ""
-    """More of the page's body, as HTML, before the sections."""
+    """Further HTML before the sections."""
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """The plots of a page as HTML: as long as the same ones are shown it can be used again."""
+    """The plots of a page as HTML, reusable as long as the same plots are shown."""
 
     script: str
     divs: Mapping[int, str]
-    """By the number of the section."""
+    """The HTML element of each plot, by the number of its section."""
     resources: str
-    """Bokeh's own scripts; empty without plots."""
+    """Bokeh's own scripts; empty if there are no plots."""
 
     @classmethod
     def of(cls, sections: Sequence[Section]) -> Embedded:
-        """Return the plots of sections; raise `UsageError` without the extra `[view]`."""
+        """Return the plots of sections; raise `UsageError` if the extra `[view]` is missing."""
         require("bokeh", "a page")
         from bokeh.embed import components  # noqa: PLC0415 - an extra
         from bokeh.resources import Resources  # noqa: PLC0415
@@ -116,9 +116,9 @@ class Embedded:
 
 
 def page_text(page: Page, embedded: Embedded | None = None) -> str:
-    """Return a page as HTML; `embedded` are its plots where known.
+    """Return a page as HTML; `embedded` are its plots if they were made before.
 
-    Bokeh's scripts come last, so that verdict and tables are seen before they are read.
+    Bokeh's scripts come last, so that summary and tables are visible before they are loaded.
     """
     plots = embedded or Embedded.of(page.sections)
     body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
@@ -165,7 +165,7 @@ def _heading(page: Page) -> Iterator[str]:
 
 
 def _sections(sections: Sequence[Section], divs: Mapping[int, str]) -> Iterator[str]:
-    """Yield the sections, those of a grid in a block of their own."""
+    """Yield the HTML of the sections, those of a grid in an element of their own."""
     numbered = enumerate(sections)
     for in_grid, run in groupby(numbered, key=lambda one: one[1].in_grid):
         yield '<div class="plots">' if in_grid else ""

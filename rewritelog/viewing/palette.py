@@ -1,4 +1,4 @@
-"""Colours that people with any kind of colour vision can tell apart, in print too.
+"""Colours that people with any kind of colour vision can distinguish, also in print.
 
 Eight of Okabe and Ito ("Color Universal Design", 2008), and four of Tol's muted scheme ("Colour
 Schemes", SRON/EPS/TN/09-002, 2021).
@@ -22,7 +22,7 @@ COLOURS = (
 )
 
 OTHER = "#9A9A9A"
-"""What stands for all that has no colour of its own."""
+"""The colour of everything that has no colour of its own."""
 
 BRACKET = "#000000"
 MESSAGE = "#444444"
@@ -30,6 +30,6 @@ IDLE = "#FFFFFF"
 
 
 def rgb(colour: str) -> tuple[float, float, float]:
-    """Return red, green and blue from 0 to 1 of a colour such as `#0072B2`."""
+    """Return red, green and blue, each in [0, 1], of a colour such as `#0072B2`."""
     red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red, green, blue

@@ -1,4 +1,4 @@
-"""Bokeh's figures as all pages have them."""
+"""Bokeh figures in the style of all pages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
 
 def is_wide(low: float, high: float) -> bool:
-    """Return whether values in this range ask for a logarithmic axis, as pages' scripts decide."""
+    """Return whether a range calls for a logarithmic axis, by the rule of the pages' scripts."""
     return 0 < 100 * low < high
 
 
 def new_plot(
     title: str, x_label: str, y_label: str, *, height: int, tools: str = TOOLS, **more: Any
 ) -> Any:
-    """Return an empty figure as wide as the page; `more` goes to Bokeh as it is."""
+    """Return an empty figure as wide as the page; `more` is passed on to Bokeh."""
     from bokeh.models import BasicTickFormatter, PrintfTickFormatter  # noqa: PLC0415 - an extra
     from bokeh.plotting import figure  # noqa: PLC0415
 
@@ -37,7 +37,7 @@ def new_plot(
 
 
 def legend_below(plot: Any, columns: int = 4) -> None:
-    """Put the legend below the plot, where it has one."""
+    """Move the plot's legend, if it has one, below the plot."""
     if plot.legend:
         plot.add_layout(plot.legend[0], "below")
         plot.legend.orientation = "horizontal"

@@ -1,7 +1,7 @@
-"""The pages of a replay, with the timeline and its critical path, and of a sweep.
+"""The pages of a replay, with its timeline and critical path, and of a sweep.
 
-However many SEBs there are, the page has the same size: PEs are folded into rows and time into
-columns, of which each cell shows how much of it is busy. Small runs have their SEBs as bars.
+The page's size does not depend on the number of SEBs: PEs are grouped into rows and time into
+columns, and each cell shows its busy share. In small runs, SEBs are drawn as bars.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ROWS, _COLUMNS = 256, 800
 _MOST_PATH = 5000
 _PATH_COLOUR = COLOURS[5]
 _NAME_COLOURS = (*COLOURS[:5], COLOURS[6], OTHER)
-"""Those of the largest names; the last is for all further ones."""
+"""The colours of the names with the most time; the last is for all others."""
 
 
 def replay_page(replayed: Replayed) -> str:
-    """Return the page of a replay: verdict, timeline with the critical path, and the report."""
+    """Return the HTML page of a replay: summary, timeline with the critical path, and report."""
     report = replayed.report
     plot, note = _timeline(report, replayed.outcome)
     verdict, *others = report.text().split("\n\n")
@@ -40,28 +40,28 @@ def replay_page(replayed: Replayed) -> str:
         Section("Where the time goes", html=details),
     ]
     title = f"Replay of {printable(str(report.logs.folder))}"
-    return page_text(Page(title, _sentences(verdict), sections, report.warnings))
+    return page_text(Page(title, _summary_lines(verdict), sections, report.warnings))
 
 
 def sweep_page(sweep: Sweep) -> str:
-    """Return the page of a sweep: the run time at each point of the grid."""
+    """Return the HTML page of a sweep: the run time at each point of the grid."""
     heads = (*(axis.name for axis in sweep.axes), "predicted run time (s)")
     rows = [(*point.values, f"{point.predicted_s:.5g}") for point in sweep.points]
     table = TextTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
     verdict = sweep.text().split("\n\n")[0]
     sections = [Section("Run times", table=table)]
-    return page_text(Page(title, _sentences(verdict), sections, sweep.warnings))
+    return page_text(Page(title, _summary_lines(verdict), sections, sweep.warnings))
 
 
-def _sentences(text: str) -> list[str]:
-    """Return the lines of a verdict as the sentences that a page begins with."""
+def _summary_lines(text: str) -> list[str]:
+    """Return the lines of a summary as the sentences that a page begins with."""
     lines = (line.strip().rstrip(".") for line in text.splitlines())
     return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
 
 def _timeline(report: ReplayReport, outcome: ReplayedRun) -> tuple[Any, str]:
-    """Return the plot of SEBs and critical path, and what it shows."""
+    """Return the plot of SEBs and critical path, and a description of it."""
     from bokeh.models import Range1d  # noqa: PLC0415 - an extra
 
     plot = new_plot(
@@ -80,7 +80,7 @@ def _timeline(report: ReplayReport, outcome: ReplayedRun) -> tuple[Any, str]:
 
 
 def _draw_bars(plot: Any, outcome: ReplayedRun) -> str:
-    """Draw each SEB that took time as a bar, coloured by name."""
+    """Draw each SEB that took time as a bar, coloured by name; return a description."""
     workload, times = outcome.workload, outcome.times
     sebs = workload.program.sebs
     ran = np.flatnonzero(times.end_s > times.start_s)
@@ -105,7 +105,7 @@ def _draw_bars(plot: Any, outcome: ReplayedRun) -> str:
 
 
 def _draw_cells(plot: Any, outcome: ReplayedRun) -> str:
-    """Draw which share of each cell of PEs and time is busy."""
+    """Draw the busy share of each cell of PEs and time; return a description."""
     shares = busy_shares(outcome, min(outcome.workload.pes, _ROWS), _COLUMNS)
     plot.image(
         [np.round(shares, 3).astype(np.float32)],
@@ -119,10 +119,11 @@ def _draw_cells(plot: Any, outcome: ReplayedRun) -> str:
 
 
 def busy_shares(outcome: ReplayedRun, rows: int, columns: int) -> Floats:
-    """Return which share of the time of each range of PEs is busy, by range of time.
+    """Return the busy share of each group of PEs and interval of time, shape (rows, columns).
 
-    The busy time before a moment x is a sum of ramps, max(0, x − start) − max(0, x − end). At the
-    bounds of columns a ramp is the double sum of two numbers, those beside its foot.
+    The busy time up to a time x is a sum of ramps, max(0, x − start) − max(0, x − end). Sampled
+    at the bounds of columns, a ramp is the double cumulative sum of two numbers, placed at the two
+    bounds next to its foot.
     """
     workload, times = outcome.workload, outcome.times
     ran = times.order[times.end_s[times.order] > times.start_s[times.order]]
@@ -146,7 +147,7 @@ def _greys() -> list[str]:
 
 
 def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun) -> str:
-    """Draw the critical path: along SEBs, and from the sender to the receiver of messages."""
+    """Draw the critical path: along SEBs, and along messages from sender to receiver."""
     path, sebs = report.path.path, outcome.workload.program.sebs
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]

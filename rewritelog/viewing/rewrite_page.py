@@ -1,4 +1,4 @@
-"""The page of a rewrite: what was predicted, what that rests on, and what became of the time."""
+"""The page of a rewrite: what was predicted, from what, and how the times changed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from rewritelog.viewing.plots import is_wide, legend_below, new_plot
 from rewritelog.viewing.swaps import Option, select_html, swap_json
 
 MOST_ROWS = 40
-"""Rows of a table and of a plot; the time of the others is in the last one."""
+"""Rows of a table and of a plot; the last one has the time of all others."""
 
 MOST_HISTOGRAMS = 100
 MOST_PES = 512
-"""More PEs than that are folded into groups of neighbours."""
+"""If there are more PEs, neighbours are grouped."""
 
 COARSER = 8
-"""Bins of a comparison in a bar of a histogram."""
+"""How many bins of a comparison are merged into a bar of a histogram."""
 
 DETERMINED = ("the fit", "exact match", "dilation", "untouched")
 
 
 def rewrite_page(report: Report) -> str:
-    """Return the page of a rewrite, for which the logs are read once more."""
+    """Return the HTML page of a rewrite, reading the logs once more."""
     totals = _compared(report)
     histogram, swap = _histograms(totals)
     sections = [_shares_section(report), _names_section("SEB names", totals.by_name)]
@@ -67,7 +67,7 @@ def rewrite_page(report: Report) -> str:
 
 
 def _compared(report: Report) -> Totals:
-    """Return the durations of both log sets by SEB name and event."""
+    """Return the durations of the old and new logs by SEB name and by event."""
     if report.out is None:
         return compare_dry_run(report)
     params = None if report.params is None else report.params.folder
@@ -75,10 +75,10 @@ def _compared(report: Report) -> Totals:
 
 
 def _shares_section(report: Report) -> Section:
-    """Show the share of time by what determined it, before and after."""
+    """Return the section of shares of time by what determined it, before and after."""
     names, old_s, new_s = _determined(report)
     rows = [
-        (name, f"{old:.6g}", f"{new:.6g}", _part(old, old_s.sum()), _part(new, new_s.sum()))
+        (name, f"{old:.6g}", f"{new:.6g}", _percent(old, old_s.sum()), _percent(new, new_s.sum()))
         for name, old, new in zip(names, old_s, new_s, strict=True)
     ]
     heads = ("determined by", "old, s", "new, s", "share of old", "share of new")
@@ -90,7 +90,7 @@ def _shares_section(report: Report) -> Section:
 
 
 def _determined(report: Report) -> tuple[list[str], Floats, Floats]:
-    """Return the seconds before and after by what determined those after."""
+    """Return labels, and seconds before and after, by what determined the new time."""
     statistics = report.statistics
     all_s = [statistics.seconds(which) for which in (DurationSum.OLD, DurationSum.NEW)]
     events = [event.total for event in statistics.events.values()]
@@ -112,7 +112,7 @@ def _determined(report: Report) -> tuple[list[str], Floats, Floats]:
     return list(DETERMINED), np.maximum(old_s, 0.0), np.maximum(new_s, 0.0)
 
 
-def _part(seconds: float, all_s: float) -> str:
+def _percent(seconds: float, all_s: float) -> str:
     return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
 
 
@@ -148,7 +148,7 @@ def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
 
 
 def _names_section(what: str, rows: Rows) -> Section:
-    """Show old and new time by name, the longest new time first."""
+    """Return the section of old and new time by name, the longest new time first."""
     ranked = sorted(rows.items(), key=lambda one: -float(one[1].b_s))
     shown, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
     named = [(_name(name), row) for name, row in shown]
@@ -186,7 +186,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
-    """Draw old and new time of each name on one line, by marks of different shape."""
+    """Return a dumbbell plot of old and new time of each name, as marks of different shape."""
     from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
 
     unique = dict(named)
@@ -221,7 +221,7 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
 
 
 def _histograms(totals: Totals) -> tuple[Section, dict[str, Any]]:
-    """Show the histogram of new over old duration of all SEBs, a SEB name, or an event."""
+    """Return the section of histograms of new over old duration, and its script data."""
     everything = Row()
     for row in totals.by_name.values():
         everything.add(row)
@@ -251,7 +251,7 @@ def _histogram(label: str, row: Row) -> Option:
 
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
-    """Return the edges of wider bins, as ratios, and their counts, without empty ends."""
+    """Return the edges of merged bins, as ratios, and their counts, without empty ends."""
     inner = bins[1:-1]
     used = np.flatnonzero(inner)
     if not len(used):
@@ -291,7 +291,7 @@ def _histogram_plot() -> Any:
 
 
 def _busy_section(report: Report) -> Section:
-    """Show the busy time of the PEs before and after."""
+    """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
     old, new = report.busy_times
     rows = [("old", *old.cells()), ("new", *new.cells())]
@@ -323,7 +323,7 @@ def _busy_section(report: Report) -> Section:
 
 
 def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:
-    """Return the first PE of each group, their mean busy times, and the PEs of a group."""
+    """Return each group's first PE, mean busy seconds before and after, and the size of a group."""
     pes, old_s, new_s = report.statistics.busy_of_pes()
     if not len(pes):
         return pes, old_s, new_s, 1

@@ -1,4 +1,4 @@
-"""The page of a sample: the points of the run, those timed, those chosen, those extrapolated."""
+"""The page of a sample: parameters of the run, and those timed, chosen, or extrapolated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = {
 
 
 def sample_page(report: SampleReport) -> str:
-    """Return the page of a sample."""
+    """Return the HTML page of a sample."""
     views = [(one, pair) for one in report.strata for pair in _pairs(one.of_run.parameters)]
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
     options = [_option(report, one, pair, most) for one, pair in views]
@@ -44,10 +44,10 @@ def sample_page(report: SampleReport) -> str:
         data = {"swap-data": [swap_json("sample", options)]}
     title = f"Sample of {report.logs.folder}"
     scripts = ("swap.js",) if options else ()
-    return page_text(Page(title, _verdict(report), sections, report.warnings, scripts, data))
+    return page_text(Page(title, _summary(report), sections, report.warnings, scripts, data))
 
 
-def _verdict(report: SampleReport) -> list[str]:
+def _summary(report: SampleReport) -> list[str]:
     share = report.chosen / report.records
     said = [
         (
@@ -78,7 +78,7 @@ def _table(report: SampleReport) -> TextTable:
 
 
 def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
-    """Yield pairs of parameters that are drawn against each other; 0 is the number of records."""
+    """Yield the pairs of parameters drawn against each other; 0 means the number of records."""
     if parameters == 1:
         yield 1, 0
     for first in range(1, parameters):
@@ -87,22 +87,22 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Points as they are drawn, with how many records each stands for."""
+    """Distinct points to be drawn, with the number of records at each."""
 
     params: Floats
     counts: Ints
     distinct: int
-    """How many distinct points there are, drawn or not."""
+    """The number of distinct points, drawn or not."""
 
     @classmethod
     def of(cls, params: Floats, most: int, label: str) -> _Drawn:
-        """Return the distinct points, or some of them drawn by seed."""
+        """Return the distinct points, a sample of at most `most` of them."""
         points = DistinctPoints.of_rows(params)
         rows = some_rows(label, len(points), most)
         return cls(points.params[rows], points.counts[rows], len(points))
 
     def columns(self, pair: tuple[int, int]) -> dict[str, Floats]:
-        """Return what is drawn along both axes."""
+        """Return the values along both axes."""
         values = [
             self.counts.astype(np.float64) if number == 0 else self.params[:, number - 1]
             for number in pair
@@ -111,7 +111,7 @@ class _Drawn:
 
 
 def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], most: int) -> Option:
-    """Return what is drawn of a stratum: each kind of points at most a quarter of what may be."""
+    """Return the option of a stratum, with at most `most` / 4 points of each kind."""
     run = report.run.table(one.of_run.records, one.of_run.parameters)
     share = max(1, most // len(NAMES))
     tables = {

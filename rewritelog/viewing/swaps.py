@@ -1,4 +1,4 @@
-"""A plot with a list above it: what is chosen there is put into the plot by a script."""
+"""A plot below a drop-down list: a script fills the plot with the data of the chosen option."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from rewritelog.viewing.event_data import SEED, packed
 
 @dataclass(frozen=True)
 class Option:
-    """What one line of the list shows."""
+    """The data of one entry of the list."""
 
     label: str
     sources: Mapping[str, Mapping[str, Floats]]
-    """Columns of numbers by the name of the source that they are put into."""
+    """Columns of numbers, by the name of the data source that they replace."""
     heads: Sequence[str]
-    """Heads of the table behind the plot, one for each column of a source."""
+    """Heads of the plot's table, one for each column of a source."""
     names: Mapping[str, str]
-    """What the table calls the sources; it has the rows of those that are here."""
+    """The labels of sources in the table, which has the rows of the sources named here."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Labels of the axes `below` and `left`."""
     logarithmic: Sequence[Literal["x", "y"]] = ()
-    """The axes that have a logarithmic scale."""
+    """The axes with a logarithmic scale."""
     text: str = ""
     """The text above the plot."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in types that JSON has."""
+        """Return the option as JSON types."""
         sources = {
             name: {column: packed(values) for column, values in columns.items()}
             for name, columns in self.sources.items()
@@ -47,10 +47,10 @@ class Option:
 
 
 def swap_json(plot: str, options: Sequence[Option], *, of_overview: bool = False) -> dict[str, Any]:
-    """Return the data of a list with the plot of that name.
+    """Return the script data of the list above the plot of that name.
 
-    `of_overview`: what is chosen in the overview's rows, which have the numbers of the options, is
-    chosen in the list.
+    `of_overview`: choosing a row of the overview, whose rows are numbered as the options are,
+    chooses the option in the list.
     """
     return {
         "of_overview": of_overview,
@@ -62,12 +62,12 @@ def swap_json(plot: str, options: Sequence[Option], *, of_overview: bool = False
 
 
 def drawn_text(parts: Sequence[str]) -> str:
-    """Return what is said above a plot in which not all is drawn, as in `3 of 9 lines`."""
+    """Return the text above a plot in which only a part is drawn, as in `3 of 9 lines`."""
     return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""
 
 
 def select_html(plot: str, label: str) -> str:
-    """Return the list above the plot of that name."""
+    """Return the list above the plot of that name, as HTML."""
     return (
         f'<p class="screen"><label>{escape(label)} <select id="{plot}-of"></select></label></p>'
         f'<p id="{plot}-of-text"></p>'

@@ -1,4 +1,4 @@
-"""The figure of a sweep, drawn by matplotlib of the extra `view`."""
+"""The figure of a sweep, drawn by matplotlib, which the extra `[view]` installs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKERS = "osD^vPX*"
 
 
 def check_plot(path: Path) -> None:
-    """Raise a `RewriteLogError` where no figure can be drawn to a path."""
+    """Raise a `RewriteLogError` if no figure can be drawn to a path."""
     if path.suffix not in _KINDS:
         raise UsageError(f"{path}: a figure is a file with the ending {', '.join(_KINDS)}")
     _figure_class()
@@ -28,20 +28,20 @@ def _figure_class() -> Any:
     return require("matplotlib.figure", "--plot").Figure
 
 
-def _number(axis: Axis, value: str) -> float:
+def _axis_value(axis: Axis, value: str) -> float:
     read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
     return read(value, axis.name)
 
 
 def write_plot(sweep: Sweep, path: Path) -> None:
-    """Draw run time over the axis with the most values, a line for each setting of the others."""
+    """Draw run time against the axis with the most values, a line per setting of the others."""
     new_figure = _figure_class()
     longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
     axis = sweep.axes[longest]
     lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for point in sweep.points:
         others = (*point.values[:longest], *point.values[longest + 1 :])
-        at = _number(axis, point.values[longest])
+        at = _axis_value(axis, point.values[longest])
         lines.setdefault(others, []).append((at, point.predicted_s))
     others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
     with drawing_defaults():

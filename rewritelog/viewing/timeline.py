@@ -1,7 +1,7 @@
-"""What a picture of a log's timelines shows: rows of PEs, cells and bars, the same for all kinds.
+"""The content of a figure of timelines: rows of PEs, cells and bars, the same for all formats.
 
-Memory is bounded by the picture's size, whatever the size of the logs: cells hold the share of
-time of each colour, and SEBs are kept one by one only while they are few enough to be drawn so.
+Memory is bounded by the figure's size, not that of the logs: cells hold the share of time of each
+colour, and SEBs are kept individually only while they are few enough to be drawn as bars.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from rewritelog.viewing.kernels import timeline as kernels
 from rewritelog.viewing.palette import COLOURS
 
 MOST_ROWS = 128
-"""More PEs than that are folded into rows of groups."""
+"""If there are more PEs, each row is a group of PEs."""
 
 MOST_BARS = 20_000
-"""More SEBs and brackets than that are drawn as shares of time."""
+"""If there are more SEBs and brackets, they are drawn as shares of time."""
 
 COLUMNS = 1600
 
 
 @dataclass(frozen=True)
 class TimelineOptions:
-    """Which part of the logs is drawn."""
+    """The part of the logs that is drawn."""
 
     pes: Sequence[int] | None = None
     """None for all."""
     from_s: float | None = None
-    """None for the first start of a SEB."""
+    """Start of the time axis; None for the first start of a SEB."""
     to_s: float | None = None
-    """None for the last end."""
+    """End of the time axis; None for the last end of a SEB."""
 
     def __post_init__(self) -> None:
         for time in (self.from_s, self.to_s):
@@ -56,20 +56,20 @@ class Panel:
 
     logs: LogSet
     cells: Floats
-    """Share of the row's PE time by layer, shape (rows, columns, layers); the last is brackets."""
+    """Share of the row's PE time, shape (rows, columns, layers); the last layer is brackets."""
     bars: Bars | None
-    """The SEBs and brackets one by one; None where there are too many."""
+    """The individual SEBs and brackets; None if there are too many."""
     sebs: int
     brackets: int
     unclosed: int
-    """SEBs that were never closed; they are not drawn."""
+    """Number of SEBs that were never closed, which are not drawn."""
     not_finite: int
-    """SEBs whose times are no numbers; they are not drawn."""
+    """Number of SEBs with times that are not finite, which are not drawn."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """SEBs and brackets one by one, in the order of the log."""
+    """Individual SEBs and brackets, in the order of the log."""
 
     row: Ints
     layer: Ints
@@ -81,22 +81,22 @@ class Bars:
 
 @dataclass(frozen=True)
 class TimelineView:
-    """One log set, or two under each other on one time axis."""
+    """One log set, or two one above the other, on one time axis."""
 
     panels: tuple[Panel, ...]
     pes: tuple[int, ...]
     group: int
-    """How many PEs share a row."""
+    """Number of PEs that share a row."""
     from_s: float
     to_s: float
     names: tuple[str, ...]
-    """The names with a colour of their own, made harmless; those that take most time first."""
+    """The names with a colour of their own, made printable, by falling total time."""
     other_names: int
-    """How many names share the last colour."""
+    """Number of names that share the last colour."""
 
     @property
     def rows(self) -> int:
-        """How many rows a panel has."""
+        """The number of rows of a panel."""
         return -(-len(self.pes) // self.group)
 
     @property
@@ -105,12 +105,12 @@ class TimelineView:
         return len(self.names)
 
     def row_label(self, row: int) -> str:
-        """Return the PEs of a row, as in `PE 3` or `PE 0–7`."""
+        """Return the label of a row's PEs, such as `PE 3` or `PE 0–7`."""
         members = self.pes[row * self.group : (row + 1) * self.group]
         return f"PE {members[0]}" if len(members) == 1 else f"PE {members[0]}–{members[-1]}"
 
     def shares(self, panel: Panel) -> tuple[float, ...]:
-        """Return the share of all PE time in the window by layer, the brackets' last."""
+        """Return the share of all PE time in the window by layer, with that of brackets last."""
         members = np.full(self.rows, self.group)
         members[-1] = len(self.pes) - (self.rows - 1) * self.group
         weights = members / members.sum() / panel.cells.shape[1]
@@ -120,10 +120,10 @@ class TimelineView:
 def timeline_view(
     sets: Sequence[LogSet], options: TimelineOptions | None = None, columns: int = COLUMNS
 ) -> TimelineView:
-    """Read log sets twice, for the names that take most time and for the picture.
+    """Read log sets twice, to find the names with the most time and to fill the figure.
 
-    Raise `UsageError` where the sets have different PEs, where a PE is not in them or where nothing
-    lies between the times; `DamagedLogError` where a SEB cannot be walked.
+    Raise `UsageError` if the sets have different PEs, if a PE is not in them or if there is nothing
+    between the times; `DamagedLogError` if a block is damaged.
     """
     options = options or TimelineOptions()
     pes = _chosen_pes(sets, options.pes)
@@ -145,7 +145,7 @@ def timeline_view(
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all panels of a picture have in common."""
+    """The properties that all panels of a figure share."""
 
     pes: tuple[int, ...]
     group: int
@@ -155,7 +155,7 @@ class _Frame:
     columns: int
 
     def rows_of_pes(self, total: int) -> Ints:
-        """Return the row of each PE, −1 for those that are not drawn."""
+        """Return the row of each PE, −1 for PEs that are not drawn."""
         rows = np.full(total, -1, dtype=np.int64)
         rows[list(self.pes)] = np.arange(len(self.pes)) // self.group
         return rows
@@ -189,7 +189,7 @@ def _window(surveys: Sequence[Survey], options: TimelineOptions) -> tuple[float,
 
 
 def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
-    """Return the names that take most time in all sets together, and how many there are besides."""
+    """Return the names with the most time over all sets, and the number of other names."""
     seconds: dict[bytes, float] = {}
     for found in surveys:
         for name, seconds_of_name in name_times(found).items():

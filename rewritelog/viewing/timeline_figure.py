@@ -1,4 +1,4 @@
-"""A picture of timelines for papers and slides, drawn by matplotlib: PNG, SVG or PDF."""
+"""A figure of timelines for papers and slides, drawn by matplotlib: PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 
 WIDTH_INCHES, DPI = 12.0, 150
 MOST_LABELS = 32
-"""How many rows are labelled."""
+"""At most this many rows are labelled."""
 
 TOP, BOTTOM, BRACKET_TOP = 0.06, 0.94, 0.78
-"""Where a bar begins and ends within its row of height 1, and where the bracket's strip begins."""
+"""Edges of a bar in its row of height 1, and where the strip of brackets begins."""
 
 _SUBROWS = 8
-"""Into how many lines of pixels a row of cells is divided."""
+"""How many lines of pixels a row of cells has."""
 
 
 def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
-    """Return a picture of the kind `png`, `svg` or `pdf`; the same input gives the same bytes."""
+    """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
     require("matplotlib", "a picture")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
 
@@ -52,7 +52,7 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
 
 
 def panel_title(view: TimelineView, panel: Panel) -> str:
-    """Return what is above a panel: which logs, how much of them, and how it is drawn."""
+    """Return the title of a panel: which logs, how much of them, and how it is drawn."""
     text = f"{panel.logs.folder}: {len(view.pes):,} PEs, {panel.sebs:,} SEBs"
     if view.group > 1:
         text += f", {view.group} PEs a row"
@@ -65,7 +65,7 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
 
 
 def time_unit(view: TimelineView) -> tuple[float, str]:
-    """Return the factor and the name of the unit that suits the view's length."""
+    """Return factor (from seconds) and name of the time unit that suits the view's length."""
     length_s = view.to_s - view.from_s
     for scale, unit in ((1.0, "s"), (1e3, "ms")):
         if length_s * scale >= 1:
@@ -81,7 +81,7 @@ def layer_colour(view: TimelineView, layer: int) -> str:
 
 
 def layer_name(view: TimelineView, layer: int) -> str:
-    """Return what a layer stands for."""
+    """Return the name of a layer in the legend."""
     if layer > view.other_layer:
         return "inside brackets"
     if layer == view.other_layer:
@@ -90,17 +90,17 @@ def layer_name(view: TimelineView, layer: int) -> str:
 
 
 def shown_layers(view: TimelineView) -> list[int]:
-    """Return the layers that something is drawn of."""
+    """Return the layers of which anything is drawn."""
     busy = sum(panel.cells.sum(axis=(0, 1)) for panel in view.panels)
     return [layer for layer in range(len(view.names) + 2) if busy[layer] > 0]
 
 
 def cell_colours(cells: Floats, view: TimelineView) -> Floats:
-    """Return red, green and blue of the picture's pixels, shape (rows × lines, columns, 3).
+    """Return red, green and blue of the figure's pixels, shape (rows × lines, columns, 3).
 
-    Within a row the layers lie on one another, as thick as their share of the time; a pixel that
-    several share has their mean colour, so that nothing is lost. Where SEBs overlap, as they may
-    in a rewritten log, their shares are reduced to 1 together.
+    Within a row the layers are stacked, each as thick as its share of the time; a pixel that
+    several layers share has their mean colour, so that no layer vanishes. If SEBs overlap, as
+    they may in a rewritten log, their shares are scaled to a sum of 1.
     """
     rows, columns, layers = cells.shape
     shares = cells[:, :, :-1] / np.maximum(cells[:, :, :-1].sum(axis=2, keepdims=True), 1.0)
@@ -120,7 +120,7 @@ def cell_colours(cells: Floats, view: TimelineView) -> Floats:
 
 
 def bar_heights(bars: Bars, view: TimelineView) -> tuple[Floats, Floats]:
-    """Return where each bar begins and ends on the axis of rows, which goes down."""
+    """Return the upper and lower edge of each bar on the axis of rows, which points down."""
     bracket = bars.layer > view.other_layer
     rows = bars.row.astype(np.float64)
     return rows + np.where(bracket, BRACKET_TOP, TOP), rows + BOTTOM
@@ -196,6 +196,6 @@ def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None
 
 
 def legend_text(view: TimelineView, layer: int) -> str:
-    """Return a layer's name with its share of the PE time, in each panel."""
+    """Return a layer's name with its share of the PE time in each panel."""
     shares = " → ".join(f"{100 * view.shares(panel)[layer]:.1f} %" for panel in view.panels)
     return f"{layer_name(view, layer)} ({shares})"

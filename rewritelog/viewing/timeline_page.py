@@ -1,4 +1,4 @@
-"""A page of timelines that can be zoomed and asked for each SEB, drawn by Bokeh."""
+"""A page of timelines drawn by Bokeh, with zoom and with details of each SEB on hover."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rewritelog.viewing.timeline_figure import (
 
 
 def timeline_page(view: TimelineView, messages: Sequence[MessageLines]) -> str:
-    """Return the page as HTML."""
+    """Return the HTML page of timelines."""
     plots: list[Any] = []
     for number, panel in enumerate(view.panels):
         shared = plots[0].x_range if plots else None
@@ -35,10 +35,10 @@ def timeline_page(view: TimelineView, messages: Sequence[MessageLines]) -> str:
         Section(panel_title(view, panel), plot=plot, table=_shares_table(view, panel))
         for panel, plot in zip(view.panels, plots, strict=True)
     ]
-    return page_text(Page("Timelines", _verdict(view, messages), sections))
+    return page_text(Page("Timelines", _summary(view, messages), sections))
 
 
-def _verdict(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
+def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
     lines = []
     for panel in view.panels:
         busy = sum(view.shares(panel)[:-1])

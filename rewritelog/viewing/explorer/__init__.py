@@ -1,10 +1,10 @@
-"""The live page: fits changed and tried again, by whoever looks at them.
+"""The live page: interactive fits that the user can change and repeat.
 
-- `asking`: what the page asks for, validated as files are
-- `choices`: how an event is fitted, and the fit that this gives
-- `session`: all events with their fits, what was done, and what can be undone
-- `working`: work in a process of its own, which can be stopped
-- `saving`: the formulas file and the model file that the command line takes
+- `asking`: the requests of the page, validated as files are
+- `choices`: how an event is fitted, and the resulting fit
+- `session`: all events with their fits, and the steps that can be undone or redone
+- `working`: work in separate processes, which can be stopped
+- `saving`: writes the formulas file and the model file that the commands read
 - `document`: the page that shows the session
-- `server`: who may ask for the page, and the conversation with it
+- `server`: access control of the page, and the messages to and from it
 """

@@ -1,4 +1,4 @@
-"""What the page asks for: JSON from a browser, of which nothing is taken for granted."""
+"""The requests of the page: JSON from a browser, which is not trusted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.viewing.explorer.choices import LONGEST_TERM, FitChoices
 
 MOST_CHARACTERS = 8 << 20
-"""A longer message is refused: a million lines left out have fewer."""
+"""Longer messages are refused; a list of a million lines left out is shorter."""
 
 
 @dataclass(frozen=True)
 class Refit:
-    """Fit an event as chosen."""
+    """Request to fit an event as chosen."""
 
     event: int
     choices: FitChoices
@@ -29,7 +29,7 @@ class Refit:
 
 @dataclass(frozen=True)
 class Check:
-    """Say whether terms and category are valid, while they are typed."""
+    """Request to check whether terms and category are valid, sent while the user types."""
 
     event: int
     choices: FitChoices
@@ -37,7 +37,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Predict:
-    """Predict an event's time at parameters."""
+    """Request to predict an event's time at parameters."""
 
     event: int
     params: tuple[float, ...]
@@ -45,14 +45,14 @@ class Predict:
 
 @dataclass(frozen=True)
 class Show:
-    """Send what the page shows of an event."""
+    """Request for the data that the page shows of an event."""
 
     event: int
 
 
 @dataclass(frozen=True)
 class Plain:
-    """What needs no more than its name: undo, redo, stop, save, rewrite."""
+    """A request without arguments: undo, redo, stop, save, rewrite."""
 
     do: str
 
@@ -65,14 +65,14 @@ _CHOICES = {"event", "terms", "category", "weights", "loss", "exact_match", "lef
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a request can name: lines and parameters of each event."""
+    """The numbers of lines and of parameters of each event, against which requests are checked."""
 
     lines: tuple[int, ...]
     parameters: tuple[int, ...]
 
 
 def read_request(text: str, sizes: Sizes) -> Request:
-    """Return what a message asks for; raise `UsageError` for one that is invalid."""
+    """Return the request in a message; raise `UsageError` for an invalid one."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError("the message is too long")
     try:
@@ -83,36 +83,36 @@ def read_request(text: str, sizes: Sizes) -> Request:
         raise UsageError("the message is not an object")
     do = value.pop("do", None)
     if do in PLAIN:
-        _only(value, set())
+        _check_keys(value, set())
         return Plain(do)
     if do in ("refit", "check"):
-        _only(value, _CHOICES)
-        event = _place(value["event"], "event", len(sizes.lines))
-        choices = _choices(value, sizes.lines[event])
+        _check_keys(value, _CHOICES)
+        event = _checked_index(value["event"], "event", len(sizes.lines))
+        choices = _checked_choices(value, sizes.lines[event])
         return Refit(event, choices) if do == "refit" else Check(event, choices)
     if do == "show":
-        _only(value, {"event"})
-        return Show(_place(value["event"], "event", len(sizes.lines)))
+        _check_keys(value, {"event"})
+        return Show(_checked_index(value["event"], "event", len(sizes.lines)))
     if do == "predict":
-        _only(value, {"event", "params"})
-        event = _place(value["event"], "event", len(sizes.lines))
-        return Predict(event, _params(value["params"], sizes.parameters[event]))
+        _check_keys(value, {"event", "params"})
+        event = _checked_index(value["event"], "event", len(sizes.lines))
+        return Predict(event, _checked_params(value["params"], sizes.parameters[event]))
     raise UsageError("unknown kind of message")
 
 
-def _only(value: Mapping[str, Any], keys: set[str]) -> None:
+def _check_keys(value: Mapping[str, Any], keys: set[str]) -> None:
     if set(value) != keys:
         names = ", ".join(sorted(keys)) or "none"
         raise UsageError(f"the keys of this message must be {names}")
 
 
-def _place(value: Any, what: str, count: int) -> int:
+def _checked_index(value: Any, what: str, count: int) -> int:
     if type(value) is not int or not 0 <= value < count:
         raise UsageError(f"{what} must be a whole number from 0 to {count - 1}")
     return value
 
 
-def _choices(value: Mapping[str, Any], lines: int) -> FitChoices:
+def _checked_choices(value: Mapping[str, Any], lines: int) -> FitChoices:
     terms = value["terms"]
     if not isinstance(terms, list) or len(terms) > MAX_TERMS:
         raise UsageError(f"terms must be a list of at most {MAX_TERMS} texts")
@@ -120,16 +120,16 @@ def _choices(value: Mapping[str, Any], lines: int) -> FitChoices:
     if not isinstance(left_out, list) or len(left_out) > lines:
         raise UsageError("left_out must be a list of lines")
     return FitChoices(
-        terms=tuple(_text(term, "term") for term in terms),
-        category=_text(value["category"], "category").strip(),
+        terms=tuple(_checked_text(term, "term") for term in terms),
+        category=_checked_text(value["category"], "category").strip(),
         weights=_one_of(value["weights"], "weights", get_args(Weighting)),
         loss=_one_of(value["loss"], "loss", get_args(Loss)),
         exact_match=_one_of(value["exact_match"], "exact_match", get_args(ExactMatch)),
-        left_out=frozenset(_place(row, "a line left out", lines) for row in left_out),
+        left_out=frozenset(_checked_index(row, "a line left out", lines) for row in left_out),
     )
 
 
-def _text(value: Any, what: str) -> str:
+def _checked_text(value: Any, what: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_TERM + 1:
         raise UsageError(f"a {what} must be a text of at most {LONGEST_TERM} characters")
     return value
@@ -141,7 +141,7 @@ def _one_of(value: Any, what: str, known: tuple[str, ...]) -> Any:
     return value
 
 
-def _params(value: Any, count: int) -> tuple[float, ...]:
+def _checked_params(value: Any, count: int) -> tuple[float, ...]:
     if not isinstance(value, list) or len(value) != count:
         raise UsageError(f"params must be a list of {count} numbers")
     for one in value:

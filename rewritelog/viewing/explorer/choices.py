@@ -1,4 +1,4 @@
-"""How an event is fitted, and what comes out: terms, category, weights, lines left out."""
+"""How an event is fitted (terms, category, weights, lines left out), and the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rewritelog.viewing.events import EventView, view_of
 from tracebigsim.compiled import expect_s
 
 LONGEST_TERM = 900
-"""The characters of a term: a line of a formulas file has no more than 1000."""
+"""The maximum number of characters of a term; a line of a formulas file has at most 1000."""
 
 
 @dataclass(frozen=True)
@@ -34,35 +34,35 @@ class FitChoices:
     """How one event is fitted."""
 
     terms: tuple[str, ...] = ()
-    """Texts of the terms; none for the automatic choice."""
+    """Texts of the terms; empty for the automatic choice."""
     category: str = ""
-    """Text of what splits the event into classes; empty for none."""
+    """Text of the expression that splits the event into classes; empty for none."""
     weights: Weighting = "relative"
     loss: Loss = "huber"
     exact_match: ExactMatch = "auto"
     left_out: frozenset[int] = frozenset()
-    """Rows of the event's lines that the fit does not see."""
+    """Rows of the event's lines that are excluded from the fit."""
 
     @classmethod
     def of_formula(cls, formula: EventFormula | None) -> FitChoices:
-        """Return the choices that a formulas file makes for an event."""
+        """Return the choices of a formulas file's entry for an event; None means no entry."""
         if formula is None:
             return cls()
         category = "" if formula.category is None else str(formula.category)
         return cls(tuple(map(str, formula.terms)), category)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the choices in types that JSON has."""
+        """Return the choices as JSON types."""
         return asdict(self) | {"terms": list(self.terms), "left_out": sorted(self.left_out)}
 
     def kept(self, lines: int) -> Flags:
-        """Return which lines the fit sees."""
+        """Return which of `lines` lines the fit uses."""
         kept = np.ones(lines, dtype=np.bool_)
         kept[sorted(self.left_out)] = False
         return kept
 
     def config(self, parameters: int) -> FitConfig:
-        """Return how the event is fitted; raise `FormulaError` for an invalid text."""
+        """Return the fit's configuration; raise `FormulaError` for an invalid text."""
         config = FitConfig(self.weights, self.loss, self.exact_match)
         if self.category and not self.terms:
             raise UsageError("a category needs a formula beside it: type its terms")
@@ -75,9 +75,9 @@ class FitChoices:
 
 
 def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, ...]:
-    """Return the terms of a formula, each of whose lines is one.
+    """Return the terms of a formula, one per line.
 
-    Raise `FormulaError` with line and column for one that is invalid or duplicated.
+    Raise `FormulaError` with line and column for an invalid or duplicate term.
     """
     terms: list[Expression] = []
     for number, text in enumerate(texts, 1):
@@ -99,25 +99,25 @@ def parsed(text: str, parameters: int, where: Origin) -> Expression:
 
 
 LOADING_PAYS_S = 1.0
-"""Compiled kernels are worth loading for so long a time of uncompiled ones, not compiling them."""
+"""Announced uncompiled time, enough to load compiled kernels but not to compile them."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """An event's choices with the fit that they give."""
+    """An event's choices and the resulting fit."""
 
     choices: FitChoices
     fit: EventFit
     single_terms: SingleTermFunctions
 
     def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
-        """Return what the page shows of all lines, those left out too."""
+        """Return what the page shows of all lines, including those left out."""
         fitted = FittedEvents("auto", {}, {timings.key: self.fit})
         shown = view_of(timings, fitted, self.single_terms, where)
         return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
-        """Return how good the fit is on its own lines and on held-out lines."""
+        """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
         quality = self.fit.whole.quality
         kept = timings.part(self.choices.kept(len(timings.seconds)))
         predicted = np.maximum(self.fit.predict(kept.params), 0.0)
@@ -131,14 +131,14 @@ class Result:
 
 
 def load_kernels() -> None:
-    """Load the kernels of fits where they were compiled before, by fitting a few made-up lines."""
+    """Load the fits' kernels, if they were compiled before, by fitting a few synthetic lines."""
     expect_s(LOADING_PAYS_S)
     sizes = np.arange(1.0, 41.0)
     fitted(EventTimings("kernel", sizes[:, None], 1e-6 * np.sqrt(sizes)), FitChoices())
 
 
 def fitted(timings: EventTimings, choices: FitChoices) -> Result:
-    """Fit an event as chosen; raise a `RewriteLogError` where that cannot be."""
+    """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
     config = choices.config(timings.parameters)
     kept = timings.part(choices.kept(len(timings.seconds)))
     if not kept.usable.any():

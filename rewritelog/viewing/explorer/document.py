@@ -1,4 +1,4 @@
-"""The page of the session: the overview and plots of saved pages, with what changes them."""
+"""The page of the session: overview and plots as in saved pages, with controls to change fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewritelog.viewing.page import POLICY, Embedded, Page, Section, asset, page
 
 
 class Document:
-    """The page of a session, whose plots are made once: only the data in them changes."""
+    """The page of a session, whose plots are made once; only their data change."""
 
     def __init__(self, session: Session, *, has_logs: bool) -> None:
         self._session = session
@@ -18,10 +18,10 @@ class Document:
         self._plots = event_sections(choosing=True)
         self._embedded: Embedded | None = None
         self._kept: tuple[int, str, str] | None = None
-        """The last text, with the session's version and the origin that it is for."""
+        """The session's version, the origin, and the text that was made for them last."""
 
     def text(self, origin: str) -> str:
-        """Return the page as HTML; it may talk to the server at `origin` alone."""
+        """Return the page as HTML; its policy allows connections to `origin` only."""
         if self._kept is None or self._kept[:2] != (self._session.version, origin):
             self._kept = self._session.version, origin, self._made(origin)
         return self._kept[2]
@@ -65,7 +65,7 @@ class Document:
         )
 
     def verdict(self) -> list[str]:
-        """Return what the page says first, of the fits as they are."""
+        """Return the summary of the current fits at the top of the page."""
         views = [self._session.view(number) for number in self._session.numbers]
         lines = count_text(self._session.read.lines, "timing line")
         return [f"{lines} of {self._files()}; {self._left_out()}.", *quality_lines(views, ())]

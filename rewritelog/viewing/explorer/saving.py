@@ -1,4 +1,4 @@
-"""The formulas file and the model file of a session, as the command line takes them."""
+"""Writes the formulas file and the model file of a session, as the commands read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMULAS, MODEL = "formulas.toml", "model.json"
 
 
 class Saving:
-    """Where a session is saved; files of others are not replaced unless that is wanted."""
+    """Saves a session in a folder; replaces files that it did not write only if `force` is set."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Saving:
         self._force = force
 
     def save(self, session: Session) -> list[str]:
-        """Write both files; return their names. Raise a `RewriteLogError` where one cannot be."""
+        """Write both files and return their names; raise a `RewriteLogError` if that fails."""
         formulas = formulas_text(session, self._given)
         paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
         self._check(paths)
@@ -58,9 +58,9 @@ class Saving:
 
 
 def formulas_text(session: Session, given: ModelText | None) -> str:
-    """Return a formulas file for the events as they are, before the entries of the file given.
+    """Return a formulas file: the events that the session changed, then the given file's entries.
 
-    Empty where all events are fitted automatically and no file was given.
+    It is empty if all events are fitted automatically and no file was given.
     """
     by_count = sorted(
         session.numbers, key=lambda number: -session.timings(number).parameters
@@ -76,22 +76,22 @@ def formulas_text(session: Session, given: ModelText | None) -> str:
 
 
 def _entry(session: Session, number: int) -> Iterator[str]:
-    """Yield the lines of an event that was given terms or a category here."""
+    """Yield the lines of an event whose terms or category were chosen in this session."""
     result, timings = session.results[number], session.timings(number)
     choices = session.first_choices[number] if result is None else result.choices
     if not choices.terms or not _differs(choices, session.first_choices[number]):
         return
     count = timings.parameters
     yield "[[formula]]"
-    yield f"event = {_quoted(timings.event)}"
+    yield f"event = {_toml_string(timings.event)}"
     if count:
         unnamed = ", ".join(['"_"'] * count)
         yield f"params = [{unnamed}]"
     yield "terms = ["
-    yield from (f"    {_quoted(str(term))}," for term in parsed_terms(choices.terms, count))
+    yield from (f"    {_toml_string(str(term))}," for term in parsed_terms(choices.terms, count))
     yield "]"
     if choices.category:
-        yield f"category = {_quoted(choices.category)}"
+        yield f"category = {_toml_string(choices.category)}"
     yield ""
 
 
@@ -99,8 +99,8 @@ def _differs(choices: FitChoices, other: FitChoices) -> bool:
     return (choices.terms, choices.category) != (other.terms, other.category)
 
 
-def _quoted(text: str) -> str:
-    """Return a text as TOML has it; raise `OutputError` for one that is not valid Unicode."""
+def _toml_string(text: str) -> str:
+    """Return a text as a TOML string; raise `OutputError` if it is not valid Unicode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

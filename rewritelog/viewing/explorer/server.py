@@ -1,8 +1,8 @@
-"""Who may ask for the page, and the conversation with it.
+"""Web server of the live page: access control, and the messages to and from the page.
 
-It listens on 127.0.0.1 alone. Nothing is answered without the token in the address, nor under
-another host's name, nor to a page of another origin: a foreign name that resolves to 127.0.0.1 gets
-nothing.
+It listens on 127.0.0.1 only. Requests are refused without the token in the address, with another
+host's name, or from a page of another origin. This also defeats DNS rebinding, where a foreign
+name resolves to 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ HEADERS = {
 }
 
 Effect = Callable[[Session], dict[str, Any]]
-"""What the fits of a session make of a rewrite."""
+"""Computes the effect of a session's fits on a rewrite."""
 
 
 @dataclass(frozen=True)
 class Doors:
-    """What a request must have."""
+    """The access control of the server: token, host and origin that a request must have."""
 
     port: int
     token: str
 
     @property
     def origin(self) -> str:
-        """Return the one origin that is answered."""
+        """Return the only accepted origin."""
         return f"http://{HOST}:{self.port}"
 
     @property
@@ -77,7 +77,7 @@ class Doors:
         return f"{self.origin}/{self.token}/"
 
     def refusal(self, request: HTTPServerRequest) -> int | None:
-        """Return the status with which a request is refused; None where it may come in."""
+        """Return the HTTP status with which a request is refused, None if it is accepted."""
         if request.headers.get_list("Host") != [f"{HOST}:{self.port}"]:
             return FORBIDDEN
         origins = request.headers.get_list("Origin")
@@ -94,7 +94,7 @@ class Doors:
 
 
 class Explorer(Application):
-    """The page and its session; all pages that are open show the same session."""
+    """The web application: one session, which all open pages show."""
 
     def __init__(
         self, session: Session, doors: Doors, saving: Saving, effect: Effect | None = None
@@ -108,26 +108,26 @@ class Explorer(Application):
         self.doors = doors
         self.worker = Worker()
         self.crew = Crew()
-        """What works on the first fits."""
+        """The processes that compute the first fits."""
         self._loaded = asyncio.Event()
-        """The kernels are here, and processes may be made, which then need not load them."""
+        """Set once kernels are loaded: processes forked from then on need not load them."""
         self.sockets: set[_Socket] = set()
         self._saving = saving
         self._effect = effect
         self.document = Document(session, has_logs=effect is not None)
 
     def find_handler(self, request: HTTPServerRequest, **given: Any) -> Any:
-        """Return what answers a request: an error for one that may not come in."""
+        """Return the handler of a request, one that reports an error if the request is refused."""
         refusal = self.doors.refusal(request)
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
         return super().find_handler(request, **given)
 
     async def fit_first(self) -> None:
-        """Fit all events as `fit` does; the pages are told of each as it is done."""
+        """Fit all events as `fit` does, and send each to the pages when it is done."""
         count = len(self.session.numbers)
         report_progress("fitting events", 0, count)
-        with ThreadPoolExecutor(1) as thread:  # it has ended before there are processes
+        with ThreadPoolExecutor(1) as thread:  # it ends before processes are forked
             await asyncio.get_running_loop().run_in_executor(thread, load_kernels)
         self._loaded.set()
         try:
@@ -146,7 +146,7 @@ class Explorer(Application):
             self.tell({"first": event, "row": self.session.row(event), "fitted": fitted})
 
     async def answer(self, socket: _Socket, text: str) -> None:
-        """Do what a message asks for, and say what came of it."""
+        """Carry out the request in a message, and send the result."""
         try:
             request = read_request(text, self.session.sizes)
             await self._do(socket, request)
@@ -211,7 +211,7 @@ class Explorer(Application):
         self.tell({"rewrite": await self._work("rewriting", lambda: effect(session))})
 
     async def _work(self, what: str, work: Callable[[], Any]) -> Any:
-        """Return what the work gives, which all pages show while it is done."""
+        """Return the result of `work`, while all pages show that it is in progress."""
         if self.worker.busy:
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
         self.tell({"busy": what})
@@ -222,11 +222,11 @@ class Explorer(Application):
             self.tell({"busy": None})
 
     def _tell_step(self, event: int) -> None:
-        """Tell all pages of an event that a step has changed."""
+        """Send all pages the state of an event that a step has changed."""
         self.tell({**self._state_of(event), "verdict": self.document.verdict()})
 
     def _state_of(self, event: int) -> dict[str, Any]:
-        """Return what the pages need to show an event as it is."""
+        """Return the data with which pages show an event's current state."""
         session = self.session
         return {
             "event": event,
@@ -236,13 +236,13 @@ class Explorer(Application):
         }
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Send a message to all pages that are open."""
+        """Send a message to all open pages."""
         for socket in list(self.sockets):
             socket.send(message)
 
 
 class _Refused(ErrorHandler):
-    """Says no more than the status."""
+    """Answers refused requests with the bare status."""
 
     def set_default_headers(self) -> None:
         for name, value in HEADERS.items():
@@ -268,26 +268,26 @@ class _Socket(WebSocketHandler):
     application: Explorer
 
     def check_origin(self, origin: str) -> bool:
-        """Return whether a page may talk to this server; `Doors` has looked at it before."""
+        """Return whether the origin is the page's own; `Doors` has checked the request before."""
         return origin == self.application.doors.origin
 
     def open(self, *_path: str) -> None:
-        """Take the page among those that are told of changes."""
+        """Add the page to those that receive changes."""
         self.application.sockets.add(self)
 
     def on_close(self) -> None:
-        """Forget the page."""
+        """Remove the page from those that receive changes."""
         self.application.sockets.discard(self)
 
     async def on_message(self, message: str | bytes) -> None:
-        """Answer the page; bytes are no message of it."""
+        """Answer a message; the page sends text only, never bytes."""
         if isinstance(message, str):
             await self.application.answer(self, message)
         else:
             self.close(1003)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message, where the page is still there."""
+        """Send a message, unless the page has been closed."""
         with suppress(WebSocketClosedError):
             self.write_message(json.dumps(message, allow_nan=False))
 
@@ -295,9 +295,9 @@ class _Socket(WebSocketHandler):
 async def serve(
     session: Session, saving: Saving, effect: Effect | None, ready: Callable[[Explorer], None]
 ) -> None:
-    """Serve the page until Ctrl-C; `ready` is given what serves it.
+    """Serve the page until Ctrl-C; `ready` is called with the running server.
 
-    Meanwhile all events are fitted; raise the `RewriteLogError` of one that cannot be.
+    Fits all events meanwhile; raise the `RewriteLogError` of an event that cannot be fitted.
     """
     sockets = bind_sockets(0, HOST)
     doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))

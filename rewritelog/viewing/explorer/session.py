@@ -1,4 +1,4 @@
-"""All events with their fits as they are, what was done, and what can be undone."""
+"""All events with their current fits, and the steps that can be undone or redone."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Step:
 
 
 class Session:
-    """The events that have usable lines, of which none is fitted at first."""
+    """The events that have usable lines; none is fitted at first."""
 
     def __init__(self, read: TimingsRead, text: ModelText | None = None) -> None:
         self.read = read
         usable = [len(usable_part(timings).seconds) > 0 for timings in read.timings]
         self.entries = tuple(np.flatnonzero(usable).tolist())
-        """Which entry of the timings each event is."""
+        """The index of each event in the timings."""
         self._unfitted = tuple(
             one.key for one, is_usable in zip(read.timings, usable, strict=True) if not is_usable
         )
@@ -52,15 +52,15 @@ class Session:
         """How each event is fitted at first."""
         self.first: list[Result | None] = [None for _ in self.numbers]
         self.results: list[Result | None] = [None for _ in self.numbers]
-        """The fits as they are; None for an event that is not fitted yet."""
+        """The current fits; None for an event that is not fitted yet."""
         self.fitting = True
-        """Whether first fits are still to come."""
+        """Whether first fits are still in progress."""
         self._views: dict[int, EventView] = {}
-        """Those of the fits as they are."""
+        """The views of the current fits."""
         self._done: list[Step] = []
         self._undone: list[Step] = []
         self.version = 0
-        """Counts the changes."""
+        """Number of changes so far."""
         self.most_parameters = max((self.timings(k).parameters for k in self.numbers), default=0)
 
     def _choices(self, event: int, formulas: Formulas | None) -> FitChoices:
@@ -77,7 +77,7 @@ class Session:
         return Result(self.first_choices[event], fit, single_term_functions(timings))
 
     def take_first(self, event: int, result: Result) -> None:
-        """Take an event's first fit, which cannot be undone."""
+        """Store an event's first fit, which cannot be undone."""
         self.first[event] = result
         if self.results[event] is None:
             self._set(event, result)
@@ -89,7 +89,7 @@ class Session:
 
     @property
     def sizes(self) -> Sizes:
-        """Return what a request can name."""
+        """Return the sizes against which requests are checked."""
         every = [self.timings(number) for number in self.numbers]
         return Sizes(
             tuple(len(one.seconds) for one in every), tuple(one.parameters for one in every)
@@ -112,7 +112,7 @@ class Session:
         return self._views[event]
 
     def put(self, event: int, result: Result) -> None:
-        """Take a new fit of an event; what was undone is forgotten."""
+        """Store a new fit of an event as a step; steps that were undone are forgotten."""
         first = self.first[event]
         if first is not None:
             result = replace(result, fit=replace(result.fit, names=first.fit.names))
@@ -121,7 +121,7 @@ class Session:
         self._set(event, result)
 
     def undo(self) -> int | None:
-        """Take back the last step; return its event, None where there is none."""
+        """Undo the last step; return its event, None if there is no step."""
         if not self._done:
             return None
         change = self._done.pop()
@@ -130,7 +130,7 @@ class Session:
         return change.event
 
     def redo(self) -> int | None:
-        """Take the last step that was undone again; return its event, None where there is none."""
+        """Redo the step that was undone last; return its event, None if there is none."""
         if not self._undone:
             return None
         change = self._undone.pop()
@@ -145,20 +145,20 @@ class Session:
 
     @property
     def steps(self) -> dict[str, int]:
-        """Return how many steps can be undone and redone."""
+        """Return the numbers of steps that can be undone and redone, by name."""
         return {"undo": len(self._done), "redo": len(self._undone)}
 
     @property
     def fitted_events(self) -> int:
-        """Return of how many events the first fit is there."""
+        """Return the number of events whose first fit is done."""
         return sum(one is not None for one in self.first)
 
     def before(self, event: int) -> Result | None:
-        """Return the fit before the last step with an event; None where there was none."""
+        """Return an event's fit before its last step, None if there was none."""
         return next((one.before for one in reversed(self._done) if one.event == event), None)
 
     def fitted(self) -> FittedEvents:
-        """Return the model as it is, whose file says which lines were left out."""
+        """Return the current model, whose file lists the lines left out."""
         known = [
             (entry, result)
             for entry, result in zip(self.entries, self.results, strict=True)
@@ -188,7 +188,7 @@ class Session:
         return FittedEvents("auto", options, fits, self._unfitted, extra=extra)
 
     def first_fitted(self) -> FittedEvents:
-        """Return the model as it was at the start."""
+        """Return the model of the first fits."""
         fits = {
             (result.fit.event, result.fit.parameters): result.fit
             for result in self.first
@@ -205,20 +205,20 @@ class Session:
         return tuple(kept)
 
     def event_json(self, event: int) -> dict[str, Any]:
-        """Return an event as the page has it, with the fit before the last step beside it."""
+        """Return the page's data of an event, with the fit before its last step."""
         row = {"row": self.row(event)}
         return event_json(self.view(event)) | self.comparison(event) | row
 
     def row(self, event: int) -> str:
-        """Return an event's row of the overview."""
+        """Return an event's row of the overview, as HTML."""
         return row_html(self.view(event), event, self.most_parameters)
 
     def is_changed(self, event: int) -> bool:
-        """Return whether an event has another fit than its first one."""
+        """Return whether an event's fit differs from its first one."""
         return self.results[event] is not self.first[event]
 
     def event_state(self, event: int) -> dict[str, Any]:
-        """Return how an event is fitted, and how good that is."""
+        """Return how an event is fitted, and the quality of the fit."""
         result = self.results[event]
         if result is None:
             choices = self.first_choices[event].to_json()
@@ -250,7 +250,7 @@ class Session:
         }
 
     def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
-        """Return what the fit predicts; raise `UsageError` where there is none yet."""
+        """Return the fit's prediction and interval; raise `UsageError` if there is no fit yet."""
         result = self.results[event]
         if result is None:
             raise UsageError("the event is not fitted yet")

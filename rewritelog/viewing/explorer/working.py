@@ -1,4 +1,4 @@
-"""Work in processes of its own, so that the page stays alive and the work can be stopped."""
+"""Work in separate processes, so that the page stays responsive and the work can be stopped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rewritelog.errors import RewriteLogError
 
 
 class WorkStoppedError(Exception):
-    """The work was stopped before it was done."""
+    """The work was stopped before it had finished."""
 
 
 class Worker:
-    """At most one piece of work at a time."""
+    """Runs at most one piece of work at a time, in a forked process."""
 
     def __init__(self) -> None:
         self._process: Any = None
@@ -28,20 +28,20 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Return whether something is worked on."""
+        """Return whether work is in progress."""
         return self._process is not None
 
     def stop(self) -> None:
-        """End what is worked on; its `run` raises `WorkStoppedError`."""
+        """Stop the work in progress; its `run` raises `WorkStoppedError`."""
         if self._process is not None:
             self._stopped = True
             self._process.kill()
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Return what the work returns.
+        """Run `work` in a forked process and return its result.
 
-        Raise what it raises where that is a `RewriteLogError`, and `WorkStoppedError` where it is
-        stopped. The process is forked: the work need not be picklable, only its result.
+        Raise the `RewriteLogError` that it raises, and `WorkStoppedError` if it is stopped. As the
+        process is forked, only the result must be picklable, not the work.
         """
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
@@ -67,22 +67,22 @@ class Worker:
 
 
 class Crew:
-    """Many pieces of work, in as many processes as there are cores."""
+    """Runs many pieces of work, in as many processes as there are cores."""
 
     def __init__(self) -> None:
         self._processes: list[Any] = []
 
     def stop(self) -> None:
-        """End what is worked on; what is done is done."""
+        """Stop the work in progress; results so far are kept."""
         for process in self._processes:
             process.kill()
 
     async def run(
         self, work: Callable[[int], Any], count: int, taken: Callable[[int, Any], None]
     ) -> None:
-        """Work on the numbers below `count`; `taken` is called with each as it is done.
+        """Call `work` with each number below `count`, and `taken` with each number and result.
 
-        Raise the first `RewriteLogError` that the work raises, which ends it.
+        Raise the first `RewriteLogError` that `work` raises, which ends the others.
         """
         many = min(cores(), count)
         try:
@@ -109,7 +109,7 @@ class Crew:
 
 
 async def _followed(receiver: Connection, taken: Callable[[int, Any], None]) -> None:
-    """Take what comes through a pipe until it is closed."""
+    """Pass what arrives through a pipe to `taken` until the pipe is closed."""
     with receiver:
         while (answer := await _received(receiver)) is not None:
             kind, value = answer
@@ -119,7 +119,7 @@ async def _followed(receiver: Connection, taken: Callable[[int, Any], None]) -> 
 
 
 def _work_through(work: Callable[[int], Any], numbers: range, sender: Connection) -> None:
-    """Send each number with what the work gives for it."""
+    """Send each number with the result of `work` for it."""
     for number in numbers:
         _work(partial(_numbered, work, number), sender)
 
@@ -129,7 +129,7 @@ def _numbered(work: Callable[[int], Any], number: int) -> tuple[int, Any]:
 
 
 async def _received(receiver: Connection) -> Any:
-    """Return what comes through a pipe; None where it is closed before anything does."""
+    """Return the next object from a pipe, None if the pipe is closed first."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
 
@@ -144,12 +144,12 @@ async def _received(receiver: Connection) -> Any:
         loop.remove_reader(receiver.fileno())
     try:
         return pickle.loads(receiver.recv_bytes())  # noqa: S301 - made by a process of our own
-    except (EOFError, OSError):  # the latter where it was ended while it sent
+    except (EOFError, OSError):  # the latter if the process was stopped while sending
         return None
 
 
 def _work(work: Callable[[], Any], sender: Connection) -> None:
-    """Send what the work gives; Ctrl-C is the parent's to act on."""
+    """Send the result of `work`, ignoring Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

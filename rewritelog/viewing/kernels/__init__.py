@@ -1,1 +1,1 @@
-"""The SEBs of a block, gathered into the cells and bars of a picture."""
+"""Kernels that turn the SEBs of a block into the cells and bars of a figure."""

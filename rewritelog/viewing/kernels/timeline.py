@@ -1,8 +1,8 @@
-"""The SEBs of a block as a picture's cells and bars, in one pass.
+"""Turns the SEBs of a block into a figure's cells and bars, in one pass.
 
-A picture has rows (a PE, or a group of PEs), columns of equal length in time, and layers (a colour
-each, and one for brackets). A cell holds the PE time that each layer takes in it, in columns: a PE
-that is busy throughout adds 1. A SEB that is smaller than a column adds its share.
+A figure has rows (a PE, or a group of PEs), columns of equal length in time, and layers (one per
+colour, and one for brackets). A cell holds the PE time of each layer in units of a column's length:
+a PE that is busy throughout adds 1, and a SEB shorter than a column adds its fraction of it.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ from tracebigsim.compiled import inner, kernel
 
 SEBS, BRACKETS, UNCLOSED, NOT_FINITE = range(4)
 COUNTS = 4
-"""What a picture counts: bars of SEBs, bars of brackets, and the SEBs that cannot be drawn."""
+"""Number of counts: bars of SEBs, bars of brackets, and SEBs that cannot be drawn (two kinds)."""
 
 ROW, LAYER, BAR_PE, BAR_SEB = range(4)
 
 
 class Canvas(NamedTuple):
-    """The cells of a picture."""
+    """The cells of a figure and its time axis."""
 
     start_s: float
     columns_per_s: float
     cells: Floats
-    """Shape (rows, columns, layers); the last layer is that of brackets."""
+    """Shape (rows, columns, layers); the last layer is for brackets."""
 
 
 class Bars(NamedTuple):
-    """SEBs and brackets one by one, while there is room; both arrays have a row for each bar."""
+    """Individual SEBs and brackets, as far as there is room; both arrays have a row per bar."""
 
     what: Ints
     """Row, layer, PE and SEB, shape (capacity, 4)."""
     bounds: Floats
     """Start and end in seconds, shape (capacity, 2)."""
     known: Ints
-    """Bars so far, those that found no room included; shape (1,)."""
+    """Number of bars so far, including those without room; shape (1,)."""
 
 
 class Rows(NamedTuple):
-    """Where the SEBs of a block go."""
+    """The rows and layers that the SEBs of a block are drawn in."""
 
     row: Ints
-    """The picture's row of each piece, −1 for none."""
+    """The figure's row of each piece, −1 for none."""
     pe: Ints
     """The PE of each piece."""
     names: NameTable
-    """The names that have a layer of their own."""
+    """The names with a layer of their own."""
     layers: Ints
-    """The layer of each of them, and last that of all other names."""
+    """The layer of each of these names, and last that of all other names."""
 
 
 @inner
 def add_bar(
     canvas: Canvas, bars: Bars, row: int, layer: int, pe: int, seb: int, start: float, end: float
 ) -> None:
-    """Add what lies between two times, in seconds, to the cells that it covers and to the bars."""
+    """Add an interval of time, in seconds, to the cells that it covers and to the bars."""
     columns = canvas.cells.shape[1]
     left = (start - canvas.start_s) * canvas.columns_per_s
     right = (end - canvas.start_s) * canvas.columns_per_s
@@ -95,7 +95,7 @@ def add_bar(
 def add_brackets(
     canvas: Canvas, bars: Bars, row: int, pe: int, seb: int, start: float, table: Floats, many: int
 ) -> None:
-    """Add the brackets of a SEB, whose bounds the table holds in seconds since its start."""
+    """Add the brackets of a SEB; `table` has their bounds in seconds since the SEB's start."""
     layer = canvas.cells.shape[2] - 1
     for k in range(many):
         begins, ends = table[OLD, 2 * k + 1], table[OLD, 2 * k + 2]
@@ -113,7 +113,7 @@ def paint(
     counts: Ints,
     fault: Ints,
 ) -> None:
-    """Add the SEBs of a block to a picture; `counts` has the shape (COUNTS,)."""
+    """Add the SEBs of a block to a figure; `counts` has the shape (COUNTS,)."""
     table = np.empty((3, 64))
     for piece in range(len(pieces.starts)):
         row, pe = rows.row[piece], rows.pe[piece]
