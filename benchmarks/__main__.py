@@ -50,7 +50,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--work",
         type=Path,
-        help="the folder to work in; it needs four times the scale's room "
+        help="the folder to work in; it needs four times the scale's disk space "
         "[default: that of temporary files]",
     )
     given = parser.parse_args()
@@ -62,7 +62,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Run the measurements one after the other; a target that is not met is no error."""
     given = _arguments()
-    busy = f"others' load when it began: {os.getloadavg()[0]:.2f} processes in the last minute"
+    busy = f"load at the start, by other processes: {os.getloadavg()[0]:.2f} in the last minute"
     results = []
     with ExitStack() as stack:
         folder = stack.enter_context(

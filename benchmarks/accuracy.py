@@ -77,9 +77,7 @@ def _protocol(*, quick: bool) -> str:
 
 
 def _text(lines: list[Line]) -> str:
-    return Table(
-        "Mean error of lines left out of the fit:", HEAD, [line.cells() for line in lines]
-    ).text()
+    return Table("Mean error on held-out lines:", HEAD, [line.cells() for line in lines]).text()
 
 
 if __name__ == "__main__":

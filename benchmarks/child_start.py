@@ -41,7 +41,7 @@ def main() -> None:
     _done("first rewrite: kernels loaded from the cache")
     shutil.rmtree(out)
     rewrite(SAMPLE, out, RewriteOptions(dilation=0.5))
-    _done("second rewrite, which a run does not do")
+    _done("second rewrite, not part of a run")
     shutil.rmtree(out)
     _done("")
     print(json.dumps({"began": began, "points": _points}), flush=True)

@@ -119,9 +119,7 @@ def overview() -> str:
             ("a timed run, or a few calls", "in a cycle simulator"),
             GREEN,
         ).svg(),
-        Box(
-            420, 170, 190, 76, "dilation factors", ("for everything that", "was not timed"), GREEN
-        ).svg(),
+        Box(420, 170, 190, 76, "dilation", ("for everything that", "was not timed"), GREEN).svg(),
         arrow((200, 76), (313, 76), said="logs, params", at=(256, 68)),
         text(256, 94, "host's durations", size=12),
         arrow((505, 76), (618, 76), said="rewritten logs", at=(561, 68)),

@@ -238,7 +238,7 @@ TRIALS: dict[str, Callable[[Yard], list[Line]]] = {
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.faults", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="try each thing a few times")
+    parser.add_argument("--quick", action="store_true", help="run each trial a few times")
     parser.add_argument(
         "--only",
         action="append",

@@ -87,7 +87,7 @@ def _cells(timings: tuple[EventTimings, ...]) -> Figure:
     n = np.linspace(bonded.params.min(), bonded.params.max(), 200)[:, None]
     low, high = fitted.interval(bonded.event, n)
     left.fill_between(
-        n[:, 0], low * MICRO, high * MICRO, color=BLUE, alpha=0.2, lw=0, label="nine in ten lines"
+        n[:, 0], low * MICRO, high * MICRO, color=BLUE, alpha=0.2, lw=0, label="90 % interval"
     )
     left.plot(bonded.params[:, 0], bonded.seconds * MICRO, ".", color=INK, ms=3, label="measured")
     left.plot(n[:, 0], fitted.predict(bonded.event, n) * MICRO, color=BLUE, label="auto")
@@ -100,7 +100,7 @@ def _cells(timings: tuple[EventTimings, ...]) -> Figure:
         axis.set_ticks([3, 10, 30], ["3", "10", "30"])
         axis.set_ticks([], minor=True)
     right.set(
-        title="Cell::pairForces, lines left out of the fit",
+        title="Cell::pairForces, held-out lines",
         xlabel="measured, µs",
         ylabel="predicted, µs",
     )
@@ -226,7 +226,7 @@ def _growth() -> Figure:
     axes = figure.subplots()
     axes.fill_between(line, low * MICRO, high * MICRO, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(line, fitted.predict("kernel", table) * MICRO, color=BLUE, label="auto")
-    axes.plot(line, 1e-2 * line * np.log2(line), "--", color=INK, linewidth=1, label="true law")
+    axes.plot(line, 1e-2 * line * np.log2(line), "--", color=INK, linewidth=1, label="true")
     axes.plot(n, times * MICRO, ".", color=ORANGE, markersize=4, label="40 lines")
     axes.axvline(n.max(), color=INK, linewidth=0.5)
     axes.set(xscale="log", yscale="log", xlabel="p1", ylabel="µs")

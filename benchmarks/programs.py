@@ -128,7 +128,7 @@ def overheads(folder: Path) -> Mapping[str, Mapping[str, float]]:
     to_file = {"TRACEBIGSIM_OUTPUT": str(folder / "overhead.lines")}
     buffered = {**to_file, "TRACEBIGSIM_BUFFER_BYTES": "65536"}
     return {
-        "a line a write": _overhead(seconds, to_file),
+        "one write per line": _overhead(seconds, to_file),
         "buffered": _overhead(seconds, buffered),
         "cycles, buffered": _overhead(cycles, buffered),
     }
@@ -170,7 +170,7 @@ def _tables(errors: Sequence[HeldOut], costs: Mapping[str, Mapping[str, float]])
     head = [
         "program",
         "event",
-        "lines left out",
+        "held-out lines",
         *columns,
         *(f"{name}, one run" for name in columns),
     ]

@@ -61,7 +61,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--work",
         type=Path,
-        help="the folder to work in; it needs 16 GB of room [default: that of temporary files]",
+        help="the folder to work in; it needs 16 GB of disk [default: that of temporary files]",
     )
     return parser.parse_args()
 

@@ -57,7 +57,7 @@ def first_run(shop: Workshop) -> Result:
     return Result(
         [
             Row(
-                "first run, kernels not compiled yet, less later ones",
+                "first run, which compiles kernels, minus later ones",
                 f"{more:.1f} s; later runs compiled {compiled} kernels",
                 f"≤ {FIRST_RUN_LIMIT_S} s; nothing compiled later",
                 more <= FIRST_RUN_LIMIT_S and not compiled,

@@ -24,7 +24,7 @@ def reading(shop: Workshop) -> Result:
         Row(
             "reading text, the slowest form",
             f"{slowest['mb_s']:.0f} MB/s ({slowest['form']})",
-            f"≥ {MB_S} MB/s a core in every form",
+            f"≥ {MB_S} MB/s per core in every form",
             slowest["mb_s"] >= MB_S,
         ),
         Row(
@@ -34,7 +34,7 @@ def reading(shop: Workshop) -> Result:
             two["lines_s"] >= LINES_S,
         ),
     ]
-    head = ["form", "bytes a line", "MB/s", "million lines/s"]
+    head = ["form", "bytes per line", "MB/s", "million lines/s"]
     cells = [
         [
             form["form"],
@@ -44,7 +44,7 @@ def reading(shop: Workshop) -> Result:
         ]
         for form in forms
     ]
-    return Result(rows, [Table("Reading text on one core, in memory unless said:", head, cells)])
+    return Result(rows, [Table("Reading text on one core, in memory unless stated:", head, cells)])
 
 
 def fitting(shop: Workshop) -> Result:

@@ -111,7 +111,7 @@ def _runs_table(ran: dict[str, list[Ran]], size_bytes: int) -> Table:
     title = f"Whole processes, {ROUNDS} rounds in turns, {size_bytes / 1e6:.0f} MB of timelines:"
     return Table(
         title,
-        ["run", "median s", "least s", "most s", "user s", "system s", "MB/s", "peak MB"],
+        ["run", "median s", "min s", "max s", "user s", "system s", "MB/s", "peak MB"],
         rows,
     )
 
@@ -138,13 +138,13 @@ def memory(shop: Workshop) -> Result:
     said = ", ".join(
         f"{model} {scale:g} GB {value / 1e6:.0f} MB" for (model, scale), value in peaks.items()
     )
-    aim = "" if worst <= MEMORY_AIM else "; not the 300 MB aimed at"
+    aim = "" if worst <= MEMORY_AIM else "; above the aim of 300 MB"
     return Result(
         [
             Row(
                 "peak resident memory",
                 said + aim,
-                "≤ 512 MB, 300 MB aimed at",
+                "≤ 512 MB; the aim is 300 MB",
                 worst <= MEMORY_LIMIT,
             )
         ]

@@ -17,12 +17,12 @@ PAGE = Path(__file__).parent / "api.md"
 HEAD = """\
 # From Python
 
-All that the command line does, as functions of `rewritelog`. Paths are `str` or `Path`, one path
-may be given where several are accepted, and tables are arrays, lists or DataFrames. Reports have
-`text()`, `to_json()` and `warnings`. Every error is a `RewriteLogError`; those of wrong use are
-also the matching built-in (`ValueError`, `TypeError`, `FileNotFoundError`).
+The functions of `rewritelog` do everything that the command line does. Paths are `str` or `Path`; a
+single path may be passed instead of several; tables are arrays, lists or DataFrames. Reports have
+`text()`, `to_json()` and `warnings`. Every error is a `RewriteLogError`; usage errors are
+also the matching built-in exception (`ValueError`, `TypeError`, `FileNotFoundError`).
 
-This page is made from the docstrings by `python docs/generate_api.py`.
+This page is generated from the docstrings by `python docs/generate_api.py`.
 """
 
 PARTS = {

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="Commands", dest="command", metavar="COMMAND", prog="tracebigsim"
     )
-    stats = _command(commands, "stats", "print events, counts, ranges, times and their spread")
+    stats = _command(commands, "stats", "print events, counts, ranges, times and their variation")
     options = stats.add_argument_group("Output")
     options.add_argument("--json", action="store_true", help="print the report as JSON")
     _add_quiet(options)

@@ -50,15 +50,15 @@ FULL_SLOW: Final = 103
 FULL_NAMES: Final = 104
 
 PROBLEMS: Final = {
-    GLUED: f"two {KEYWORD} in one line: lines of several processes were glued together",
+    GLUED: f"two {KEYWORD} in one line: lines of several processes ran together",
     TOO_LONG: f"the line is longer than {MAX_LINE_BYTES} bytes",
-    BAD_LEADING_NUMBER: "the leading number does not fit 64 bits",
+    BAD_LEADING_NUMBER: "the leading number does not fit in 64 bits",
     NO_EVENT: "no event:{..} field",
     EMPTY_NAME: "the event's name is empty",
     CONTROL_IN_NAME: "a control character in the event's name",
-    FIELD_IN_NAME: "a field begins within the event's name: torn or glued lines",
-    NOT_A_FIELD: "neither a known field nor the line's end at {token}",
-    DUPLICATE_FIELD: "a second field of that name at {token}",
+    FIELD_IN_NAME: "a field begins within the event's name: lines that are torn or ran together",
+    NOT_A_FIELD: "expected a known field or the end of the line at {token}",
+    DUPLICATE_FIELD: "duplicate field at {token}",
     NOT_CLOSED: "a closing brace is missing: a torn line",
     NOT_A_NUMBER: "not a number: {token}",
     NAN: "not a finite number (NaN): {token}",
@@ -69,7 +69,7 @@ PROBLEMS: Final = {
     TWO_TIMES: "both time and time_in_cycles",
     NEGATIVE_TIME: "a negative time: {token}",
     NOT_AN_INTEGER: "not an integer: {token}",
-    INTEGER_OVERFLOW: "an integer that does not fit 64 bits: {token}",
-    NOT_ONE_SEQNO: "seqno holds one integer, not negative; at {token}",
-    NO_TIME_NO_SEB: "neither a time nor the number of a SEB",
+    INTEGER_OVERFLOW: "an integer that does not fit in 64 bits: {token}",
+    NOT_ONE_SEQNO: "seqno must be one non-negative integer; at {token}",
+    NO_TIME_NO_SEB: "neither a time nor a SEB number",
 }

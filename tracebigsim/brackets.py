@@ -171,7 +171,7 @@ def _check_function(
     if any(kind(function) for kind in kinds):
         raise BracketError(
             f"bracketed({event!r}): a generator or coroutine does its work after the call; "
-            "bracket the work within it"
+            "bracket the work inside it"
         )
 
 

@@ -116,7 +116,7 @@ def _corruption_as_trace_error(path: str | os.PathLike[str], kind: str) -> Itera
     try:
         yield
     except EOFError as error:
-        raise TraceFileError(path, f"the {kind} data end too early; is the file cut?") from error
+        raise TraceFileError(path, f"the {kind} data are truncated") from error
     except _decompression_errors() as error:
         raise TraceFileError(path, f"corrupt {kind} data: {error}") from error
     except OSError as error:

@@ -73,7 +73,7 @@ class KernelCache:
         from numba.core.serialize import dumps  # noqa: PLC0415 - only where kernels compile
 
         if self.folder is None:
-            warn_once("no folder for them is the user's own and writable by nobody else")
+            warn_once("no folder for them is owned by the user and writable by nobody else")
         elif not compiled.library.has_dynamic_globals:
             name = self._name(signature, compiled.codegen)
             try:
@@ -169,7 +169,7 @@ def warn_once(reason: str) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            f"compiled kernels cannot be kept, so that every run compiles them anew: {reason}; "
+            f"compiled kernels cannot be cached, so every run compiles them again: {reason}; "
             "set NUMBA_CACHE_DIR to a folder of your own",
             NoKernelCacheWarning,
             stacklevel=2,

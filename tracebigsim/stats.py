@@ -225,7 +225,9 @@ def stats_text(stats: Stats) -> str:
     if not stats.kinds:
         lines.append("no timing or param lines")
     if stats.sets_left_out:
-        lines.append(f"spreads are those of the first {SETS_KEPT:,} parameter sets; there are more")
+        lines.append(
+            f"variations are those of the first {SETS_KEPT:,} parameter sets; there are more"
+        )
     lines.append(f"torn or malformed lines: {stats.fault_count}")
     return "\n".join(lines) + "\n"
 
@@ -280,6 +282,6 @@ def _kind_lines(stats: KindStats) -> Iterator[str]:
     if stats.spread is not None:
         spread = stats.spread
         yield (
-            f"  spread among identical parameters: {100 * spread.relative:.2g} % "
+            f"  variation among identical parameters: {100 * spread.relative:.2g} % "
             f"({spread.lines:,} lines of {spread.sets:,} sets)"
         )

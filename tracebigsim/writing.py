@@ -39,7 +39,7 @@ def format_line(
     """
     numbers = "".join(_number_text(param, "a parameter") + " " for param in _at_most_20(params))
     if time_s is None and time_cycles is None and seb is None and seqno is None:
-        raise LineFormatError("a record has neither a time nor the number of a SEB")
+        raise LineFormatError("a record has neither a time nor a SEB number")
     parts = [f"{KEYWORD}: event:{{ {_checked_name(event)} }}"]
     if seb is not None:
         parts[0] = f"{_checked_index(seb, 'the SEB')} {parts[0]}"
@@ -79,7 +79,7 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
     for name, time in (("time", time_s), ("time_in_cycles", time_cycles)):
         if time is not None:
             if time < 0:
-                raise LineFormatError(f"a time is not negative: {time!r}")
+                raise LineFormatError(f"negative time: {time!r}")
             yield f" {name}:{{ {_number_text(time, 'a time')} }} "
 
 
@@ -87,7 +87,7 @@ def _number_text(value: float, what: str) -> str:
     """Return a finite number as `%f` prints it if that is exact, else with all digits."""
     number = float(value) + 0.0
     if not math.isfinite(number):
-        raise LineFormatError(f"{what} is finite, not {number!r}")
+        raise LineFormatError(f"{what} must be finite, not {number!r}")
     fixed = f"{number:.6f}"
     if abs(number) < _FIXED_BELOW and float(fixed) == number:
         return fixed
@@ -97,14 +97,14 @@ def _number_text(value: float, what: str) -> str:
 def _checked_index(value: int, what: str) -> int:
     """Return a SEB's or PE's number; raise LineFormatError if it is outside [0, 2**63)."""
     if not 0 <= value <= _LARGEST:
-        raise LineFormatError(f"{what} lies in [0, 2**63), unlike {value}")
+        raise LineFormatError(f"{what} must lie in [0, 2**63), not {value}")
     return int(value)
 
 
 def _checked_counter(value: int) -> int:
     """Return a performance counter; raise LineFormatError if it has more than 63 bits."""
     if not -_LARGEST <= value <= _LARGEST:
-        raise LineFormatError(f"a counter has at most 63 bits and a sign, unlike {value}")
+        raise LineFormatError(f"a counter must lie in (-2**63, 2**63), not {value}")
     return int(value)
 
 
@@ -112,7 +112,7 @@ def _checked_name(event: str) -> str:
     """Return an event's name; raise LineFormatError if a line cannot hold it."""
     problem = _name_problem(event)
     if problem:
-        raise LineFormatError(f"not a name of an event, it {problem}: {event!r}")
+        raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
     return event
 
 
@@ -127,7 +127,7 @@ def _name_problem(event: str) -> str:
     if KEYWORD in event:
         return f"holds {KEYWORD}"
     if _FIELD_WITHIN.search(event):
-        return "holds what reads as a field"
+        return "contains text that reads as a field"
     return "" if _pair_up(event) else "has braces that do not pair up"
 
 

@@ -55,7 +55,7 @@ def to_inputs(given: object, what: str) -> tuple[Path, ...]:
         raise UsageTypeError(f"{what} must be a path or several, not {type(given).__name__}")
     paths = tuple(to_input(one, what) for one in given)
     if not paths:
-        raise UsageError(f"{what}: name one file or more")
+        raise UsageError(f"{what}: name at least one file")
     return paths
 
 

@@ -22,5 +22,5 @@ def to_pandas(table: Table) -> Any:
     ['pe', 'seb', 'event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
     """
     if getattr(getattr(table, "dtype", None), "names", None) is None:
-        raise UsageTypeError(f"a table of a log set is needed, not {type(table).__name__}")
+        raise UsageTypeError(f"expected a table of a log set, not {type(table).__name__}")
     return new_frame(columns_of(np.asarray(table)))

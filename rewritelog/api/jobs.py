@@ -286,7 +286,7 @@ def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int 
     """Compare two log sets, which may have different log versions and byte orders.
 
     >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
-    'different: the representation alone; both say the same'
+    'different: only the representation; the content is the same'
     """
     folder = optional_input(params, "params")
     return compare_logs(open_logs(a), open_logs(b), folder, jobs=jobs)

@@ -78,7 +78,7 @@ def page(
     logs = [of.logs.folder] if isinstance(of, Report | SampleReport) else []
     check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
     if isinstance(of, FittedModel) != (timings is not None):
-        raise UsageTypeError("timings belong to the page of a fitted model, and to no other")
+        raise UsageTypeError("only the page of a fitted model takes timings")
     if isinstance(of, FittedModel) and timings is not None:
         lines = to_timings(timings, of.columns)
         text = verify_page(verify(of, lines), of.raw, lines.read)

@@ -79,7 +79,7 @@ class Timings:
     @classmethod
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:
         if not samples:
-            raise UsageError("timings need one event or more")
+            raise UsageError("timings need at least one event")
         return cls(TimingsRead(samples, sum(len(one.seconds) for one in samples), 0, 0, ()))
 
     @property

@@ -90,8 +90,8 @@ def _version_to_read(
     location = Location(path, LOG_VERSION_AT, field="log version")
     if likely is not None:
         problem = (
-            f"version {claimed}, but the timelines are those of version {version_text(likely)}, "
-            "in which they are checked"
+            f"version {claimed}, but the timelines have the layout of version "
+            f"{version_text(likely)} and are checked in it"
         )
         findings.add("log-version", location, problem)
         return likely

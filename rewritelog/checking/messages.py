@@ -68,7 +68,7 @@ def message_of(violation: Violation, found: FoundViolation) -> str:
 
 def _not_finite(found: FoundViolation) -> str:
     if found.item <= OTHER:
-        return f"event {OTHER - found.item}: {_times_not_finite(found.event, 'event')}"
+        return f"log event {OTHER - found.item}: {_times_not_finite(found.event, 'event')}"
     if found.item == SEB_ITSELF:
         return _times_not_finite(found.seb, "seb")
     return f"message {found.item}: {_times_not_finite(found.message, 'message')}"
@@ -140,15 +140,15 @@ MESSAGES: dict[Violation, Callable[[FoundViolation], str]] = {
     Violation.SEND_OUTSIDE: _send_outside,
     Violation.MESSAGE_TARGET: _message_target,
     Violation.MESSAGE_NUMBER: lambda found: (
-        f"message {found.item}: its number {found.message['msg_id']} is not above the last one"
+        f"message {found.item}: its number {found.message['msg_id']} does not exceed the last one"
     ),
     Violation.MARKS: lambda _: "its marks do not pair up inside the SEB",
     Violation.EVENT_OUTSIDE: lambda found: (
-        f"event {found.item}: rTime {float(found.event['r_time'])} s"
+        f"log event {found.item}: rTime {float(found.event['r_time'])} s"
     ),
     Violation.DEPENDENCY_ORDER: _dependency_order,
     Violation.DEPENDENCIES_DISAGREE: lambda _: (
-        "its forward dependencies are not the SEBs that name it as a backward one"
+        "its forward dependencies do not match the backward dependencies on it"
     ),
     Violation.PARAM_RECORDS: _param_records,
 }

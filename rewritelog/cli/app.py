@@ -27,7 +27,7 @@ _ParsingError: Any = typer.BadParameter.__mro__[2]
 
 _PLAIN_WORDS = {
     "float_parsing": "{input!r} is not a number",
-    "int_parsing": "{input!r} is not a whole number",
+    "int_parsing": "{input!r} is not an integer",
     "greater_than_equal": "{input} is less than {ge}",
     "value_error": "{error}",
 }
@@ -59,7 +59,7 @@ _COMMANDS = {
         Entry(
             "explore",
             "viewing",
-            "Look at fits in a live page, change them, and save the result",
+            "Look at fits on a live page, change them, and save the result",
         ),
     ),
     "Predict whole runs": (
@@ -89,16 +89,16 @@ _COMMANDS = {
             "Draw the SEBs of each PE over time, coloured by name, with brackets and messages",
         ),
     ),
-    "Make logs": (
+    "Create logs": (
         Entry("convert", "tools", "Write a log set in another log version or byte order"),
         Entry(
             "export",
             "exporting",
             "Write a log set in the format of another tool: a trace viewer, tables, or a simulator",
         ),
-        Entry("synth", "tools", "Make a realistic log set with params and a timings file"),
+        Entry("synth", "tools", "Generate a realistic log set with params and a timings file"),
     ),
-    "Set up": (Entry("completion", "completion", "Print the shell's completion script"),),
+    "Set up": (Entry("completion", "completion", "Print a completion script for the shell"),),
 }
 """The commands by purpose, in the order of the help."""
 
@@ -111,7 +111,7 @@ app = typer.Typer(
     name="rewritelog",
     cls=_Commands,
     help="Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts "
-    "the target machine.",
+    "the run time on the target machine.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

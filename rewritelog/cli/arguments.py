@@ -44,7 +44,7 @@ TimingsOption = Annotated[
         "--timings",
         metavar="FILE...",
         rich_help_panel=MODEL,
-        help="Files of timing lines to fit to, plain or compressed; - is standard input.",
+        help="Files of timing lines, plain or compressed; - is standard input.",
     ),
 ]
 ModelName = Annotated[
@@ -76,7 +76,7 @@ ParamNames = Annotated[
         "--param-names",
         metavar="FILE",
         rich_help_panel=MODEL,
-        help="A file (TOML) with names of parameters, for the report.",
+        help="A TOML file of parameter names, for the report.",
     ),
 ]
 Coefficients = Annotated[
@@ -98,7 +98,7 @@ ClockHz = Annotated[
 CopyParams = Annotated[
     bool,
     typer.Option(
-        "--copy-params", help="Copy the param.P files to OUT too.", rich_help_panel=OUTPUT
+        "--copy-params", help="Also copy the param.P files to OUT.", rich_help_panel=OUTPUT
     ),
 ]
 ModelOption = Annotated[

@@ -31,7 +31,7 @@ def check_command(
     """Find damage and oddities in a log set and its params.
 
     Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
-    The exit code is 1 where a finding is more than an oddity.
+    The exit code is 1 if any finding is more than an oddity.
     """
     if explain is not None or rules:
         typer.echo(_about_rules(explain))

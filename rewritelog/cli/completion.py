@@ -36,11 +36,11 @@ def completion_command(
         typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False),
     ],
 ) -> None:
-    """Print the shell's completion script.
+    """Print a completion script for the shell.
 
-    To use it, have the shell's start-up file evaluate it: for bash
-    `eval "$(rewritelog completion bash)"` in ~/.bashrc, for zsh the same with zsh after compinit in
-    ~/.zshrc, for fish `rewritelog completion fish | source` in ~/.config/fish/config.fish.
+    Evaluate it in the shell's start-up file: for bash `eval "$(rewritelog completion bash)"` in
+    ~/.bashrc; for zsh the same with zsh, after compinit, in ~/.zshrc; for fish
+    `rewritelog completion fish | source` in ~/.config/fish/config.fish.
     """
     if shell == "bash":
         typer.echo(_BASH)

@@ -21,7 +21,14 @@ def diff_command(
         Path,
         typer.Argument(metavar="A", help="A log folder, or its bgTrace file.", show_default=False),
     ],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+    b: Annotated[
+        Path,
+        typer.Argument(
+            metavar="B",
+            help="The log folder to compare with A, or its bgTrace file.",
+            show_default=False,
+        ),
+    ],
     params: Annotated[
         Path | None,
         typer.Option(
@@ -34,7 +41,7 @@ def diff_command(
     """Compare two log sets: fields, durations and messages.
 
     SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
-    The exit code is 0 for the same, 1 for different, and 2 where they cannot be compared.
+    The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
     """
     from rewritelog.diffing.run import compare_logs  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415 - numba is slow to import

@@ -104,8 +104,8 @@ def predict_command(
         typer.Option(
             "--at",
             metavar="P=N,NAME=VALUE,...",
-            help="Instead of FILE: add up the lost cycles of a run with that many PEs and those "
-            "variables.",
+            help="Instead of FILE: predict the lost cycles of a run with N PEs and these "
+            "variables, and their sum.",
         ),
     ] = None,
     output: Annotated[
@@ -125,8 +125,8 @@ def predict_command(
 ) -> None:
     """Print the predictions of a model file as CSV, one line for each record.
 
-    The measured time is printed beside the predicted one where the record has one. Each prediction
-    says what determined it: fit, exact, out of range, or no model. The exit code is 1 where the
+    The measured time is printed beside the predicted one if the record has one. For each prediction
+    it prints what determined it: fit, exact, out of range, or no model. The exit code is 1 if the
     model has no prediction for any record.
     """
     if (at is None) == (not files):
@@ -183,7 +183,7 @@ def verify_command(
 ) -> Outcome:
     """Compare the predictions of a model file with measured times.
 
-    The exit code is 1 where the model has no prediction for any line.
+    The exit code is 1 if the model has no prediction for any line.
     """
     from rewritelog.evaluation.verify import verify  # noqa: PLC0415
 
@@ -220,7 +220,8 @@ def compare_command(
     coefficients: Coefficients = None,
     clock_hz: ClockHz = None,
     folds: Annotated[
-        int, typer.Option(metavar="N", help="Divide the lines into N parts, and leave out each.")
+        int,
+        typer.Option(metavar="N", help="Divide the lines into N parts, and hold out each in turn."),
     ] = 10,
     fraction: Annotated[
         float | None,
@@ -231,7 +232,8 @@ def compare_command(
         ),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(metavar="N", help="Repeat all of it N times, each with a new seed.")
+        int,
+        typer.Option(metavar="N", help="Repeat the comparison N times, each time with a new seed."),
     ] = 1,
     seed: Seed = 1,
     jobs: Jobs = 0,
@@ -241,7 +243,7 @@ def compare_command(
 ) -> Outcome:
     """Compare models on held-out timing lines.
 
-    Lines are left out event by event. Options of models go to all models that have them.
+    Lines are held out event by event. Options of models go to all models that have them.
     """
     from rewritelog.evaluation.compare import (  # noqa: PLC0415
         CompareRequest,

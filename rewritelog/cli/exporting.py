@@ -12,7 +12,7 @@ from rewritelog.cli.console import Outcome
 from rewritelog.cli.standard import reporting
 from rewritelog.exporting.options import ExportOptions, Target
 
-CHOICE = "Choice"
+CHOICE = "Selection"
 
 
 @reporting(warns=True)
@@ -30,7 +30,9 @@ def export_command(
     ],
     pes: Annotated[
         str | None,
-        typer.Option(metavar="RANGES", rich_help_panel=CHOICE, help="Only these, as in 0-31,40."),
+        typer.Option(
+            metavar="RANGES", rich_help_panel=CHOICE, help="Only these PEs, as in 0-31,40."
+        ),
     ] = None,
     from_s: Annotated[
         float | None,

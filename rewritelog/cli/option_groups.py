@@ -141,7 +141,7 @@ class NetworkGroup:
         typer.Option(
             metavar="FILE",
             rich_help_panel=NETWORK,
-            help="A machine file (TOML) with the quantities below; options given beside it win.",
+            help="A TOML file with the quantities below, which other options override.",
         ),
     ] = None
     latency: Annotated[

@@ -56,18 +56,20 @@ def replay_command(
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="OTHER", help="Compare with the replay of another log set, before."),
+        typer.Option(
+            metavar="OTHER", help="Compare with the replay of another log set, as the state before."
+        ),
     ] = None,
     lost_as: LostAs = None,
     output: Annotated[
-        Path | None, output_option("The grid of --sweep as CSV [default: none]")
+        Path | None, output_option("Write the grid of --sweep to this file as CSV [default: none]")
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             rich_help_panel=OUTPUT,
-            help="The grid of --sweep as a figure: .png, .svg or .pdf; needs rewritelog[view].",
+            help="Draw the grid of --sweep: .png, .svg or .pdf; needs rewritelog[view].",
         ),
     ] = None,
     write: Annotated[
@@ -87,7 +89,7 @@ def replay_command(
             metavar="N",
             min=0,
             rich_help_panel=ADVANCED,
-            help="Replay without each of the N largest SEB names, and of the N largest events "
+            help="Replay with each of the N largest SEB names and events taking no time "
             "[default: 10; fewer for more than 500,000 SEBs].",
         ),
     ] = None,
@@ -97,8 +99,8 @@ def replay_command(
 ) -> Outcome:
     """Predict how long the whole program takes, and what bounds it.
 
-    SEBs run on their PEs as messages and dependencies let them, with their durations as they are
-    or as a dilation or a model makes them. The network is simple: see docs/replay.md.
+    SEBs run on their PEs in the order that messages and dependencies allow, with their recorded
+    durations or those of a dilation or a model. The network is simple: see docs/replay.md.
     """
     options = replace(
         durations.options(model_options), copy_params=copy_params, force=force, jobs=jobs
@@ -144,7 +146,7 @@ def lost_cycles_command(
 ) -> Outcome:
     """Split all PE time of a replay into useful work and categories of lost cycles.
 
-    Several runs make a study: their timing lines, in one file, are fitted and verified as any
+    Several runs make a study: their timing lines, in one file, are fitted and verified like any
     others, and `predict --at` adds the categories up at sizes that were never run.
     """
     options = replace(durations.options(model_options), jobs=jobs)

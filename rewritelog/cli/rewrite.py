@@ -50,7 +50,9 @@ def rewrite_command(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Report and write nothing; takes no OUT.", rich_help_panel=OUTPUT
+            "--dry-run",
+            help="Print the report without writing OUT; takes no OUT.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     jobs: Jobs = 0,

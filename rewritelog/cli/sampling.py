@@ -37,20 +37,23 @@ def sample_command(
     method: Annotated[
         SampleMethod,
         typer.Option(
-            help="design: where a fit is least certain, and spread over the run; coverage: spread "
-            "over the run only; random: by chance."
+            help="design: half where a fit is least certain, half spread over the parameters; "
+            "coverage: spread over the parameters; random: at random."
         ),
     ] = "design",
     floor: Annotated[
         int,
-        typer.Option(metavar="N", help="At least N SEBs of each event and category that has them."),
+        typer.Option(
+            metavar="N",
+            help="Choose at least N SEBs of each event and category, if there are as many.",
+        ),
     ] = 5,
     params: Params = None,
     formulas: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A formulas file: SEBs are chosen from each category, and terms are spanned.",
+            help="A formulas file: SEBs are chosen from each category, to span its terms.",
         ),
     ] = None,
     timings: TimingsOption = None,
@@ -58,7 +61,7 @@ def sample_command(
     replicates: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Choose some parameters of each event N times, where they recur."
+            metavar="N", help="Choose some parameters of each event N times, if they recur."
         ),
     ] = 1,
     seed: Seed = 1,
@@ -67,8 +70,8 @@ def sample_command(
 ) -> Outcome:
     """Choose the SEBs to time, for a fit that predicts all others best.
 
-    The list names PE, SEB, event and parameters of each; a program that is instrumented with
-    tracebigsim, or a cycle-accurate simulator, times these alone. Timing lines that exist already
+    The list has the PE, SEB, event and parameters of each; a program that is instrumented with
+    tracebigsim, or a cycle-accurate simulator, then times only these. Calls that are already timed
     (--timings) count as known.
     """
     from rewritelog.sampling.choose import sample  # noqa: PLC0415 - heavy

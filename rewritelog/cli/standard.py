@@ -69,7 +69,7 @@ _ReportFile = Annotated[
         "--report",
         metavar="FILE",
         rich_help_panel=OUTPUT,
-        help="Write the report to this file as JSON too.",
+        help="Also write the report to this file, as JSON.",
     ),
 ]
 _Html = Annotated[

@@ -78,20 +78,20 @@ def convert_command(
 @reporting()
 def synth_command(
     out: Out,
-    pes: Annotated[int, typer.Option(metavar="N", help="Emulated PEs.")] = 16,
-    sebs: Annotated[int, typer.Option(metavar="N", help="SEBs of each PE.")] = 1000,
+    pes: Annotated[int, typer.Option(metavar="N", help="Number of emulated PEs.")] = 16,
+    sebs: Annotated[int, typer.Option(metavar="N", help="SEBs per PE.")] = 1000,
     messages: Annotated[
-        float, typer.Option(metavar="MEAN", help="Messages of a SEB, on average.")
+        float, typer.Option(metavar="MEAN", help="Mean number of messages per SEB.")
     ] = 0.6,
-    files: Annotated[int, typer.Option(metavar="N", help="Timeline files.")] = 2,
-    wth: Annotated[int, typer.Option(metavar="N", help="Worker threads of a node.")] = 1,
+    files: Annotated[int, typer.Option(metavar="N", help="Number of timeline files.")] = 2,
+    wth: Annotated[int, typer.Option(metavar="N", help="Worker threads per node.")] = 1,
     size: Annotated[
         int,
         typer.Option(
             metavar="D",
             min=0,
             help="Cells of the domain that the PEs share; work and messages grow with a PE's part "
-            "[default: 1000 for each PE].",
+            "[default: 1000 per PE].",
             show_default=False,
         ),
     ] = 0,
@@ -101,7 +101,7 @@ def synth_command(
     jobs: Jobs = 0,
     force: Force = False,
 ) -> Outcome:
-    """Make a realistic log set with params and a timings file."""
+    """Generate a realistic log set with params and a timings file."""
     from rewritelog.cores import limited_to  # noqa: PLC0415
     from rewritelog.synthesis.synth import SynthOptions, synthesise  # noqa: PLC0415
 

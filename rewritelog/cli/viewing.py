@@ -39,18 +39,21 @@ def timeline_command(
     ] = None,
     pes: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="PEs to draw, as in 0-31,40 [default: all]."),
+        typer.Option(metavar="RANGES", help="PEs to draw, as in 0-31,40 [default: all]."),
     ] = None,
     from_s: Annotated[
         float | None,
-        typer.Option("--from", metavar="S", help="Where the time axis begins, in seconds."),
+        typer.Option("--from", metavar="SECONDS", help="Where the time axis begins, in seconds."),
     ] = None,
     to_s: Annotated[
         float | None,
-        typer.Option("--to", metavar="S", help="Where the time axis ends, in seconds."),
+        typer.Option("--to", metavar="SECONDS", help="Where the time axis ends, in seconds."),
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Draw messages as lines; of many, a random part.")
+        bool,
+        typer.Option(
+            "--messages", help="Draw messages as lines; if there are many, a random part of them."
+        ),
     ] = False,
     seed: Seed = 1,
 ) -> None:
@@ -75,7 +78,9 @@ def explore_command(
     timings: Timings,
     logs: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Logs to show the fits' effect on.", show_default=False),
+        typer.Option(
+            metavar="DIR", help="Logs on which to show the effect of the fits.", show_default=False
+        ),
     ] = None,
     formulas: Formulas = None,
     params: Params = None,
@@ -90,20 +95,22 @@ def explore_command(
             metavar="DIR",
             rich_help_panel=OUTPUT,
             show_default=False,
-            help="The folder to save formulas.toml and model.json in [default: this one].",
+            help="The folder for formulas.toml and model.json [default: the current folder].",
         ),
     ] = Path(),
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace files of these names.", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--force", help="Replace existing files of these names.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
 ) -> None:
-    """Look at fits in a live page, change them, and save the result.
+    """Look at fits on a live page, change them, and save the result.
 
-    The page is served to this machine's browser alone, at an address that cannot be guessed, until
+    The page is served to browsers on this machine only, at an address that cannot be guessed, until
     Ctrl-C.
     """
     from rewritelog.cores import limited_to  # noqa: PLC0415
@@ -122,7 +129,7 @@ def explore_command(
     )
 
     def say(address: str) -> None:
-        typer.echo(f"open {address}\nCtrl-C ends it")
+        typer.echo(f"open {address}\nCtrl-C stops the server")
 
     with limited_to(jobs):
         explore(options, say)

@@ -151,7 +151,7 @@ def convert_logs(
             named = "; ".join(str(loss) for loss in losses)
             raise RewriteLogError(
                 f"{logs.folder}: log version {version} cannot hold {named}; "
-                "--lossy converts nevertheless and drops them"
+                "--lossy converts anyway and drops them"
             )
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
         copy_companions(logs, folder, _COPIED)

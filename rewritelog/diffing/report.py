@@ -27,7 +27,7 @@ _VALUE_WIDTH = 26
 """Longer values of fields are shortened in the middle."""
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
-_OTHERS = "(names beyond the first ones)"
+_OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
 _COUNTS = {
     DiffCount.SEBS: "SEBs",
@@ -117,10 +117,10 @@ class Comparison(Readable):
         if self.same:
             return "the same"
         if self.times_alone:
-            return "different: time fields alone"
+            return "different: only time fields"
         if self.structure_same and not self.fields:
-            return "different: the representation alone; both say the same"
-        return "different: more than times"
+            return "different: only the representation; the content is the same"
+        return "different: more than time fields"
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object; numbers that are not finite are null."""
@@ -187,7 +187,7 @@ class Comparison(Readable):
         lines[0] = wrapped(lines[0])
         unpaired = int(totals.common[CommonCount.UNPAIRED])
         if unpaired:
-            lines.append(f"{count_text(unpaired, 'SEB')} with other brackets on either side")
+            lines.append(f"{count_text(unpaired, 'SEB')} with different numbers of brackets")
         if totals.faulty_lines:
             lines.append(f"{count_text(totals.faulty_lines, 'malformed param line')} left out")
         return lines

@@ -71,9 +71,9 @@ class CompareRequest:
         if not self.models or len(set(self.models)) < len(self.models):
             raise UsageError("give at least one model, each only once")
         if self.folds < 2:
-            raise UsageError(f"there must be 2 folds or more, not {self.folds}")
+            raise UsageError(f"there must be at least 2 folds, not {self.folds}")
         if self.repeats < 1:
-            raise UsageError(f"there must be 1 repeat or more, not {self.repeats}")
+            raise UsageError(f"there must be at least 1 repeat, not {self.repeats}")
         if self.fraction is not None and not 0 < self.fraction < 1:
             raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
 
@@ -170,9 +170,9 @@ class CompareReport(Readable):
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
             *TextTable(("model", *HEAD), rows).lines(),
-            "  (mean and median relative error of usual times of lines left out; sum: predicted /",
-            "  measured - 1 of totals as `rewrite --total measured` writes them; later: the same",
-            "  without each event's first line; no answer: share of the lines)",
+            "  (on held-out lines; mean and median relative error of usual times; sum:",
+            "  predicted / measured - 1 of totals as `rewrite --total measured` writes them;",
+            "  later: the same without each event's first line; no answer: share of lines)",
         ]
         decisive = (
             wrapped(f"  {one.model}: {one.decisive.text()}") for one in self.tried if one.decisive

@@ -97,7 +97,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
     if not model.needs_timings:
         raise UsageError(
             f"the model {request.model!r} is not fitted, so there is nothing to write: "
-            f"name it where it is used, with --model {request.model}"
+            f"use it directly, with --model {request.model}"
         )
     names = read_param_names(request.param_names)
     texts_given = (request.formulas, request.coefficients, request.param_names)
@@ -121,7 +121,7 @@ def write_model(out: Path, file: ModelFile) -> None:
         problem = f"has {bytes_text(len(text))}; at most {bytes_text(MAX_MODEL_BYTES)}"
     if problem:
         raise OutputError(
-            f"{out}: a model file could not be read back that {problem}: leave out the exact "
-            "matches, --exact-match never"
+            f"{out}: the model file {problem}, and could not be read back: leave out the exact "
+            "matches with --exact-match never"
         )
     write_text_file(out, text)

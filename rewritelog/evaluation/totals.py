@@ -131,7 +131,7 @@ def parse_point(text: str) -> dict[str, float]:
         except ValueError:
             value = math.nan
         if not equals or not math.isfinite(value) or name in values:
-            raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, P among them")
+            raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, including P")
         values[name] = value
     return values
 
@@ -153,7 +153,7 @@ def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
     if counts != {len(ordered)}:
         needed = " or ".join(str(count - 1) for count in sorted(counts))
         raise ModelError(
-            f"{model}: the lost cycles were fitted to P and {needed} more variables, and --at has "
+            f"{model}: the lost cycles were fitted to P and {needed} more variables, but --at has "
             f"{len(ordered) - 1}"
         )
     params = np.array([[value for _, value in ordered]])

@@ -61,7 +61,7 @@ class GoalWriter:
         if 2 * self.workers > _MOST_CPUS:
             most = _MOST_CPUS // 2
             raise UsageError(
-                f"GOAL allows at most {most} worker threads a node, not {self.workers}"
+                f"GOAL allows at most {most} worker threads per node, not {self.workers}"
             )
         self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
         self.file.write(f"num_ranks {self.nodes}\n".encode())

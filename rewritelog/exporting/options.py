@@ -31,13 +31,14 @@ class ExportOptions:
     def check(self) -> None:
         """Raise `UsageError` for an unknown format or contradictory options."""
         if self.to not in get_args(Target):
-            raise UsageError(
-                f"no format {self.to!r}; the formats are {', '.join(get_args(Target))}"
-            )
+            raise UsageError(f"unknown format {self.to!r}; known: {', '.join(get_args(Target))}")
         if math.isnan(self.from_s) or math.isnan(self.to_s) or self.from_s > self.to_s:
             raise UsageError(f"--from {self.from_s} is not before --until {self.to_s}")
         if self.to in SIMULATORS and (self.pes or self.has_interval):
-            raise UsageError(f"--pes, --from and --until do not go with {self.to}, which simulates")
+            raise UsageError(
+                f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
+                "the complete program"
+            )
 
     @property
     def has_interval(self) -> bool:

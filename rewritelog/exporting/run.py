@@ -147,7 +147,7 @@ def _warnings(program: StepMaker) -> Iterator[str]:
         sebs = count_text(program.not_sent, "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"
     if program.not_received:
-        yield f"{count_text(program.not_received, 'message')} left out that start no SEB"
+        yield f"left out: {count_text(program.not_received, 'message')} without a SEB to start"
     if program.invalid_dependencies:
         many = count_text(program.invalid_dependencies, "dependency", "dependencies")
-        yield f"{many} left out: not on an earlier SEB"
+        yield f"left out: {many} not on an earlier SEB"

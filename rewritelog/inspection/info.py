@@ -37,7 +37,7 @@ _PARAM_FILE = re.compile(r"param\.[0-9]+")
 _LOG_FILE = re.compile(r"bgTrace[0-9]*|" + re.escape(PROVENANCE_NAME))
 _UNPAIRED = {
     "marks": "{0} with marks that do not pair up",
-    "param-records": "{0} with another number of param records than brackets",
+    "param-records": "{0} with different numbers of param records and brackets",
     "param-seb": "{1} of SEBs that the logs do not have",
 }
 
@@ -145,7 +145,7 @@ class LogInfo(Readable):
         s = self.summary
         workers = count_text(s.num_wth, "worker thread")
         communicators = count_text(s.num_cth, "communication thread")
-        nodes = f"{s.x} × {s.y} × {s.z} nodes, {workers} and {communicators} a node"
+        nodes = f"{s.x} × {s.y} × {s.z} nodes, {workers} and {communicators} per node"
         version = f"log version {s.log_version}, {s.order}-endian"
         lines = [
             f"{self.folder}: {version}, header version {s.header_version}",
@@ -175,7 +175,7 @@ class LogInfo(Readable):
             ", ".join(counts),
             f"{span}; SEBs together {_seconds(self.seb_seconds)}",
             f"{count_text(self.brackets, 'bracket')}; {irregular}",
-            f"{count_text(self.zero_length, 'SEB')} of zero length, {self.unclosed:,} never closed",
+            f"{count_text(self.zero_length, 'SEB')} of zero length, {self.unclosed:,} unclosed",
         ]
         if self.not_finite:
             lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are not finite")

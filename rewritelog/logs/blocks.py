@@ -153,7 +153,8 @@ def load_blocks(
 def _check_size(source: InputFile, file: TimelineFile) -> None:
     """Raise `DamagedLogError` if the size of a file has changed since its head was read."""
     if source.size_bytes != file.size_bytes:
-        problem = f"the file has {source.size_bytes} bytes now, and had {file.size_bytes} before"
+        sizes = f"from {file.size_bytes} to {source.size_bytes} bytes"
+        problem = f"the file's size changed {sizes} during the run"
         raise DamagedLogError(Location(file.path), problem)
 
 
@@ -331,7 +332,7 @@ class LongTimeline:
             self._on_faults([DamagedLogError(location, problem, kind.rule)])
 
     def _oversized(self) -> DamagedLogError:
-        problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the most that is accepted"
+        problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the maximum"
         location = self._location(self._at + self._skip, self._seb)
         return DamagedLogError(location, problem, "count")
 

@@ -68,7 +68,7 @@ class LogSet:
         rows = [
             ("PEs", f"{summary.total_pes:,}"),
             ("nodes", f"{summary.x:,} × {summary.y:,} × {summary.z:,}"),
-            ("worker threads a node", f"{summary.num_wth:,}"),
+            ("worker threads per node", f"{summary.num_wth:,}"),
             ("log version", f"{summary.log_version}"),
             ("byte order", f"{summary.order}-endian"),
             ("timeline files", f"{len(self.files):,}, {bytes_text(self.size_bytes)}"),

@@ -156,7 +156,7 @@ def read_records(
         if kept_bytes > MOST_RECORD_BYTES:
             raise TimingError(
                 f"{scanned.paths[-1]}: the records of some SEBs take more than "
-                f"{bytes_text(MOST_RECORD_BYTES)}: the params are damaged, or not of these logs"
+                f"{bytes_text(MOST_RECORD_BYTES)}: the params are damaged, or belong to other logs"
             )
     return join_records(parts), notes
 
@@ -285,7 +285,7 @@ def _note_malformed(
     notes.faulty += len(nowhere)
     for row in nowhere[: FAULTS_SHOWN - len(notes.faults)]:
         path, line = scanned.where(int(table.offset[row]), int(table.line[row]))
-        notes.faults.append(f"{path}:{line}: a timing line, without the number of a SEB")
+        notes.faults.append(f"{path}:{line}: a timing line, without a SEB number")
     if strict and notes.faults:
         raise TimingError(notes.faults[0])
 

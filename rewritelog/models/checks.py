@@ -137,7 +137,7 @@ def checked_spread(
     with errors_as_model_errors(where):
         for value in (spread.single, spread.common):
             if not 0 <= value < math.inf:
-                raise ModelError(f"{where} gives a spread of {value}")
+                raise ModelError(f"{where} returned a spread of {value}")
     return spread
 
 

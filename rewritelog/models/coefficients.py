@@ -161,9 +161,9 @@ def _parse_line(line: str, where: str) -> EventCoefficients:
         first -= 1
     shown = printable(line[:80])
     if first == len(words):
-        raise ModelError(f"{where}: the line ends with no number: {shown!r}")
+        raise ModelError(f"{where}: the line does not end in a number: {shown!r}")
     if first == 0:
-        raise ModelError(f"{where}: no event comes before the numbers: {shown!r}")
+        raise ModelError(f"{where}: there is no event before the numbers: {shown!r}")
     values = [float(word.group()) for word in words[first:]]
     if len(values) > MAX_COEFFICIENTS:
         raise ModelError(f"{where}: {len(values)} coefficients; at most {MAX_COEFFICIENTS}")

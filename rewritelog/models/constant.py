@@ -18,7 +18,7 @@ class FittedConstant(FittedModel):
 
     def summary(self) -> tuple[str, ...]:
         """Return the only line."""
-        return ("no model: every region is scaled by the dilation factor",)
+        return ("no model: every region is multiplied by the dilation",)
 
 
 class Constant(Model[NoOptions]):

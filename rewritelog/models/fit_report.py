@@ -178,13 +178,13 @@ def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     if constant:
         yield (
-            f"the samples have only one value of {some_text(constant, 5)}, whose influence is "
-            "unknown; where the logs have others, time those too"
+            f"the samples have only one value of {some_text(constant, 5)}, so its influence is "
+            "unknown; if the logs have other values, time those too"
         )
     tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
     if tied:
         yield (
-            f"other parameters determine {some_text(tied, 5)} in all samples; where that is not so "
+            f"other parameters determine {some_text(tied, 5)} in all samples; if that is not so "
             "in the logs, time values that vary independently"
         )
 
@@ -194,7 +194,7 @@ def _quality_warnings(fit: EventFit) -> Iterable[str]:
     quality = fit.whole.quality
     if quality.freedom and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
         yield (
-            f"R² {quality.r2:.3f}: the parameters explain little of the time; bracket with "
+            f"R² {quality.r2:.3f}: the parameters explain little of the time; pass "
             "parameters that determine it, or check the timings for noise"
         )
     elif fit.parameters and (quality.held_out_r2 or 1.0) < POOR_R2 <= (quality.r2 or 0.0):
@@ -205,13 +205,13 @@ def _quality_warnings(fit: EventFit) -> Iterable[str]:
     if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
         yield (
             f"predictions are off by {share_text(quality.held_out_error)} on average on "
-            "held-out samples; bracket with parameters that determine the time, split the event by "
+            "held-out samples; pass parameters that determine the time, split the event by "
             "a category, or add timing lines"
         )
     if quality.outliers > MANY_OUTLIERS * fit.samples and fit.samples >= ENOUGH:
         yield (
             f"{quality.outliers} of {fit.samples} samples differ from the fit by more than "
-            "a factor of 2; look for disturbed measurements or for a parameter that is missing"
+            "a factor of 2; look for disturbed measurements or for a missing parameter"
         )
     first = quality.first_call
     if first is not None and fit.samples >= ENOUGH and first >= FIRST_CALL:
@@ -228,8 +228,8 @@ def _quality_warnings(fit: EventFit) -> Iterable[str]:
         )
     if quality.condition > ILL_CONDITIONED:
         yield (
-            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so that "
-            "their coefficients say little; time values that vary independently"
+            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
+            "single coefficients mean little; time values that vary independently"
         )
 
 
@@ -240,8 +240,8 @@ def _sum_warnings(fit: ClassFit) -> Iterable[str]:
         low, high = modes.centres
         shares = [percent_text(share, 0) for share in modes.shares]
         yield (
-            f"calls come in two kinds that no parameter tells apart: {shares[0]} take "
-            f"{low:.2f} times the prediction and {shares[1]} {high:.2f} times; bracket with a "
+            f"there are two kinds of calls that no parameter tells apart: {shares[0]} take "
+            f"{low:.2f} times the prediction and {shares[1]} {high:.2f} times; pass a "
             "parameter that tells them apart, or draw both with --spread residual"
         )
     error = fit.quality.held_out_sum_error

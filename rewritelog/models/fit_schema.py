@@ -289,7 +289,7 @@ def _read_class(node: Node, range_: _Range) -> ClassFit:
     function = _read_function(parts["function"], range_)
     ratios = parts["ratios"].numbers()
     if (np.diff(ratios) < 0).any():
-        raise parts["ratios"].error("do not rise")
+        raise parts["ratios"].error("are not in ascending order")
     root = parts["leverage_root"].exact_table(len(function.terms))
     if len(root) > len(function.terms):
         raise parts["leverage_root"].error(f"has more than {len(function.terms)} rows")
@@ -425,7 +425,7 @@ def _read_matches(node: Node, many: int) -> ExactMatches:
     longest = int(np.unique(keys, return_counts=True)[1].max(initial=0))
     if longest > MOST_SETS_OF_A_HASH:
         raise parts["params"].error(
-            f"has {longest} rows of one hash; at most {MOST_SETS_OF_A_HASH}"
+            f"has {longest} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
         )
     times = ExactTimes(keys[order], rows[order], seconds[order], counts[order], longest)
     return ExactMatches(times, weights[order])

@@ -106,7 +106,7 @@ class Node:
     def text(self, most: int = MAX_TEXT) -> str:
         """Return a text of at most `most` characters."""
         if not isinstance(self.value, str):
-            raise self.error(f"must be a text, not {self._found}")
+            raise self.error(f"must be a string, not {self._found}")
         if len(self.value) > most:
             raise self.error(f"has {len(self.value)} characters; at most {most}")
         return self.value
@@ -126,7 +126,7 @@ class Node:
     def count(self) -> int:
         """Return a non-negative integer."""
         if type(self.value) is not int or not 0 <= self.value < 2**63:
-            raise self.error(f"must be a count, not {self._found}")
+            raise self.error(f"must be a non-negative integer, not {self._found}")
         return self.value
 
     def number(self) -> float:
@@ -230,7 +230,7 @@ def load_document(text: str, name: str) -> Node:
         where = f"{printable(name)}:{error.lineno}:{error.colno}"
         raise ModelError(f"{where}: is not JSON, so not a model file ({error.msg})") from error
     except (ValueError, RecursionError) as error:
-        problem = "is nested too deep" if isinstance(error, RecursionError) else str(error)
+        problem = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ModelError(f"{printable(name)}: {problem}") from error
     _check_depth(value, name)
     return Node(value, name)

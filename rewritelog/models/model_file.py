@@ -73,8 +73,8 @@ def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
     ):
         return _as_fitted_events(fitted)
     raise ModelError(
-        f"the model {model_name!r} cannot be written as a model file, which holds formulas and no "
-        "code; name it with --model and --timings where it is used"
+        f"the model {model_name!r} cannot be written to a model file, which holds formulas and no "
+        "code; use it directly, with --model and --timings"
     )
 
 
@@ -183,5 +183,5 @@ def _read_key(node: Node) -> EventKey:
 
 def _scalar(node: Node) -> object:
     if isinstance(node.value, dict | list):
-        raise node.error("must be a text, a number, true, false or null")
+        raise node.error("must be a string, a number, true, false or null")
     return node.value

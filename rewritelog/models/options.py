@@ -28,7 +28,7 @@ class CoefficientsOptions:
     """Options of the coefficients model."""
 
     unit_s: float = option(
-        1.0, "Seconds in one unit of what the coefficients give: 1 / clock where it is cycles."
+        1.0, "Seconds per unit of the results: 1 / clock rate if they are in cycles."
     )
 
 
@@ -40,12 +40,13 @@ class FitOptions:
         "relative", "Whether errors count relative to the measured time, or in seconds."
     )
     loss: Literal["huber", "squares"] = option(
-        "huber", "Whether outliers count less (Huber's loss), or by their square."
+        "huber",
+        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
     )
     exact_match: Literal["auto", "always", "never"] = option(
         "auto",
-        "Whether the mean of identically parameterised samples replaces the fit: as far as their "
-        "number and spread earn it, always, or never.",
+        "Whether the mean of samples with identical parameters replaces the fit: weighted by their "
+        "number and variation, always, or never.",
     )
 
 
@@ -68,7 +69,7 @@ class GaussianProcessOptions:
     """Options of the model of Gaussian processes."""
 
     most_lines: int = option(
-        256, "Lines of an event to fit to at most; the time of a fit grows with their cube."
+        256, "Fit to at most N lines of each event; the time of a fit grows with their cube."
     )
 
 
@@ -80,7 +81,8 @@ class LeastSquaresOptions(FitOptions):
         "uniform", "Whether errors count relative to the measured time, or in seconds."
     )
     loss: Literal["huber", "squares"] = option(
-        "squares", "Whether outliers count less (Huber's loss), or by their square."
+        "squares",
+        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
     )
     basis: Literal["quadratic", "linear"] = option(
         "quadratic", "Terms of the fit: 1, p and p² of each parameter, or 1 and p."

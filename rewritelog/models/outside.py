@@ -163,7 +163,7 @@ class Outside(Model[OutsideOptions]):
         """Return a new regressor, not yet fitted; raise `ModelError` if it lacks a method."""
         name, arguments = self._name, self.options.arguments
         passed = "".join(f" {key}={value!r}" for key, value in arguments.items()) or " no options"
-        with errors_as_model_errors(f"model {name!r} cannot be made with{passed}"):
+        with errors_as_model_errors(f"model {name!r} cannot be created with{passed}"):
             regressor = self._maker(**arguments)
         for method in ("fit", "predict"):
             if not callable(getattr(regressor, method, None)):

@@ -58,12 +58,12 @@ def parse_param_names(text: ModelText) -> ParamNames:
         document = load_toml(text.text, text.name)
         locations = find_locations(text.text, text.name)
     except RecursionError as error:
-        raise FormulaError(text.name, None, None, "is nested too deep") from error
+        raise FormulaError(text.name, None, None, "is nested too deeply") from error
     entries = {}
     for pattern, names in document.items():
         where = locations.of_value((pattern,))
         if not (isinstance(names, list) and names and all(isinstance(n, str) for n in names)):
-            raise where.error('parameter names are written "event" = ["name", "name"]')
+            raise where.error('expected "event" = ["name", "name"]')
         named = [
             (one, _location(locations.values, pattern, at, where)) for at, one in enumerate(names)
         ]

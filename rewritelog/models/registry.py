@@ -64,7 +64,7 @@ def model_class(name: str) -> type[Model[Any]]:
     if len(known[name].entries) > 1:
         origins = " and ".join(known[name].origins)
         raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
-    with errors_as_model_errors(f"model {name!r} of {known[name].origins[0]} fails"):
+    with errors_as_model_errors(f"model {name!r} of {known[name].origins[0]} cannot be imported"):
         found = known[name].entries[0].load()
     if not (isinstance(found, type) and issubclass(found, Model)):
         origin = known[name].origins[0]
@@ -151,7 +151,7 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
             names = ", ".join(known) or "none"
             raise UsageError(f"model {name!r} has no option {spelled!r}; its options: {names}")
         if key in converted:
-            raise UsageError(f"model {name!r}: option {key!r} is given twice")
+            raise UsageError(f"model {name!r}: option {key!r} is given more than once")
         try:
             converted[key] = convert(value, known[key].kind)
         except ValueError as error:

@@ -70,7 +70,7 @@ class FittedSampled(FittedEvents):
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of the fits, and large errors on the lines left out."""
         large = (
-            f"{self._label(event, count)}: on the {error.left_out} timing lines left out the sum "
+            f"{self._label(event, count)}: on the {error.left_out} timing lines left out, the sum "
             f"of the predictions is off by {percent_text(error.sum_error, 1, '+')}; draw a larger "
             "fraction or fit to all lines"
             for (event, count), error in self.left_out.items()
@@ -138,7 +138,7 @@ def _error_text(label: str, error: HeldOutError) -> str:
     """Return the errors of one event as a line of text."""
     head = f"{label}: {error.drawn} of {error.lines} lines drawn"
     if error.mean_relative_error is None or error.sum_error is None:
-        return f"{head}; none is left out to measure the error with"
+        return f"{head}; none is left to measure the error with"
     return (
         f"{head}; on the {error.left_out} left out: mean relative error "
         f"{percent_text(error.mean_relative_error, 1)}, error of the sum "

@@ -37,7 +37,7 @@ def copy_own_files(logs: LogSet, paths: Iterable[Path], target: Path) -> None:
         folders = {*own, Path(os.path.realpath(path.parent))}
         if path.is_symlink() and folders.isdisjoint(Path(os.path.realpath(path)).parents):
             warnings.warn(
-                f"{path} is a link to a file that is not with the logs: it is not copied",
+                f"{path} is a link to a file outside of the log folders: it is not copied",
                 OutputWarning,
                 stacklevel=2,
             )

@@ -81,7 +81,7 @@ def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
         flush_files([target.parent])
     except OSError as error:
         warnings.warn(
-            f"{out} is written, but a power cut may undo it: {target.parent} could not be brought "
+            f"{out} is written, but a power cut may undo it: {target.parent} could not be flushed "
             f"to the disk: {error.strerror}",
             OutputWarning,
             stacklevel=2,

@@ -156,7 +156,7 @@ class OutputLock:
             return False
         raise OutputError(
             f"{self._out}: {owner or 'another run'} is writing it, or was killed and left "
-            f"{self._path}: remove that file once no such run is there"
+            f"{self._path}: remove that file if no such run exists any more"
         )
 
     def _remove(self, fd: int) -> None:
@@ -176,7 +176,7 @@ def _check_lock_file(fd: int, out: Path, path: Path) -> None:
     elif found.st_nlink > 1:
         problem = "is a hard link to another file"
     elif found.st_size > _MOST_BYTES:
-        problem = "holds more than a lock does"
+        problem = "is too large for a lock"
     else:
         return
     raise OutputError(f"{out}: its lock {path} {problem}: remove it")

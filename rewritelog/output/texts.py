@@ -36,7 +36,7 @@ def check_outputs(
         try:
             _check_output(output, files, within, [path for path in replaced if path is not None])
             if any(_same(output, other) for other in wanted[:number]):
-                raise OutputError(f"{output}: cannot be two outputs at once")
+                raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
             raise _unwritable(output, error) from error
@@ -50,7 +50,7 @@ def _check_output(
     real = Path(os.path.realpath(output))
     for folder in replaced:
         if Path(os.path.realpath(folder)) in (real, *real.parents):
-            raise OutputError(f"{output}: lies in {folder}, which is written as a whole")
+            raise OutputError(f"{output}: lies in {folder}, which is the output folder")
     in_folder = output.exists() and any(_same(real.parent, folder) for folder in folders)
     if in_folder or any(_same(output, path) for path in files):
         raise OutputError(f"{output}: the output would replace an input")

@@ -64,7 +64,7 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     if len(in_cycles):
         pe, index = workload.index_of(int(in_cycles[0]))
         name = workload.name_of(int(in_cycles[0]))
-        reason = "waits in a circle of dependencies and messages, or for one"
+        reason = "is in a cycle of dependencies and messages, or waits for one"
         examples.append(BlockedSeb(pe, index, name, reason, len(in_cycles) - 1))
     return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
 
@@ -94,5 +94,5 @@ def _example(outcome: ReplayedRun, seb: int, woken: int, *, unsent: Any) -> Bloc
         ]
         length = int(sebs.first_of_pe[pe + 1] - sebs.first_of_pe[pe])
         wrong = next(int(one) for one in dependencies if not 0 <= one < length)
-        reason = f"depends on SEB {wrong}, and the timeline has {length:,} SEBs"
+        reason = f"depends on SEB {wrong}, but the timeline has {length:,} SEBs"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

@@ -51,7 +51,7 @@ class LostAs:
     def __post_init__(self) -> None:
         for pattern, category in self.rules:
             if not category.strip() or any(c in _FORBIDDEN for c in category):
-                raise UsageError(f"--lost-as {pattern}={category}: not a name for a category")
+                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
 
     def category(self, name: str) -> str | None:
         """Return the category of a name, None if no pattern matches it."""

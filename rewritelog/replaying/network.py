@@ -64,7 +64,7 @@ class Network:
         if bool(self.cost_per_packet_s) != bool(self.packet_bytes):
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
         if self.recorded and self.packet_bytes:
-            raise UsageError("packets cost something only with a latency or a bandwidth")
+            raise UsageError("a cost per packet needs a latency or a bandwidth")
 
     @property
     def recorded(self) -> bool:
@@ -84,7 +84,7 @@ class Network:
             )
         if self.packet_bytes:
             text += (
-                f", {_number(self.cost_per_packet_s)} s a packet of {self.packet_bytes:.0f} bytes"
+                f", {_number(self.cost_per_packet_s)} s per packet of {self.packet_bytes:.0f} bytes"
             )
         if self.node_latency_s:
             text += f", {_number(self.node_latency_s)} s within a node"
@@ -126,7 +126,7 @@ def read_machine(path: Path) -> Network:
     try:
         found = load_toml(read.text, read.name)
     except RecursionError as error:
-        raise RewriteLogError(f"{path}: is nested too deep") from error
+        raise RewriteLogError(f"{path}: is nested too deeply") from error
     texts = {}
     for key, value in found.items():
         if key in _TEXTS and isinstance(value, str):
@@ -134,7 +134,7 @@ def read_machine(path: Path) -> Network:
         if key not in QUANTITIES or not isinstance(value, str | int | float):
             known = ", ".join((*QUANTITIES, *_TEXTS))
             raise RewriteLogError(
-                f"{path}: unknown key or wrong kind of value: {key!r}; known: {known}"
+                f"{path}: unknown key or wrong type of value: {key!r}; known: {known}"
             )
         texts[key] = str(value)
     try:

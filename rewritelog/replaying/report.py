@@ -62,9 +62,8 @@ class ReplayReport(Readable):
         """The warnings, one sentence each."""
         found = [*self.remarks, *self.lost.warnings]
         if self.blocked.count:
-            total = count_text(self.sebs, "SEB")
-            never = f"{self.blocked.count:,} of {total} never ran: the predicted time lacks them"
-            found.insert(0, never)
+            never = f"{self.blocked.count:,} of {count_text(self.sebs, 'SEB')} never ran"
+            found.insert(0, f"{never}: the predicted time does not include them")
         return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
@@ -139,7 +138,7 @@ class ReplayComparison:
         lines = [
             f"After against before: {_ratio_text(self.speedup)}",
             f"  {times[0]} before, {times[1]} after",
-            "  (both by replay in the same network)",
+            "  (both replayed on the same network)",
         ]
         categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
         old, new = before.lost.totals_s, after.lost.totals_s
@@ -177,7 +176,7 @@ def _headline(report: ReplayReport) -> str:
     total = count_text(report.pes, "PE")
     used = percent_text(report.utilisation, 1)
     predicted = _seconds_text(report.predicted_s)
-    lines = [f"Predicted run time: {predicted} on {total}, {used} of it used"]
+    lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         messages = sum(share.seconds for share in path.messages)
@@ -185,7 +184,7 @@ def _headline(report: ReplayReport) -> str:
         in_name = f"{_share_text(longest, report.predicted_s)} in {printable(name)}"
         lines.append(f"{chain}: {in_name}, {_share_text(messages, report.predicted_s)} in messages")
     lines += [
-        f"  recorded: {_seconds_text(report.recorded_s)}, the emulator's time and no baseline",
+        f"  recorded: {_seconds_text(report.recorded_s)}, the emulator's time, not a baseline",
         f"  network: {printable(report.network.text())}",
     ]
     if report.blocked.count:
@@ -250,14 +249,14 @@ def _gains_text(report: ReplayReport) -> str:
     parts = [
         _gains_table(heading, gains, report.predicted_s)
         for heading, gains in (
-            ("Were these SEBs free", report.gains),
-            ("Were these events free", report.event_gains),
+            ("If these SEBs took no time", report.gains),
+            ("If these events took no time", report.event_gains),
         )
         if gains
     ]
     if report.gains_left_out:
         more = count_text(report.gains_left_out, "more name or event", "more names and events")
-        parts.append(f"No gains of {more}, since the log is large: --gains 10 has them")
+        parts.append(f"Not replayed without {more}, since the log is large; --gains 10 does so")
     return "\n\n".join(parts)
 
 
@@ -292,8 +291,8 @@ def _blocked_text(blocked: Blocked) -> str:
         return ""
     total = count_text(blocked.count, "SEB")
     lines = [
-        f"Never ran: {total}; {blocked.roots:,} of them lack something that the log does not hold,",
-        f"  {blocked.in_circles:,} wait in circles or for them",
+        f"Never ran: {total}; {blocked.roots:,} of them wait for something that the log lacks,",
+        f"  {blocked.in_circles:,} are in cycles or wait for one",
     ]
     for one in blocked.examples:
         more = f"; {count_text(one.woken, 'more SEB')} never ran with it" if one.woken else ""

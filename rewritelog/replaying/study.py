@@ -33,7 +33,7 @@ def variables_of(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], .
         if name == PES:
             raise UsageError("--var P is not needed: P is the number of PEs")
         if not name.isidentifier():
-            raise UsageError(f"--var {name}: not a name: letters, digits and _ only")
+            raise UsageError(f"--var {name}: invalid name: letters, digits and _ only")
         if name in values or not math.isfinite(value):
             problem = "is duplicated" if name in values else "must be finite"
             raise UsageError(f"--var {name} {problem}")
@@ -61,7 +61,9 @@ class StudyRun:
         """The warnings, one sentence each."""
         said = list(self.remarks)
         if self.never_run:
-            said.append(f"{count_text(self.never_run, 'SEB')} never ran: the times lack them")
+            said.append(
+                f"{count_text(self.never_run, 'SEB')} never ran: the times do not include them"
+            )
         if self.variables and self.timings_out is None:
             said.append("--var is not used: only --timings-out writes the variables")
         return (*said, *self.lost.warnings)
@@ -161,7 +163,7 @@ class Study:
             raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
         if head and head != self._head:
             raise UsageError(
-                f"{path}: begins with {printable(head.rstrip())!r}, and this run's lines need "
+                f"{path}: begins with {printable(head.rstrip())!r}, but this run's lines need "
                 f"{self._head.rstrip()!r}: give the same --var options, or another file"
             )
 

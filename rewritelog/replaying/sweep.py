@@ -116,7 +116,7 @@ class Sweep:
             )
             for point in self.points
         ]
-        heads = (*(axis.name for axis in self.axes), "predicted", "against the first")
+        heads = (*(axis.name for axis in self.axes), "predicted", "relative to the first")
         return "\n".join(
             (
                 f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
@@ -131,7 +131,7 @@ class Sweep:
         varied = {axis.name for axis in self.axes}
         if self.network.recorded and varied & {"latency", "bandwidth"}:
             return ()
-        return (f"  network, but for what is varied: {printable(self.network.text())}",)
+        return (f"  network, except for what is varied: {printable(self.network.text())}",)
 
 
 def sweep(

@@ -36,12 +36,12 @@ class LinkFaults:
         if self.repeated_numbers:
             said.append(
                 f"{self.repeated_numbers:,} messages repeat a message number of their PE; the "
-                "first message of each number counts"
+                "first message of each number is used"
             )
         if self.negative_transit and recorded:
             said.append(
                 f"{self.negative_transit:,} messages have an invalid transit time (received before "
-                "sent); --network log delivers them at once"
+                "sent); --network log delivers them immediately"
             )
         return said
 

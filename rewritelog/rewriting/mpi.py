@@ -46,7 +46,9 @@ class MpiEngine(Engine):
     def __init__(self, jobs: int) -> None:
         """Join the job; raise `RewriteLogError` without MPI."""
         if jobs:
-            raise UsageError("--jobs is for threads: mpiexec -n says how many ranks there are")
+            raise UsageError(
+                "--jobs sets the number of threads; mpiexec -n sets the number of ranks"
+            )
         self._end = _JobEnd()
         self._mpi = _load_mpi()
         self._comm = self._mpi.COMM_WORLD.Dup()

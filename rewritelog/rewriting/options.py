@@ -121,7 +121,7 @@ class RewriteOptions:
         }
         given = [what for what, value in excluded.items() if value]
         if self.fitted is not None and given:
-            raise UsageError(f"--fitted FILE holds a fitted model: it takes no {given[0]}")
+            raise UsageError(f"--fitted FILE cannot be combined with {given[0]}")
 
 
 def check_factor(what: str, value: float) -> None:

@@ -53,7 +53,7 @@ def _speedup_sentence(report: Report) -> str:
     options = report.options
     if not report.model.uses_params and options.general_dilation == 1 and not options.dilation_for:
         copied = "nothing was written" if report.out is None else "OUT is a copy of LOGS"
-        return f"Nothing to rewrite: neither a model nor a dilation was given, and {copied}."
+        return f"Every duration stays as it is, without a model and at dilation 1: {copied}."
     ratio = speedup(old_s, new_s)
     if ratio is None or ratio == 1:
         return f"Predicted: SEB time unchanged, {times}."
@@ -131,9 +131,9 @@ def _sebs(report: Report) -> Iterator[str]:
         ("by model", BlockCount.BY_MODEL),
         ("by exact match", BlockCount.BY_EXACT),
         ("by dilation", BlockCount.BY_DILATION),
-        ("unchanged: nothing to change", BlockCount.UNCHANGED),
+        ("unchanged: same duration", BlockCount.UNCHANGED),
         ("unchanged: zero length", BlockCount.ZERO_LENGTH),
-        ("unchanged: never closed", BlockCount.UNCLOSED),
+        ("unchanged: unclosed", BlockCount.UNCLOSED),
     )
     sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
     yield f"{count_text(sebs, 'SEB')}, {count_text(messages, 'message')}"
@@ -169,7 +169,7 @@ def _busy_times(report: Report) -> Iterator[str]:
 def _events(report: Report) -> Iterator[str]:
     if not report.events:
         return
-    yield "events: what became of their param records"
+    yield "param records by event"
     columns = {
         "records": [line.records for line in report.events],
         "by model": [line.by_model for line in report.events],

@@ -60,13 +60,13 @@ def warnings_of_unused(
     yield from _about_unread_params(options, model)
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:
-            yield f"the dilation for {printable(pattern)!r} was not used: no SEB has such a name"
+            yield f"the dilation for {printable(pattern)!r} was not used: no SEB's name matches"
 
 
 def _about_unread_params(options: RewriteOptions, model: Model[Any]) -> Iterator[str]:
     if options.params is not None and not model.uses_params:
         yield (
-            f"{options.params}: the model {options.model_name!r} reads no params, so that this "
+            f"{options.params}: the model {options.model_name!r} reads no params, so this "
             "folder was not used"
         )
 
@@ -89,12 +89,13 @@ def _listed(examples: Examples[PeAndSeb]) -> str:
 
 def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics) -> Iterator[str]:
     if not params.pes:
-        yield f"{params.folder} has no param files: the model can predict nothing"
+        yield f"{params.folder} has no param files, so the model predicts nothing"
     strange = sorted(params.pes.difference(logs.pes))
     if strange:
         names = ", ".join(f"param.{pe}" for pe in strange[:5])
         yield (
-            f"{count_text(len(strange), 'param file')} of PEs that the log does not have ({names})"
+            f"not used: {count_text(len(strange), 'param file')} of PEs that the log does not have "
+            f"({names})"
         )
     if statistics.faulty_lines:
         shown = "; ".join(statistics.faulty_line_examples)
@@ -102,19 +103,19 @@ def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics
     if statistics.seqno_differs:
         shown = "; ".join(statistics.seqno_examples)
         lines = count_text(statistics.seqno_differs, "param line")
-        yield f"in {lines} the SEB and seqno differ, and the first is used: {shown}"
+        yield f"in {lines} the SEB number and the seqno differ, and the former is used: {shown}"
     missing = statistics.records(RecordState.NO_SEB)
     if missing:
         listed = _listed(statistics.record_examples[RecordState.NO_SEB])
         yield (
-            f"{count_text(missing, 'param record')} of SEBs that the log does not have "
-            f"({listed}): do these params belong to these logs?"
+            f"not used: {count_text(missing, 'param record')} of SEBs that the log does not have "
+            f"({listed}): the params may belong to other logs"
         )
     alone = statistics.records(RecordState.SEB_LEFT_ALONE)
     if alone:
         listed = _listed(statistics.record_examples[RecordState.SEB_LEFT_ALONE])
         yield (
-            f"{count_text(alone, 'param record')} of SEBs without a duration not used ({listed})"
+            f"not used: {count_text(alone, 'param record')} of SEBs without a duration ({listed})"
         )
 
 
@@ -137,8 +138,8 @@ def _about_cover(event: EventStatistics, columns: Columns) -> Iterator[str]:
     if uncounted:
         yield (
             f"{count_text(uncounted, 'bracket')} dilated, since their param records have no "
-            "counters: have the emulation write the target's (PAPI:{ … }) with them, or choose "
-            "a model of parameters"
+            "counters: let the emulation write the target's counters (PAPI:{ … }), or choose a "
+            "model of parameters"
         )
 
 
@@ -157,7 +158,7 @@ def _about_predictions(event: EventStatistics) -> Iterator[str]:
     if negative := event.flags[RecordFlag.NEGATIVE]:
         yield (
             f"{count_text(negative, 'prediction')} below zero became 0, or the least that the fit "
-            "allows: it does not hold there; time this event with such parameters"
+            "allows: the fit is invalid there; time this event with such parameters"
         )
     if outside := counted(RecordFlag.OUTSIDE):
         yield (
@@ -178,8 +179,8 @@ def _about_predictions(event: EventStatistics) -> Iterator[str]:
 
 _WHOLE_SEBS = {
     BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
-    BlockCount.RECORDS_MISMATCHED: "with another number of param records than brackets dilated as "
-    "a whole",
+    BlockCount.RECORDS_MISMATCHED: "with different numbers of param records and brackets dilated "
+    "as a whole",
     BlockCount.UNMARKED_WITH_RECORD: "with a param record but no bracket in the log, taken as "
     "bracketed from end to end",
 }

@@ -33,7 +33,7 @@ class SampleOptions:
     def __post_init__(self) -> None:
         """Raise `UsageError` for invalid numbers."""
         if self.replicates < 1:
-            raise UsageError(f"the replicates must be 1 or more, not {self.replicates}")
+            raise UsageError(f"the replicates must be at least 1, not {self.replicates}")
         self.plan()
 
     def plan(self) -> Plan:

@@ -113,7 +113,7 @@ def _note_warnings(notes: Sequence[ParamNotes]) -> Iterable[str]:
     differs = sum(note.seqno_differs for note in notes)
     if differs:
         example = next(text for note in notes for text in note.seqno_examples)
-        yield f"{count_text(differs, 'param line')} with another seqno than SEB, as {example}"
+        yield f"{count_text(differs, 'param line')} whose seqno is not the SEB, such as {example}"
 
 
 def _nowhere_warnings(
@@ -123,12 +123,12 @@ def _nowhere_warnings(
     if len(pes):
         where = f"{source.path(int(pes[0]))}, SEB {sebs[0]}"
         yield (
-            f"{count_text(len(pes), 'record')} left out of SEBs that the log does not have, "
-            f"as {where}; is this the params folder of the log?"
+            f"left out: {count_text(len(pes), 'param record')} of SEBs that the log does not have, "
+            f"such as {where}; the params may belong to other logs"
         )
     strange = sorted(source.pes.difference(logs.pes))
     if strange:
         yield (
-            f"{count_text(len(strange), 'param file')} left out of PEs that the log does not have, "
-            f"as {source.path(strange[0])}"
+            f"left out: {count_text(len(strange), 'param file')} of PEs that the log does not "
+            f"have, such as {source.path(strange[0])}"
         )

@@ -212,12 +212,12 @@ class SampleReport(Readable):
         asked = round(self.options.fraction * self.records)
         if once > asked:
             yield (
-                f"{once} SEBs are chosen where the fraction asks for {asked}: each event and "
+                f"{once} SEBs are chosen instead of the {asked} of the fraction: each event and "
                 f"category has at least {self.options.floor} (--floor)"
             )
         if once < asked:
             yield (
-                f"{once} SEBs are chosen where the fraction asks for {asked}: the parameters of "
+                f"{once} SEBs are chosen instead of the {asked} of the fraction: the parameters of "
                 "all others are chosen or timed already"
             )
 
@@ -238,7 +238,7 @@ class SampleReport(Readable):
             if spread.is_large:
                 name = event_label(spread.event, spread.parameters)
                 yield (
-                    f"{name}: times of identical parameters spread by "
+                    f"{name}: times of identical parameters vary by "
                     f"{percent_text(spread.relative, 1)}, more than "
                     f"{percent_text(LARGE_SPREAD, 0)}: find out why before relying on them; "
                     f"{self._asked_again(spread)}"
@@ -253,18 +253,18 @@ class SampleReport(Readable):
         if points == 0:
             return "no parameters recur in the run, so replicates are not possible"
         times = max(spread.replicates, self.options.replicates)
-        return f"the list has {count_text(points, 'point')} of it up to {times} times"
+        return f"the list repeats {count_text(points, 'point')} of it up to {times} times"
 
 
 def _spread_text(spread: Spread) -> str:
     """Return the spread of an event's times as a line of text."""
     name = event_label(spread.event, spread.parameters)
     if spread.relative is None:
-        return f"  spread of {name}: not known, no parameters were timed twice"
+        return f"  variation of {name}: unknown, since no parameters were timed twice"
     outliers = f", {spread.left_out} off by more than a factor of 2 left out" * bool(
         spread.left_out
     )
     return (
-        f"  spread of {name}: {percent_text(spread.relative, 1)} ({spread.lines} lines at "
+        f"  variation of {name}: {percent_text(spread.relative, 1)} ({spread.lines} lines at "
         f"{count_text(spread.points, 'point')}{outliers})"
     )

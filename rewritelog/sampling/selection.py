@@ -56,7 +56,7 @@ class Plan:
         if not 0 < self.fraction <= 1:
             raise UsageError(f"the fraction must lie in (0, 1], not {self.fraction!r}")
         if self.floor < 1:
-            raise UsageError(f"the floor must be 1 or more, not {self.floor!r}")
+            raise UsageError(f"the floor must be at least 1, not {self.floor!r}")
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class _Group:
         if len(values) > MOST_CATEGORIES:
             raise ModelError(
                 f"{self.formula.where}: the category splits the event {printable(self.event)!r} "
-                f"into {len(values)} classes; {MOST_CATEGORIES} are the most"
+                f"into {len(values)} classes; at most {MOST_CATEGORIES}"
             )
         order = np.argsort(category_index, kind="stable")
         counts = np.bincount(category_index, minlength=len(values))

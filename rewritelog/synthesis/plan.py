@@ -269,7 +269,7 @@ def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -
     if iterations * size_bytes >= _OFFSET_LIMIT:
         raise UsageError("sebs: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
-        raise UsageError("messages: a PE would send more than message numbers can tell apart")
+        raise UsageError("messages: a PE would send more messages than there are message numbers")
 
 
 def _rows(

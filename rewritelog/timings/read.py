@@ -80,7 +80,7 @@ class TimingsRead:
                 "the fit: count them in the timed run too, or choose a model of parameters"
             )
         said += (
-            f"{path}: given more than once, so that its lines count more than once"
+            f"{path}: given more than once, so its lines count more than once"
             for path in self.repeated
         )
         if self.unused_clock:
@@ -100,7 +100,7 @@ class TimingsRead:
                 what = "counters" if self.columns == "counters" else "parameters"
                 yield (
                     f"event {printable(event)!r} is timed with different numbers of {what} "
-                    f"({counts}); each is a fit of its own"
+                    f"({counts}); each has its own fit"
                 )
 
 
@@ -261,7 +261,6 @@ def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
     if clock_hz is None:
         line = table.line[int(np.argmax(cycles))]
         raise TimingError(
-            f"{path}:{line}: the time is in cycles, and no clock is given; "
-            "give the machine's clock with --clock-hz"
+            f"{path}:{line}: the time is in cycles, but no clock rate is given (--clock-hz)"
         )
     return np.where(cycles, table.time / clock_hz, table.time)

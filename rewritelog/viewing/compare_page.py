@@ -72,9 +72,7 @@ def _worst_first(report: CompareReport) -> list[str]:
 
 def _summary(report: CompareReport) -> list[str]:
     lines = count_text(report.lines, "timing line")
-    said = [
-        f"{lines}; {report.request.method_text()}; all errors are of lines left out of the fits."
-    ]
+    said = [f"{lines}; {report.request.method_text()}; all errors are on held-out lines."]
     ranked = [one for one in report.tried if one.overall.mean_relative_error is not None]
     ranked.sort(key=lambda one: one.overall.mean_relative_error or 0.0)
     if ranked:
@@ -99,7 +97,7 @@ def _summary(report: CompareReport) -> list[str]:
 def _events_shown_text(events: Sequence[str]) -> list[str]:
     if len(events) <= MOST_EVENTS:
         return []
-    return [f"The {MOST_EVENTS} events of {len(events)} whose least error is largest."]
+    return [f"The {MOST_EVENTS} of {len(events)} events whose smallest error is largest."]
 
 
 def _models_table(report: CompareReport) -> TextTable:
@@ -114,7 +112,7 @@ def _models_table(report: CompareReport) -> TextTable:
         "seconds",
     )
     rows = [(one.model, *one.cells()) for one in report.tried]
-    return TextTable("Models, on lines left out", heads, rows)
+    return TextTable("Models, on held-out lines", heads, rows)
 
 
 def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:
@@ -134,7 +132,7 @@ def _overview(report: CompareReport, events: Sequence[str]) -> str:
         cells = "".join(_cell(by.get(event)) for by in errors.values())
         rows.append(f'<tr data-e="{number}">{name_cell(shorten(event, 60))}{cells}</tr>')
     return event_table(
-        "Mean relative error on lines left out of the fits. Choose a cell to see its event below.",
+        "Mean relative error on held-out lines. Choose a cell to see its event below.",
         (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
         ("event", *errors),
         rows,
@@ -188,7 +186,7 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
 def _event_plot(models: Sequence[str]) -> Any:
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
-    title = "Measured against predicted time, on lines left out of the fits"
+    title = "Measured against predicted time, on held-out lines"
     plot = new_plot(title, "predicted time, s", "measured time, s", height=480, name="event")
     for number, model in enumerate(models):
         source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=f"model-{number}")
@@ -215,7 +213,7 @@ def _plot(report: CompareReport, events: Sequence[str]) -> Any:
     labels = list(dict.fromkeys(names))
     plot = new_plot(
         "Errors by event",
-        "mean relative error on lines left out, %",
+        "mean relative error on held-out lines, %",
         "event",
         height=min(1600, 140 + 24 * len(labels)),
         y_range=FactorRange(factors=labels[::-1]),

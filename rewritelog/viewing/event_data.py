@@ -224,14 +224,14 @@ def _summary(view: EventView) -> list[str]:
     """Return the lines of text that describe the fit and its timing lines."""
     lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
     outliers = int(np.count_nonzero(view.outliers))
-    lines.append(f"outliers: {count_text(outliers, 'line')} off the fit by more than a factor of 2")
+    lines.append(f"outliers: {count_text(outliers, 'line')} off by more than a factor of 2")
     spread = view.spread
     if spread.relative is None:
         lines.append("replicates: no parameters were timed twice")
     else:
         lines.append(
             f"replicates: {count_text(spread.lines, 'line')} at "
-            f"{count_text(spread.points, 'point')} spread by {percent_text(spread.relative, 1)}"
+            f"{count_text(spread.points, 'point')} vary by {percent_text(spread.relative, 1)}"
         )
     return lines
 

@@ -27,8 +27,8 @@ EVENT_HTML = """
 <div id="event">
 <h3 id="event-name" tabindex="-1"></h3>
 <p class="screen"><label>parameter of the graphs <select id="parameter"></select></label>
-<label class="screen"><input type="checkbox" id="logarithms" checked> logarithmic axes where the
-range asks for them</label></p>
+<label class="screen"><input type="checkbox" id="logarithms" checked> logarithmic axes for wide
+ranges</label></p>
 <pre id="event-summary"></pre>
 <div id="event-warnings"></div>
 <div class="columns">
@@ -162,7 +162,7 @@ def _predicted(points: Points, diagonal: Any) -> Any:
             size=6,
             fill_color=None,
             line_color=OTHER,
-            legend_label="by the fit before",
+            legend_label="by the previous fit",
         )
     for source in (points.plain, points.outliers):
         plot.segment(
@@ -225,8 +225,8 @@ def _residuals(name: str, x: str, x_label: str, against: str, points: Points) ->
 
 def _replicates(source: Any) -> Any:
     plot = new_plot(
-        "Spread of replicates",
-        "point, in rising order of its mean time",
+        "Variation of replicates",
+        "point, by ascending mean time",
         "time / mean time of its point",
         height=HEIGHT,
     )

@@ -132,7 +132,9 @@ def events_shown(timings: Sequence[EventTimings]) -> str:
     """Return a sentence on which events a page has, empty if it has all."""
     if len(timings) <= MOST_EVENTS:
         return ""
-    return f"Of {len(timings):,} events those {MOST_EVENTS:,} are shown whose lines took most time."
+    return (
+        f"Of {len(timings):,} events, the {MOST_EVENTS:,} whose lines took the most time are shown."
+    )
 
 
 def views_of(read: TimingsRead, fitted: FittedModel, *, unseen: bool = False) -> list[EventView]:

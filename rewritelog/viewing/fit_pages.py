@@ -20,8 +20,8 @@ from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, pa
 FIXED_BYTES = 1_600_000
 """Bytes that Bokeh's scripts, the empty plots and the style take in a page."""
 
-OWN_LINES = "In the column of the fit: R² over lines left out of it too."
-NEW_LINES = "In the column of the fit: R² of its predictions over these lines."
+OWN_LINES = "The column of the fit shows its R² on held-out lines."
+NEW_LINES = "The column of the fit shows the R² of its predictions of these lines."
 
 
 def fit_page(report: FitReport) -> str:
@@ -70,7 +70,7 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
     ]
     if poor:
         names = some_text([view.label for view in poor], 3)
-        said.append(f"Little is explained (R² below {FAIR:g}) of {names}.")
+        said.append(f"Little of the time is explained (R² below {FAIR:g}) for {names}.")
     errors = [view.error for view in views if view.error is not None]
     if errors:
         said.append(
@@ -102,8 +102,8 @@ def events_page(
         [
             (
                 f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
-                f"{MOST_POINTS:,} an event and {MOST_POINTS_A_PAGE:,} a page. Fits, R² and errors "
-                "are of all lines."
+                f"{MOST_POINTS:,} per event and {MOST_POINTS_A_PAGE:,} per page. Fits, R² and "
+                "errors are of all lines."
             )
         ]
         if shown < lines

@@ -72,8 +72,8 @@ def overview_html(views: Sequence[EventView], seen: str) -> str:
     most = max((view.parameters for view in views), default=0)
     parameters = [f"p{number}" for number in range(1, most + 1)]
     return event_table(
-        "In a parameter's column: R² of the best function of that parameter alone, over lines "
-        f"left out of its fit (cross-validation). {seen} Choose a cell to see its event below.",
+        "A parameter's column shows the R² on held-out lines of the best function of that "
+        f"parameter alone. {seen} Choose a cell to see its event below.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
         ("event", "lines", "fit: R²", "fit: mean error", "warnings", *parameters),
         (row_html(view, number, most) for number, view in enumerate(views)),
@@ -84,7 +84,7 @@ def fits_html(fitted: FittedEvents) -> str:
     """Return a table of fits without their timing lines, the worst first, as HTML."""
     fits = sorted(fitted.fits.values(), key=_held_out_r2)
     return event_table(
-        "R² and mean error over held-out lines of the fit; the lines themselves are not here.",
+        "R² and mean error of the fit on held-out lines; the lines are not on this page.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
         ("event", "lines", "fit: R²", "fit: mean error", "warnings"),
         map(_fit_row, fits),

@@ -158,7 +158,7 @@ def _heading(page: Page) -> Iterator[str]:
     more = said[WARNINGS_SHOWN:]
     if more:
         many = len(page.warnings) - WARNINGS_SHOWN
-        only = "" if many == len(more) else f", of which {len(more):,} are here: the report has all"
+        only = "" if many == len(more) else f", {len(more):,} of them shown: the report has all"
         yield f"<details><summary>{count_text(many, 'more warning')}{only}</summary>"
         yield from more
         yield "</details>"

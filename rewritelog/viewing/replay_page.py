@@ -155,5 +155,5 @@ def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun) -> str:
     step = -(-len(x) // (2 * _MOST_PATH)) or 1
     plot.line(x[::step], y[::step], color=_PATH_COLOUR, line_width=2, legend_label="critical path")
     if step > 1:
-        return f"Of the critical path's {report.path.length:,} SEBs every {step:,}th is drawn."
+        return f"Of the critical path's {report.path.length:,} SEBs, every {step:,}th is drawn."
     return "The line is the critical path."

@@ -196,7 +196,7 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
     ends = (min(old + new, default=0.0), max(old + new, default=0.0))
     plot = new_plot(
         f"Old and new time by {what}",
-        "time together, s",
+        "total time, s",
         what,
         height=170 + 22 * len(labels),
         y_range=FactorRange(factors=labels[::-1]),

@@ -74,7 +74,7 @@ def _table(report: SampleReport) -> TextTable:
         )
         for one in sorted(report.strata, key=lambda one: -one.choice.extrapolated)
     ]
-    return TextTable("What is chosen, those with most extrapolated records first", heads, rows)
+    return TextTable("Chosen SEBs, the most extrapolated records first", heads, rows)
 
 
 def _pairs(parameters: int) -> Iterator[tuple[int, int]]:

@@ -20,7 +20,7 @@ _MARKERS = "osD^vPX*"
 def check_plot(path: Path) -> None:
     """Raise a `RewriteLogError` if no figure can be drawn to a path."""
     if path.suffix not in _KINDS:
-        raise UsageError(f"{path}: a figure is a file with the ending {', '.join(_KINDS)}")
+        raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
     _figure_class()
 
 

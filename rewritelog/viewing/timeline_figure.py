@@ -55,7 +55,7 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
     """Return the title of a panel: which logs, how much of them, and how it is drawn."""
     text = f"{panel.logs.folder}: {len(view.pes):,} PEs, {panel.sebs:,} SEBs"
     if view.group > 1:
-        text += f", {view.group} PEs a row"
+        text += f", {view.group} PEs per row"
     if panel.bars is None:
         text += "; SEBs shorter than a pixel as shares of time"
     left_out = panel.unclosed + panel.not_finite

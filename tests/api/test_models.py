@@ -85,7 +85,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({}, UsageError, "one event or more"),
+        ({}, UsageError, "at least one event"),
         ({"k": 5}, UsageTypeError, r"name to \(X, y\)"),
         ({"k": ([1], [2], [3])}, UsageTypeError, r"name to \(X, y\)"),
         ({7: ([1], [2])}, UsageTypeError, r"name to \(X, y\)"),

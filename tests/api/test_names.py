@@ -93,7 +93,7 @@ def test_the_page_is_what_the_docstrings_say() -> None:
         (lambda: rewritelog.open_logs("nowhere"), FileNotFoundError, "nowhere: does not exist"),
         (lambda: public.open_logs(7), TypeError, "the logs must be a path, not int"),
         (lambda: rewritelog.read_timings("no.txt"), FileNotFoundError, "no.txt"),
-        (lambda: rewritelog.read_timings([]), ValueError, "one file or more"),
+        (lambda: rewritelog.read_timings([]), ValueError, "at least one file"),
         (lambda: public.read_timings(3), TypeError, "a path or several"),
         (lambda: rewritelog.load_model("no.json"), FileNotFoundError, "no.json"),
         (lambda: rewritelog.fit({"k": ([[1]], [1])}, "no-model"), ValueError, "unknown model"),

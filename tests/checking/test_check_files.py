@@ -248,7 +248,7 @@ class TestVersions:
             return
         assert report.findings.counts == {"log-version": 1}
         name = "4 or 5" if 4 in alike else true[0]
-        assert f"version {claimed}, but the timelines are those of version {name}" in shown(
+        assert f"version {claimed}, but the timelines have the layout of version {name}" in shown(
             report, "log-version"
         )
         assert report.sebs == 676
@@ -256,7 +256,7 @@ class TestVersions:
     def test_from_the_project_s_own_samples(self, sample_logs: Path, tmp_path: Path) -> None:
         shutil.copytree(sample_logs / "cells-version-3", tmp_path / "in")
         overwrite(tmp_path / "in/bgTrace", 52, i4(6))
-        assert "those of version 3" in shown(check(tmp_path / "in"), "log-version")
+        assert "the layout of version 3" in shown(check(tmp_path / "in"), "log-version")
 
     def test_damage_is_not_taken_for_another_version(self, logs: Path) -> None:
         for one in walk(logs):

@@ -136,7 +136,7 @@ def test_time_at_the_hosts_speed_is_warned_of_unless_it_is_meant(logs: Path, tim
 
 def test_a_rewrite_of_nothing_says_that_it_copies(logs: Path, tmp_path: Path) -> None:
     done = rewritelog("rewrite", logs, tmp_path / "out")
-    assert done.stdout.startswith("Nothing to rewrite: ")
+    assert done.stdout.startswith("Every duration stays as it is")
     assert "OUT is a copy of LOGS" in " ".join(done.stdout.split())
 
 
@@ -199,7 +199,7 @@ def test_info_warns_of_what_does_not_pair_up(logs: Path) -> None:
     write_params(logs, 0, (0, "k", 1), (0, "k", 1), (1, "k", 2), (9, "k", 1))
     done = rewritelog("info", logs, "--fail-on-warning")
     assert done.returncode == 1
-    assert warned(done, "another number of param records than brackets")
+    assert warned(done, "different numbers of param records and brackets")
     assert warned(done, "1 param record", "do not have")
 
 

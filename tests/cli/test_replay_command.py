@@ -39,7 +39,7 @@ def answer(*words: Any) -> Any:
 def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> None:
     done = run("replay", logs)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used\n")
+    assert done.stdout.startswith("Predicted run time: 2.75 s on 2 PEs, utilisation 54.5 %\n")
     assert "1 message of 1.0 kB" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     found = answer("replay", logs)
@@ -84,7 +84,7 @@ def test_a_network_is_described_in_words(logs: Path) -> None:
     words = ("--latency", "1us", "--bandwidth", "inf", "--cost-per-packet", "2us", "--packet-size",
              "512B", "--node-latency", "3us")  # fmt: skip
     text = " ".join(run("replay", logs, *words).stdout.split())
-    assert "latency 1e-06 s, infinite bandwidth, 2e-06 s a packet of 512 bytes" in text
+    assert "latency 1e-06 s, infinite bandwidth, 2e-06 s per packet of 512 bytes" in text
     assert "3e-06 s within a node" in text
     assert answer("replay", logs, *words)["network"]["bandwidth_bytes_per_s"] is None
 
@@ -107,7 +107,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--cost-per-packet", "1us"], "packets need both"),
         (
             ["--cost-per-packet", "1us", "--packet-size", "64B"],
-            "only with a latency or a bandwidth",
+            "a cost per packet needs a latency or a bandwidth",
         ),
         (["--latency", "inf"], "latency must be not negative, and finite"),
         (["--sweep", "latency=0", "--sweep", "latency=1"], "can vary each quantity only once"),
@@ -115,7 +115,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--sweep", "dilation=0"], "the dilation must be"),
         (["--sweep", "dilation=1", "--against", "x"], "--sweep takes no --against"),
         (["-o", "grid.csv"], "takes no --output"),
-        (["--lost-as", "first=a}b"], "not a name for a category"),
+        (["--lost-as", "first=a}b"], "invalid category name"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) -> None:
@@ -273,7 +273,7 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
         done = run("replay", logs, *words, "--html", tmp_path / f"{name}.html")
         assert (done.returncode, done.stderr) == (0, "")
     text = (tmp_path / "replay.html").read_text()
-    assert "<p>Predicted run time: 2.75 s on 2 PEs, 54.5 % of it used.</p>" in text
+    assert "<p>Predicted run time: 2.75 s on 2 PEs, utilisation 54.5 %.</p>" in text
     assert "critical path" in text
     assert "useful[Cell::work]" in text
     assert "default-src 'none'" in text

@@ -28,7 +28,7 @@ def test_timings_and_methods(sample_logs: Path) -> None:
     cells = sample_logs / "cells"
     done = run(cells, "--timings", cells / "timings.txt", "--method", "random")
     assert done.returncode == 0
-    assert "spread of Cell::bonded(p1)" in done.stdout
+    assert "variation of Cell::bonded(p1)" in done.stdout
     assert "not written" in done.stdout
 
 

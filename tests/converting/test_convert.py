@@ -116,7 +116,7 @@ def test_loss_stops_and_names_everything(reference: Path, tmp_path: Path) -> Non
     assert str(caught.value).endswith(
         "log version 1 cannot hold charm_ep of 384 SEBs (first in PE 0, SEB 1); "
         "objId of 352 SEBs (first in PE 0, SEB 1); "
-        "--lossy converts nevertheless and drops them"
+        "--lossy converts anyway and drops them"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -239,7 +239,7 @@ def test_a_link_out_of_the_log_folder_is_not_copied(tmp_path: Path) -> None:
     source = write_logs(tmp_path / "in", rich_timelines())
     (tmp_path / "secret").write_text("key")
     (source / "param.0").symlink_to("../secret")
-    with pytest.warns(OutputWarning, match="is a link to a file that is not with the logs"):
+    with pytest.warns(OutputWarning, match="is a link to a file outside of the log folders"):
         run(source, tmp_path / "out")
     assert not (tmp_path / "out" / "param.0").exists()
 

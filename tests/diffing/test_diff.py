@@ -49,7 +49,7 @@ def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Pat
     report = rewrite(log_set, tmp_path / "out", HALF)
     whole = found(log_set, tmp_path / "out")
     assert whole["times_alone"]
-    assert whole["verdict"] == "different: time fields alone"
+    assert whole["verdict"] == "different: only time fields"
     assert {change["kind"] for change in whole["fields"]} == {"time"}
     changed = changes(whole)
     assert set(changed) <= {
@@ -88,7 +88,7 @@ def test_byte_order_is_a_matter_of_representation(reference: Path, version: int)
     little, big = (reference / oracle.WRITTEN_SETS[version, order] for order in oracle.ORDERS)
     whole = found(little, big)
     assert not whole["same"]
-    assert whole["verdict"] == "different: the representation alone; both say the same"
+    assert whole["verdict"] == "different: only the representation; the content is the same"
     assert {"name": "byte order", "a": "little", "b": "big"} in whole["representation"]
     assert whole["fields"] == []
 

@@ -139,7 +139,7 @@ def test_a_regressor_from_outside_is_refused_by_name(
     timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "models")
-    with pytest.raises(ModelError, match="'regressors:Plane' cannot be written as a model file"):
+    with pytest.raises(ModelError, match="'regressors:Plane' cannot be written to a model file"):
         fit(FitRequest((timings,), "regressors:Plane"), tmp_path / "m.json")
     assert not (tmp_path / "m.json").exists()
 
@@ -176,7 +176,7 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
         {"coefficients": timings},
         {"model_options": {"loss": "huber"}},
     ):
-        with pytest.raises(UsageError, match="--fitted FILE holds a fitted model"):
+        with pytest.raises(UsageError, match="--fitted FILE cannot be combined"):
             RewriteOptions(fitted=tmp_path / "m.json", **told)
 
 

@@ -35,8 +35,8 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
         (["--to", "nothing"], 2, "nothing"),
         (["--to", "csv", "--pes", "99"], 2, "--pes 99: the PEs are 0 to 15"),
         (["--to", "csv", "--from", "2", "--until", "1"], 2, "--from 2.0 is not before --until 1.0"),
-        (["--to", "goal", "--pes", "1"], 2, "do not go with goal"),
-        (["--to", "simgrid", "--from", "1"], 2, "do not go with simgrid"),
+        (["--to", "goal", "--pes", "1"], 2, "cannot be combined with --to goal"),
+        (["--to", "simgrid", "--from", "1"], 2, "cannot be combined with --to simgrid"),
         (["--to", "csv", "--params", "nowhere"], 1, "nowhere: cannot be read"),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_ping_pong_takes_what_it_takes_on_paper(tmp_path: Path) -> None:
     ranks, done = exported(logs, tmp_path / "out")
     assert run_time_ns(ranks, SECOND // 2) == (5 * 1.5 + 2) * SECOND
     assert run_time_ns(ranks, SECOND // 2, 1e6) == (5 * 2.5 + 2) * SECOND
-    assert done.warnings == ("1 message left out that start no SEB",)
+    assert done.warnings == ("left out: 1 message without a SEB to start",)
 
 
 def test_workers_of_a_node_and_a_pe_itself_are_told_by_dependencies(tmp_path: Path) -> None:
@@ -87,13 +87,13 @@ def test_messages_sent_at_one_moment_leave_after_one_computation(tmp_path: Path)
 def test_dependencies_on_no_earlier_seb_are_left_out_and_counted(tmp_path: Path) -> None:
     line = [seb(0, 1), seb(1, 2, backward=[0, 1, 2, -1]), seb(2, 3)]
     ranks, done = exported(write_logs(tmp_path / "logs", [line]), tmp_path / "out")
-    assert done.warnings == ("3 dependencies left out: not on an earlier SEB",)
+    assert done.warnings == ("left out: 3 dependencies not on an earlier SEB",)
     assert run_time_ns(ranks, 0) == 3 * SECOND
 
 
 def test_a_node_of_more_workers_than_goal_has_cpus_for_is_refused(tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "logs", [[]] * 129, wth=129)
-    with pytest.raises(UsageError, match="at most 128 worker threads a node, not 129"):
+    with pytest.raises(UsageError, match="at most 128 worker threads per node, not 129"):
         exported(logs, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -105,7 +105,7 @@ def test_the_first_message_of_a_repeated_number_counts_as_in_a_replay(tmp_path: 
     logs = write_logs(tmp_path / "logs", [[seb(0, 4, messages=sends), again], starts])
     ranks, done = exported(logs, tmp_path / "out")
     assert done.counts["sends"] == done.counts["receives"] == 2
-    assert done.warnings == ("2 messages left out that start no SEB",)
+    assert done.warnings == ("left out: 2 messages without a SEB to start",)
     assert run_time_ns(ranks, SECOND) == 8 * SECOND
     assert replay(logs, Network(latency_s=1.0)).predicted_s == 8
 
@@ -145,5 +145,5 @@ def test_samples_take_about_as_long_as_by_replay(
 @pytest.mark.parametrize("choice", [{"pes": "0"}, {"from_s": 1.0}, {"to_s": 1.0}])
 def test_a_part_of_a_program_is_refused(choice: Any, sample_logs: Path, tmp_path: Path) -> None:
     for target in ("goal", "simgrid"):
-        with pytest.raises(UsageError, match="do not go with"):
+        with pytest.raises(UsageError, match="cannot be combined with"):
             export(sample_logs / "cells", tmp_path / "out", ExportOptions(target, **choice))

@@ -115,7 +115,7 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
         "  range: p1 2 to 2\n"
         "k(p1, p2): 4 lines, 16 s in all, 4 s on average\n"
         "  range: p1 1 to 1, p2 -4 to 5\n"
-        "  spread among identical parameters: 71 % (2 lines of 1 sets)\n"
+        "  variation among identical parameters: 71 % (2 lines of 1 sets)\n"
         "m(): 1 line, without times\n"
         "torn or malformed lines: 1\n"
     )

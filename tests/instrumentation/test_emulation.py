@@ -207,11 +207,11 @@ def test_what_does_not_pair_up_is_reported(suffix: str, tmp_path: Path) -> None:
     program = build(tmp_path, *sources(suffix, WRONG), options=EMULATED)
     _, printed = emulated(tmp_path, program)
     assert [line.split(": ", 1)[1] for line in printed.err.splitlines()] == [
-        "start: no SEB is running, so that the bracket is left out",
+        "start: no SEB is running, so the bracket is left out",
         "alone: an end without a start",
         "late: a bracket begins in one SEB and ends in another",
         "start: within an open bracket, which is dropped",
-        "a{: the braces in a name pair up",
+        "a{: the braces in the name do not pair up",
     ]
     assert sound((tmp_path / "param.1").read_bytes()).seb.tolist() == [3, 5]
     assert not (tmp_path / "param.0").exists()

@@ -144,7 +144,7 @@ def test_compressed_files_read_as_plain_ones(kind: str, tmp_path: Path) -> None:
     path.write_bytes(COMPRESSORS[kind](TEXT))
     assert events_of(path) == EVENTS
     path.write_bytes(path.read_bytes()[:-12])
-    assert_refused(path, f"the {kind} data end too early; is the file cut?")
+    assert_refused(path, f"the {kind} data are truncated")
 
 
 def test_zstandard_is_read_where_a_package_can(tmp_path: Path) -> None:

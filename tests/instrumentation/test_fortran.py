@@ -47,7 +47,7 @@ def test_every_call_prints_its_line(options: list[str], tmp_path: Path) -> None:
     cycles = "-DTRACEBIGSIM_CYCLES" in options
     assert set(table.time_unit) == {TimeUnit.CYCLES if cycles else TimeUnit.SECONDS}
     assert printed.err.splitlines() == [
-        "tracebigsim: a text: a parameter is finite",
+        "tracebigsim: a text: a parameter is not finite",
         "tracebigsim: unmatched: an end without a start",
     ]
 

@@ -319,7 +319,7 @@ def test_counters_are_the_regions_own(tmp_path: Path) -> None:
     assert set(table.time_unit) == {TimeUnit.SECONDS}
     printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "PAPI_TOT_INS,none"})
     assert printed.table().counters.tolist() == [100] * 3
-    assert "none: this counter cannot be counted" in printed.err
+    assert "none: this counter is not available" in printed.err
     printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "none"})
     assert (len(printed.table()), len(printed.table().counters)) == (3, 0)
 
@@ -465,7 +465,7 @@ def test_only_chosen_brackets_print_lines(tmp_path: Path) -> None:
     printed = run([program], more=more)
     assert events_of(printed.table()) == ["plain", "named {x}", "none"]
     for line in wrong:
-        assert f"{line}: this line of the list" in printed.err
+        assert f"{line}: invalid line in the list" in printed.err
     assert str(chosen) in printed.err
 
 

@@ -100,21 +100,21 @@ def test_names_that_no_line_can_hold(name: str) -> None:
 def test_records_that_no_line_can_hold() -> None:
     with pytest.raises(LineFormatError, match="at most 20 parameters, not 21"):
         format_line("k", range(21), time_s=1)
-    with pytest.raises(LineFormatError, match="a parameter is finite"):
+    with pytest.raises(LineFormatError, match="a parameter must be finite"):
         format_line("k", [math.nan], time_s=1)
-    with pytest.raises(LineFormatError, match="a time is finite"):
+    with pytest.raises(LineFormatError, match="a time must be finite"):
         format_line("k", time_s=math.inf)
-    with pytest.raises(LineFormatError, match="not negative"):
+    with pytest.raises(LineFormatError, match="negative time"):
         format_line("k", time_s=-1e-9)
     with pytest.raises(LineFormatError, match="not both"):
         format_line("k", time_s=1, time_cycles=1)
     with pytest.raises(LineFormatError, match="neither a time nor"):
         format_line("k", (1, 2))
-    with pytest.raises(LineFormatError, match="the SEB lies in"):
+    with pytest.raises(LineFormatError, match="the SEB must lie in"):
         format_line("k", seb=-1)
-    with pytest.raises(LineFormatError, match="seqno lies in"):
+    with pytest.raises(LineFormatError, match="seqno must lie in"):
         format_line("k", seqno=2**63)
-    with pytest.raises(LineFormatError, match="a counter has"):
+    with pytest.raises(LineFormatError, match="a counter must lie"):
         format_line("k", time_s=1, counters=[2**63])
     with pytest.raises(LineFormatError, match="a line has at most"):
         format_line("k" * (1 << 20), time_s=1)

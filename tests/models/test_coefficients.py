@@ -104,16 +104,16 @@ def test_the_report_says_how_each_line_is_understood() -> None:
     [
         ("", "^c.txt: contains no coefficients"),
         ("# only this\n\n", "^c.txt: contains no coefficients"),
-        ("a 1\n\nkernel\n", "^c.txt:3: the line ends with no number: 'kernel'"),
-        ("kernel 1 2 x", "^c.txt:1: the line ends with no number"),
-        ("kernel 1 2,3", "^c.txt:1: the line ends with no number"),
-        ("kernel nan", "ends with no number"),
-        ("kernel 1_0", "ends with no number"),
-        ("1 2 3", "^c.txt:1: no event comes before the numbers: '1 2 3'"),
+        ("a 1\n\nkernel\n", "^c.txt:3: the line does not end in a number: 'kernel'"),
+        ("kernel 1 2 x", "^c.txt:1: the line does not end in a number"),
+        ("kernel 1 2,3", "^c.txt:1: the line does not end in a number"),
+        ("kernel nan", "does not end in a number"),
+        ("kernel 1_0", "does not end in a number"),
+        ("1 2 3", "^c.txt:1: there is no event before the numbers: '1 2 3'"),
         ("a 1\nb 2\na 3", "^c.txt:3: event 'a' is already in line 1"),
         ("kernel 1 1e999", "^c.txt:1: 1e999 is larger than any float64"),
         ("kernel" + " 1" * 42, "^c.txt:1: 42 coefficients; at most 41"),
-        ("\x1b[31mkernel", r"ends with no number: '\\\\x1b\[31mkernel'"),
+        ("\x1b[31mkernel", r"does not end in a number: '\\\\x1b\[31mkernel'"),
     ],
 )
 def test_a_wrong_line_is_named(text: str, problem: str) -> None:

@@ -250,12 +250,12 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("version",), 3, "has version 3; this rewritelog reads 1 and 2"),
     (("version",), True, "has version True"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
-    (("source", "lines"), -1, r"\$\.source\.lines: must be a count, not -1"),
-    (("source", "sha256"), None, r"\$\.source\.sha256: must be a text, not null"),
+    (("source", "lines"), -1, r"\$\.source\.lines: must be a non-negative integer, not -1"),
+    (("source", "sha256"), None, r"\$\.source\.sha256: must be a string, not null"),
     (("columns",), "x", "must be 'params' or 'counters'"),
     (("extra",), [], r"\$\.extra: must be an object"),
-    (("options", "loss"), [], r"\$\.options\.loss: must be a text, a number"),
-    (("events", 1, "event"), 7, r"\$\.events\[1\]\.event: must be a text, not 7"),
+    (("options", "loss"), [], r"\$\.options\.loss: must be a string, a number"),
+    (("events", 1, "event"), 7, r"\$\.events\[1\]\.event: must be a string, not 7"),
     (("events", 1, "event"), "x" * (2**20 + 1), "1048577 characters; at most 1048576"),
     (("events", 1, "parameters"), 21, "at most 20"),
     (("events", 1, "lowest"), [1.0], r"lowest: must have 2 numbers, not 1"),
@@ -264,7 +264,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "classes"), [], "the function of all samples is missing"),
     (("events", 1, "classes", 0, "value"), 1.0, "first class has the value null"),
     (("events", 1, "category"), "p1 +", r"\$\.events\[1\]\.category, column 5"),
-    ((*LAW, "terms", 0, "term"), "p3", r"terms\[0\]\.term, column 1: there is no parameter"),
+    ((*LAW, "terms", 0, "term"), "p3", r"terms\[0\]\.term, column 1: unknown parameter"),
     ((*LAW, "terms", 0, "term"), "1 + system(p1)", r"column 5: unknown function 'system'"),
     ((*LAW, "terms", 0, "term"), "(" * 5000 + "1" + ")" * 4999, "nested|more than"),
     ((*LAW, "terms", 0, "coefficient"), "nan", 'must be a number, not "nan"'),
@@ -272,8 +272,12 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     ((*LAW, "terms", 0, "more"), 1, "has an unknown key, 'more'"),
     ((*LAW, "calibration"), None, r"calibration: must be a number, not null"),
     (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root\[0\]: must have"),
-    (("events", 1, "classes", 0, "quality", "rank"), 1.5, "must be a count, not 1.5"),
-    (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "do not rise"),
+    (
+        ("events", 1, "classes", 0, "quality", "rank"),
+        1.5,
+        "must be a non-negative integer, not 1.5",
+    ),
+    (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "are not in ascending order"),
     (("events", 1, "exact_matches", "weights", 0), 1.5, "between 0 and 1"),
     (("events", 1, "exact_matches", "params", 0), [2.0, 5.0], "has a duplicated row"),
     (("events", 1, "exact_matches", "seconds"), [1.0], "must have 4 numbers, not 1"),
@@ -325,7 +329,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
     [
         ("", "m.json:1:1: is not JSON"),
         ('{\n "format": }', "m.json:2:12: is not JSON"),
-        ("[" * 100_000, "m.json: is nested too deep|is not JSON"),
+        ("[" * 100_000, "m.json: is nested too deeply|is not JSON"),
         ("[" * 30 + "]" * 30, "nested more than 20 deep"),
         ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": -Infinity}', "-Infinity is not a JSON number"),
@@ -346,7 +350,7 @@ def test_many_rows_of_one_hash_are_refused(
 ) -> None:
     monkeypatch.setattr("rewritelog.models.fit_schema.MOST_SETS_OF_A_HASH", 0)
     with pytest.raises(
-        ModelError, match=r"exact_matches\.params: has 1 rows of one hash; at most 0"
+        ModelError, match=r"exact_matches\.params: has 1 rows with the same hash; at most 0"
     ):
         parse_model(json.dumps(document), "m.json")
 

@@ -54,8 +54,8 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
     [
         ('k = ["n", "n"]', "names:1:12: the name 'n' is duplicated"),
         ('k = ["log"]', "names:1:7: 'log' is a function"),
-        ('k = "n"', "names:1:6: parameter names are written"),
-        ('k = ["p2"]', "names:1:7: 'p2' would be the name of p1"),
+        ('k = "n"', "names:1:6: expected"),
+        ('k = ["p2"]', "names:1:7: 'p2' cannot be the name of p1"),
         ("", "names: names no event"),
     ],
 )

@@ -207,7 +207,7 @@ def test_sebs_in_a_circle_never_run(tmp_path: Path) -> None:
     ]
     blocked = replay(write_logs(tmp_path / "logs", [line])).blocked
     assert (blocked.count, blocked.roots, blocked.in_circles) == (2, 0, 2)
-    assert "circle" in blocked.examples[0].reason
+    assert "cycle" in blocked.examples[0].reason
 
 
 def test_the_critical_path_goes_through_the_pe_that_was_waited_for(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
     some = replay(logs)
     assert [gain.name for gain in some.gains] == ["name 3", "name 2"]
     assert [gain.name for gain in some.event_gains] == ["kernel"]
-    assert "No gains of 2 more names and events, since the log is large" in some.text()
+    assert "Not replayed without 2 more names and events, since the log is large" in some.text()
     every = replay(logs, options=ReplayOptions(gains=10))
     assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 1, 0)
     monkeypatch.setattr(gains, "MOST_SEBS", 1)

@@ -88,7 +88,11 @@ def test_seqno_that_differs_is_said_and_the_first_number_counts(logs: Path) -> N
     )
     report = run(logs)
     assert report.events[0].by_model == 3
-    assert said(report, "in 1 param line the SEB and seqno differ", "param.1:2: SEB 2, but seqno 3")
+    assert said(
+        report,
+        "in 1 param line the SEB number and the seqno differ",
+        "param.1:2: SEB 2, but seqno 3",
+    )
 
 
 def test_untimed_events_are_dilated_and_named(logs: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
-    assert said(report, "9 SEBs", "asks for 6", "--floor")
+    assert said(report, "9 SEBs", "instead of the 6", "--floor")
 
 
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) 
     ]
     report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
     assert report.chosen == 10
-    assert said(report, "10 SEBs are chosen where the fraction asks for 60", "timed already")
+    assert said(report, "10 SEBs are chosen instead of the 60 of the fraction", "timed already")
 
 
 def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Pat
     write_params(logs, 0, *[(k, "self", k) for k in range(20)])
     noisy = [("self", seconds, float(k)) for k in range(20) for seconds in (0.9, 1.0, 1.1)]
     report = run(logs, fraction=0.1, timings=(write_timings(tmp_path / "t", *noisy),))
-    assert said(report, "self", "spread by 10.0 %", "no parameters recur in the run")
+    assert said(report, "self", "vary by 10.0 %", "no parameters recur in the run")
 
 
 def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
@@ -163,12 +163,12 @@ def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
         tmp_path / "t", *noisy, ("pair", 1.0, 1.0, 0.0), ("pair", 1.01, 1.0, 0.0)
     )
     report = run(logs, fraction=0.1, timings=(timings,))
-    assert said(report, "self", "spread by 5.8 %", "more than 3 %", "up to 4 times")
+    assert said(report, "self", "vary by 5.8 %", "more than 3 %", "up to 4 times")
     assert not said(report, "pair", "spread")
     times = Counter(params for _, _, event, params in listed(logs) if event == "self")
     assert set(times.values()) == {1, 4} or set(times.values()) == {4}
     assert report.replicates == sum(times.values()) - len(times) > 0
-    assert "spread of pair(p1, p2): 0.7 %" in report.text()
+    assert "variation of pair(p1, p2): 0.7 %" in report.text()
 
 
 def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
@@ -203,9 +203,9 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
     (params / "param.3").write_text("5 TRACEBIGSIM: event:{ k } seqno: { 6 } params:{ 8 }\n")
     report = run(logs, params=params, fraction=1.0)
     assert [line[:2] for line in listed(logs)] == [(1, 3), (1, 29), (3, 5)]
-    assert said(report, "1 param line with another seqno than SEB", "param.3:1: SEB 5, but seqno 6")
-    assert said(report, "1 record left out", "param.1, SEB 30")
-    assert said(report, "1 param file left out", "param.7")
+    assert said(report, "1 param line whose seqno is not the SEB", "param.3:1: SEB 5, but seqno 6")
+    assert said(report, "left out: 1 param record", "param.1, SEB 30")
+    assert said(report, "left out: 1 param file", "param.7")
     assert said(report, "1 malformed param line", "param.2:1")
     with pytest.raises(TimingError, match=r"param\.2:1"):
         run(logs, params=params, strict=True)

@@ -242,7 +242,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.wait_for_selector("#terms-error:has-text('formula:2:4')")
         opened.page.fill("#terms", "1\np1*log(p1)")
         opened.page.click("#refit")
-        opened.page.wait_for_selector("#old-and-new h3:has-text('fit before')")
+        opened.page.wait_for_selector("#old-and-new h3:has-text('previous fit')")
         drawn(opened, "sync")
         select_by_a_box_at_the_top(opened)
         opened.page.click("#leave-out")

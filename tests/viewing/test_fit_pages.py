@@ -122,7 +122,7 @@ def test_a_page_of_many_events_has_some_and_says_so(
 ) -> None:
     times = {"first": 1.0, "second": 4.0, "third": 3.0}
     timings = write_timings(tmp_path / "t.txt", *((name, time_s) for name, time_s in times.items()))
-    said = "Of 3 events those 2 are shown whose lines took most time."
+    said = "Of 3 events, the 2 whose lines took the most time are shown."
     for most in (3, 2):
         monkeypatch.setattr("rewritelog.viewing.events.MOST_EVENTS", most)
         done = run("fit", timings, "--html", tmp_path / f"{most}.html")

@@ -5,10 +5,10 @@
 !     call pair_forces(atoms, carbons)
 !     call endTraceBigSim("pair_forces", atoms, carbons)   ! a name, then 0 to 20 numbers
 !
-! Where name and numbers are known beforehand, startTraceBigSimFor("pair_forces", atoms, carbons)
-! may stand for the first call. The numbers are reals or integers of the usual kinds; one of
-! another type counts as not a number, so that its bracket is reported and prints no line. Blanks at
-! the end of a name are no part of it. Modes and environment variables are those of tracebigsim.h.
+! If name and numbers are known beforehand, startTraceBigSimFor("pair_forces", atoms, carbons)
+! may replace the first call. The numbers are reals or integers of the usual kinds; a value of
+! another type counts as NaN, so its bracket is reported and prints no line. Trailing blanks
+! are not part of a name. Modes and environment variables are those of tracebigsim.h.
 module tracebigsim
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_size_t
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -70,7 +70,7 @@ contains
     call end_it(event, int(len_trim(event), c_size_t), params, count)
   end subroutine
 
-  ! Put the numbers that are there into an array.
+  ! Put the numbers that are present into an array.
   subroutine gather(params, count, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
       p11, p12, p13, p14, p15, p16, p17, p18, p19, p20)
     real(c_double), intent(out) :: params(20)
@@ -101,7 +101,7 @@ contains
     call add(params, count, p20)
   end subroutine
 
-  ! Append a number, if it is there.
+  ! Append a number, if it is present.
   subroutine add(params, count, param)
     real(c_double), intent(inout) :: params(20)
     integer(c_size_t), intent(inout) :: count

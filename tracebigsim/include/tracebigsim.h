@@ -1,20 +1,21 @@
-/* Brackets around the kernels of a C99 or C++11 program: this file is all that is needed.
+/* Brackets around the kernels of a C99 or C++11 program; no other file is needed.
  *
  *     startTraceBigSim();
  *     pairForces(atoms, carbons);
  *     endTraceBigSim("Cell::pairForces", atoms, carbons);    // a name, then 0 to 20 numbers
  *
- * Where the name and the numbers are known beforehand, the start may say them too (and a list of
- * chosen SEBs then skips brackets as a whole), or in C++ a guard may stand for both calls:
+ * If the name and the numbers are known beforehand, they may be passed at the start too (brackets
+ * that are not on a list of chosen SEBs are then skipped completely); in C++ a guard may replace
+ * both calls:
  *
  *     startTraceBigSimFor("Cell::pairForces", atoms, carbons);
  *     tracebigsim::Bracket bracket("Cell::pairForces", atoms, carbons);
  *
- * What the calls do is chosen when the program is compiled:
+ * Macros choose at compile time what the calls do:
  *
  *     (nothing defined)     a timing line for each bracket, in seconds of the monotonic clock
  *     TRACEBIGSIM_CYCLES    in cycles: rdtsc, cntvct_el0, the PowerPC time base, or what
- *                           TRACEBIGSIM_READ_CYCLES() gives where that is defined
+ *                           TRACEBIGSIM_READ_CYCLES() returns if that is defined
  *     TRACEBIGSIM_SIMULATOR_BEGIN(), TRACEBIGSIM_SIMULATOR_END()
  *                           in cycles, and a simulator's two calls for its cycle-accurate mode
  *     TRACEBIGSIM_PAPI      seconds, and the counters that TRACEBIGSIM_PAPI_EVENTS names
@@ -23,28 +24,28 @@
  *                           tracebigsim_emulation.cpp, which is beside this file.
  *     TRACEBIGSIM_OFF       nothing at all; the arguments are not evaluated
  *
- * and some of it when it is run, by environment variables:
+ * and environment variables choose the rest at run time:
  *
  *     TRACEBIGSIM_OUTPUT          the file that timing lines are appended to, not standard output;
- *                                 %p in it is the process's number, %h the host's name
- *     TRACEBIGSIM_BUFFER_BYTES    lines are gathered up to this many bytes (65536 at most) and
- *                                 written at exit or by flushTraceBigSim(); else one by one
- *     TRACEBIGSIM_CHOSEN          a list of `rewritelog sample`: only brackets on it print lines
- *     TRACEBIGSIM_PAPI_EVENTS     up to 8 of PAPI's names with commas between, else PAPI_TOT_INS
+ *                                 %p in its name is the process ID, %h the host name
+ *     TRACEBIGSIM_BUFFER_BYTES    buffer lines up to this many bytes (at most 65536), until the
+ *                                 buffer is full, exit or flushTraceBigSim(); default: no buffer
+ *     TRACEBIGSIM_CHOSEN          a list from `rewritelog sample`: only brackets on it print lines
+ *     TRACEBIGSIM_PAPI_EVENTS     up to 8 of PAPI's names, comma-separated; default: PAPI_TOT_INS
  *
  * A thread (in an emulation: an emulated PE) has one bracket open at a time. A bracket opened
- * within another replaces it; that, an end without a start, and numbers or names that no line can
- * hold are reported on standard error, twenty times at most, and print no line.
+ * within another replaces it. That, an end without a start, and numbers or names that no line can
+ * hold are reported on standard error, at most twenty times, and print no line.
  */
 #ifndef TRACEBIGSIM_TRACEBIGSIM_H_
 #define TRACEBIGSIM_TRACEBIGSIM_H_
 
-#if defined(__GNUC__) && !defined(TRACEBIGSIM_WARNINGS) /* which this project's tests define */
-#pragma GCC system_header /* a program's own warnings are not about this file */
+#if defined(__GNUC__) && !defined(TRACEBIGSIM_WARNINGS) /* defined by this project's tests */
+#pragma GCC system_header /* suppresses warnings about this file */
 #endif
 
 #ifdef __cplusplus
-/* The old source file had this one, which .ci files of Charm++ programs name; it does nothing. */
+/* .ci files of Charm++ programs name this function of the old source file; it does nothing. */
 __attribute__((weak)) void initBigSimTrace() {}
 #endif
 
@@ -71,7 +72,7 @@ struct Bracket {
 #define endTraceBigSim(...) TRACEBIGSIM_NOTHING_(__VA_ARGS__, 0)
 #endif
 
-#else /* any mode but off */
+#else /* any mode except off */
 
 /* In an emulation; an empty definition of CMK_BIGSIM_CHARM counts. */
 #if defined(CMK_BIGSIM_CHARM)
@@ -97,7 +98,7 @@ struct Bracket {
 #error "tracebigsim.h needs the weak symbols and atomics of GNU C (gcc, clang, icx, nvc, xlc)"
 #endif
 
-/* Strict C99 hides POSIX, where the clock and write() are. */
+/* Strict C99 hides POSIX, which declares the clock and write(). */
 #if defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -127,7 +128,7 @@ struct Bracket {
 extern "C" {
 #endif
 
-/* ---- What all sources of a program share: weak, so that each may define it ----------------- */
+/* ---- Shared by all sources of a program: weak, so that each may define it ------------------ */
 
 #define TRACEBIGSIM_SHARED_ __attribute__((weak))
 #define TRACEBIGSIM_APART_ __attribute__((noinline, unused)) static
@@ -136,20 +137,20 @@ enum {
   TRACEBIGSIM_MAX_PARAMS_ = 20,
   TRACEBIGSIM_MAX_COUNTERS_ = 8,
   TRACEBIGSIM_MAX_NAME_ = 2000,
-  TRACEBIGSIM_LINE_BYTES_ = 4096, /* what a pipe takes at once; a name and all its numbers fit */
+  TRACEBIGSIM_LINE_BYTES_ = 4096, /* a pipe takes these at once; a name and its numbers fit */
   TRACEBIGSIM_BUFFER_BYTES_ = 65536,
   TRACEBIGSIM_MAX_REPORTS_ = 20,
   TRACEBIGSIM_PATIENCE_MS_ = 1000 /* for a pipe that is full, and for other threads at exit */
 };
 
-/* Whether an open bracket prints a line: no, yes, or to be looked up when its name is known. */
+/* Whether an open bracket prints a line: no, yes, or to be looked up once its name is known. */
 enum { TRACEBIGSIM_LEFT_OUT_, TRACEBIGSIM_WANTED_, TRACEBIGSIM_ASK_ };
 
 typedef struct {
   int open;
   int wanted;
   uint64_t began; /* nanoseconds or cycles */
-  int counters;   /* PAPI's: how many; -1 before the first bracket */
+  int counters;   /* PAPI's: their number; -1 before the first bracket */
   int event_set;
   long long began_at[TRACEBIGSIM_MAX_COUNTERS_];
 } tracebigsim_thread_type_;
@@ -165,14 +166,14 @@ typedef struct {
 } tracebigsim_chosen_type_;
 
 typedef struct {
-  void *holder;     /* of the lock: the address of a thread's own variable */
-  int cancel_state; /* what the holder's was */
+  void *holder;     /* of the lock: the address of a thread-local variable */
+  int cancel_state; /* the holder's previous one */
   int ready;        /* the environment has been read */
   int at_exit;      /* the end of the process has been prepared */
-  int writing;      /* gathered lines are being written */
-  int forking;      /* the holder of the lock makes a child */
+  int writing;      /* buffered lines are being written */
+  int forking;      /* the holder of the lock is forking */
   int output;
-  int torn;         /* the last line that was written has no end */
+  int torn;         /* the last line that was written is incomplete */
   size_t lost;      /* lines */
   int lost_reason;  /* an errno */
   int to_stdout;
@@ -188,8 +189,8 @@ typedef struct {
 TRACEBIGSIM_SHARED_ __thread tracebigsim_thread_type_ tracebigsim_thread_ = {0, 0, 0, -1, 0, {0}};
 TRACEBIGSIM_SHARED_ tracebigsim_process_type_ tracebigsim_process_;
 
-/* Take the lock, unless that would not end: 0 where this thread has it, as a signal handler that
- * interrupts a bracket finds, or where others keep it for `patience_ms` (-1: without an end). A thread
+/* Take the lock; return 0 if that would deadlock, since this thread has it (as in a signal handler
+ * that interrupts a bracket), or if others keep it for `patience_ms` (-1: wait forever). A thread
  * is not cancelled while it has the lock. */
 TRACEBIGSIM_APART_ int tracebigsim_try_lock_(int patience_ms) {
   const int errno_before = errno;
@@ -211,7 +212,7 @@ TRACEBIGSIM_APART_ int tracebigsim_try_lock_(int patience_ms) {
       return 0;
     }
     nanosleep(&moment, NULL);
-    waited_us += 50; /* about what such a sleep takes */
+    waited_us += 50; /* approximately what such a sleep takes */
   }
 }
 
@@ -223,9 +224,9 @@ static inline void tracebigsim_unlock_(void) {
   pthread_setcancelstate(state, NULL);
 }
 
-/* ---- Writing: whole lines, one call each --------------------------------------------------- */
+/* ---- Writing: complete lines, one call each ------------------------------------------------ */
 
-/* Wait until a descriptor that does not block takes more; 0 if it does not. */
+/* Wait until a non-blocking descriptor accepts more; return 0 if it does not. */
 static inline int tracebigsim_takes_more_(int descriptor) {
   struct pollfd waiting = {descriptor, POLLOUT, 0};
   int found;
@@ -234,7 +235,7 @@ static inline int tracebigsim_takes_more_(int descriptor) {
   return found > 0;
 }
 
-/* Write bytes in one call where the system does so; give how many could not be written, and errno. */
+/* Write bytes, in one call if the system does so; return how many were not written, and errno. */
 TRACEBIGSIM_APART_ size_t tracebigsim_write_rest_(int descriptor, const char *bytes, size_t count) {
   while (count > 0) {
     const ssize_t written = write(descriptor, bytes, count);
@@ -253,7 +254,7 @@ TRACEBIGSIM_APART_ size_t tracebigsim_write_rest_(int descriptor, const char *by
   return 0;
 }
 
-/* Write, without the signals by which a closed pipe or a file's limit would end the program. */
+/* Write without the signals by which a closed pipe or a file size limit would end the program. */
 TRACEBIGSIM_APART_ size_t tracebigsim_write_(int descriptor, const char *bytes, size_t count) {
   sigset_t deadly, before, pending;
   size_t rest;
@@ -278,7 +279,7 @@ TRACEBIGSIM_APART_ size_t tracebigsim_write_(int descriptor, const char *bytes, 
   return rest;
 }
 
-/* Say on standard error what is wrong, and with what: some bytes, which no NUL need end. */
+/* Report on standard error what is wrong, and with what: bytes that need not end in NUL. */
 TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *about,
                                                size_t length) {
   char text[600];
@@ -300,12 +301,12 @@ TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *
   errno = errno_before;
 }
 
-/* Say what is wrong, and with what. */
+/* Report what is wrong, and with what. */
 static inline void tracebigsim_report_(const char *problem, const char *about) {
   tracebigsim_report_on_(problem, about, strlen(about));
 }
 
-/* Append a text to a path of `room` bytes; 0 if it does not fit. */
+/* Append a text to a path of `room` bytes; return 0 if it does not fit. */
 static inline int tracebigsim_append_(char *path, size_t room, const char *text) {
   const size_t length = strlen(path);
   if (strlen(text) >= room - length) return 0;
@@ -313,7 +314,7 @@ static inline int tracebigsim_append_(char *path, size_t room, const char *text)
   return 1;
 }
 
-/* Fill in %p and %h of an output's name; 0 if the path is too long. */
+/* Fill in %p and %h of an output's name; return 0 if the path is too long. */
 TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size_t room) {
   char part[300];
   path[0] = '\0';
@@ -333,7 +334,7 @@ TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size
   return 1;
 }
 
-/* Open what TRACEBIGSIM_OUTPUT names, else take standard output. */
+/* Open what TRACEBIGSIM_OUTPUT names, or use standard output. */
 TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
   const char *pattern = getenv("TRACEBIGSIM_OUTPUT");
   char path[TRACEBIGSIM_LINE_BYTES_];
@@ -352,7 +353,7 @@ TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
   tracebigsim_report_(strerror(errno), pattern);
 }
 
-/* Count lines that no output will have; the end of the process says how many they were. */
+/* Count lines that are lost; their number is reported at the end of the process. */
 TRACEBIGSIM_APART_ void tracebigsim_lose_(const char *bytes, size_t count, int reason) {
   size_t lines = 0, index;
   for (index = 0; index < count; index++) lines += bytes[index] == '\n';
@@ -360,7 +361,7 @@ TRACEBIGSIM_APART_ void tracebigsim_lose_(const char *bytes, size_t count, int r
   __atomic_store_n(&tracebigsim_process_.lost_reason, reason, __ATOMIC_RELAXED);
 }
 
-/* Write whole lines; those that cannot be written are counted. */
+/* Write complete lines; those that cannot be written are counted. */
 TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   const int errno_before = errno;
@@ -378,7 +379,7 @@ TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) 
   errno = errno_before;
 }
 
-/* Write what has been gathered; the lock is held. */
+/* Write buffered lines; the lock is held. */
 static inline void tracebigsim_write_gathered_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (process->buffered == 0) return;
@@ -396,8 +397,8 @@ TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
   tracebigsim_unlock_();
 }
 
-/* The end of the process: write what has been gathered, and say what is lost. It does not wait for
- * a lock for long, and takes it away from the bracket that a handler's exit() has interrupted. */
+/* The end of the process: write buffered lines, and report lost ones. It does not wait for
+ * a lock for long, and takes it over from a bracket that a handler's exit() has interrupted. */
 TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   const int locked = tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_);
@@ -415,8 +416,9 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   }
 }
 
-/* Keep other threads from reading the environment while a child is made, which might get a part of
- * what they do: the number of a file that is not open there, as the kernel copies files first. */
+/* Keep other threads from reading the environment during a fork. Otherwise the child might get
+ * half of their work: the descriptor of a file that is not open there, since the kernel copies
+ * files first. */
 TRACEBIGSIM_APART_ void tracebigsim_before_fork_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (__atomic_load_n(&process->ready, __ATOMIC_ACQUIRE)) return;
@@ -431,8 +433,8 @@ static inline void tracebigsim_after_fork_(void) {
   tracebigsim_unlock_();
 }
 
-/* A child has no thread but the one that forked: nobody holds the lock, and gathered lines are the
- * parent's to write. */
+/* A child has only the thread that forked: nobody holds the lock, and the parent writes the
+ * buffered lines. */
 TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   tracebigsim_after_fork_();
@@ -443,7 +445,7 @@ TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   process->lost = 0;
 }
 
-#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34) /* there pthread_atfork needs another library */
+#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34) /* before, pthread_atfork needs another library */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 #define TRACEBIGSIM_AT_FORK_(before, after, child) \
@@ -452,7 +454,7 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 #define TRACEBIGSIM_AT_FORK_(before, after, child) pthread_atfork(before, after, child)
 #endif
 
-/* Prepare the end of the process and its children; 0 if that cannot be. */
+/* Prepare for the end of the process and for forks; return 0 if that fails. */
 static inline int tracebigsim_open_ends_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (!process->at_exit) {
@@ -464,14 +466,14 @@ static inline int tracebigsim_open_ends_(void) {
 }
 
 #ifdef __GNUC__
-/* Before there are threads: a child that is made while another thread prepares this would find the
- * lock held by nobody. */
+/* Before there are threads: a child that is forked while another thread prepares this would find
+ * the lock held by nobody. */
 __attribute__((constructor)) static void tracebigsim_at_load_(void) {
   (void)tracebigsim_open_ends_();
 }
 #endif
 
-/* Make lines gather, if the environment says so; a pipe takes no more than a page in one piece. */
+/* Buffer lines, if the environment says so; a pipe takes at most a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
   const char *text = getenv("TRACEBIGSIM_BUFFER_BYTES");
   const long long wanted = text == NULL ? 0 : atoll(text);
@@ -490,7 +492,7 @@ TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
     pthread_setcancelstate(state, NULL);
     return;
   }
-  if (!tracebigsim_lock_()) { /* a bracket in a signal handler, in the midst of another one's line */
+  if (!tracebigsim_lock_()) { /* a bracket in a signal handler that interrupts another one's line */
     tracebigsim_lose_(line, length, EDEADLK);
     return;
   }
@@ -507,7 +509,7 @@ TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
 
 /* ---- The list of chosen SEBs --------------------------------------------------------------- */
 
-/* By PE and SEB: how an emulation finds its brackets. */
+/* By PE and SEB, as an emulation finds its brackets. */
 static inline int tracebigsim_by_place_(const void *one, const void *other) {
   const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
   const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
@@ -515,7 +517,7 @@ static inline int tracebigsim_by_place_(const void *one, const void *other) {
   return a->seb == b->seb ? 0 : a->seb < b->seb ? -1 : 1;
 }
 
-/* By event and parameters: how any other run does. */
+/* By event and parameters, as any other run does. */
 static inline int tracebigsim_by_kernel_(const void *one, const void *other) {
   const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
   const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
@@ -540,7 +542,7 @@ static inline const char *tracebigsim_skip_blanks_(const char *at) {
   return at;
 }
 
-/* Give the position after a field's opening brace and blanks, NULL if it is not here. */
+/* Return the position after a field's opening brace and blanks, or NULL if it is not here. */
 TRACEBIGSIM_APART_ const char *tracebigsim_field_(const char *at, const char *name) {
   at = tracebigsim_skip_blanks_(at);
   if (strncmp(at, name, strlen(name)) != 0) return NULL;
@@ -550,7 +552,7 @@ TRACEBIGSIM_APART_ const char *tracebigsim_field_(const char *at, const char *na
   return *at == '{' ? tracebigsim_skip_blanks_(at + 1) : NULL;
 }
 
-/* Read an event's name up to the brace that matches its own; NULL if there is none. */
+/* Read an event's name up to the matching brace; return NULL if there is none. */
 TRACEBIGSIM_APART_ const char *tracebigsim_read_name_(const char *at,
                                                       tracebigsim_chosen_type_ *chosen) {
   int depth = 0;
@@ -561,14 +563,14 @@ TRACEBIGSIM_APART_ const char *tracebigsim_read_name_(const char *at,
   return *at == '}' && chosen->length > 0 ? at + 1 : NULL;
 }
 
-/* Whether a number is neither infinite nor NaN, even to a compiler that holds that none is. */
+/* Whether a number is neither infinite nor NaN, even if the compiler assumes that none is. */
 static inline int tracebigsim_finite_(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   return (bits >> 52 & 0x7ff) != 0x7ff;
 }
 
-/* Read a decimal number of a list, in the locale "C"; give what follows it, NULL if none is here. */
+/* Read a decimal number of a list, in the locale "C"; return the position after it, or NULL. */
 static inline const char *tracebigsim_read_number_(const char *at, double *value) {
   char *after;
   *value = strtod(at, &after);
@@ -576,7 +578,7 @@ static inline const char *tracebigsim_read_number_(const char *at, double *value
   return tracebigsim_finite_(*value) ? after : NULL;
 }
 
-/* Read a line `PE SEB TRACEBIGSIM: event:{..} seqno:{..} params:{..}`; 0 if it is not one. */
+/* Read a line `PE SEB TRACEBIGSIM: event:{..} seqno:{..} params:{..}`; return 0 for any other. */
 TRACEBIGSIM_APART_ int tracebigsim_read_chosen_(const char *line, tracebigsim_chosen_type_ *chosen,
                                                 double *params) {
   char *after;
@@ -599,7 +601,7 @@ TRACEBIGSIM_APART_ int tracebigsim_read_chosen_(const char *line, tracebigsim_ch
   return 1;
 }
 
-/* Read a whole file, NUL-terminated, in memory of its own; NULL (and errno) if that cannot be. */
+/* Read a file into new memory, NUL-terminated; return NULL (and errno) if that fails. */
 TRACEBIGSIM_APART_ char *tracebigsim_read_file_(const char *path) {
   FILE *stream = fopen(path, "rb");
   size_t used = 0, room = 1 << 16;
@@ -640,15 +642,15 @@ TRACEBIGSIM_APART_ void tracebigsim_read_list_(char *text, const char *path,
         used += here->count;
         tracebigsim_process_.chosen_count++;
       } else {
-        tracebigsim_report_("this line of the list of chosen SEBs is not one", first);
-        tracebigsim_report_("the list with that line", path);
+        tracebigsim_report_("invalid line in the list of chosen SEBs", first);
+        tracebigsim_report_("the list of chosen SEBs with that line", path);
       }
     }
     line = next;
   }
 }
 
-/* Read the list that TRACEBIGSIM_CHOSEN names; one that cannot be read is an empty list. */
+/* Read the list that TRACEBIGSIM_CHOSEN names; one that cannot be read counts as empty. */
 TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
   const char *path = getenv("TRACEBIGSIM_CHOSEN");
   char *text, *at;
@@ -665,7 +667,7 @@ TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
   plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (text == NULL || tracebigsim_process_.chosen == NULL || params == NULL ||
       plain == (locale_t)0) {
-    tracebigsim_report_("the list of chosen SEBs cannot be read, so that no bracket prints a line",
+    tracebigsim_report_("the list of chosen SEBs cannot be read, so no bracket prints a line",
                         path);
     return;
   }
@@ -681,9 +683,9 @@ TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
         sizeof *tracebigsim_process_.chosen, TRACEBIGSIM_ORDER_);
 }
 
-/* Read the environment, once in the process; 0 in a signal handler that interrupts just that. Signals
- * wait meanwhile: atexit() holds a lock of the C library's, for which a handler's exit() would wait
- * without end. */
+/* Read the environment, once per process; return 0 in a signal handler that interrupts just that.
+ * Signals are blocked meanwhile: atexit() holds a lock of the C library, for which a handler's
+ * exit() would wait forever. */
 TRACEBIGSIM_APART_ int tracebigsim_prepare_(void) {
   const int errno_before = errno;
   sigset_t all, before;
@@ -716,7 +718,7 @@ TRACEBIGSIM_APART_ int tracebigsim_on_list_(const tracebigsim_chosen_type_ *aske
 
 /* ---- Lines --------------------------------------------------------------------------------- */
 
-/* A record, to be formatted; `seb` is -1 and `ticks_unit` NULL where the line has none. */
+/* A record to be formatted; `seb` is -1 and `ticks_unit` NULL if the line has none. */
 typedef struct {
   const char *event;
   size_t length;
@@ -744,7 +746,7 @@ static inline char *tracebigsim_put_integer_(char *at, uint64_t value) {
   return at;
 }
 
-/* Write the last digits of a number, with zeros before them. */
+/* Write the last digits of a number, with leading zeros. */
 static inline char *tracebigsim_put_decimals_(char *at, uint64_t value, int digits) {
   int index;
   *at++ = '.';
@@ -755,7 +757,7 @@ static inline char *tracebigsim_put_decimals_(char *at, uint64_t value, int digi
   return at + digits;
 }
 
-/* Write a number as printf does with 17 digits; the decimal sign is a point in every locale. */
+/* Write a number as printf does with 17 digits, with a decimal point in every locale. */
 TRACEBIGSIM_APART_ char *tracebigsim_put_long_number_(char *at, double value) {
   size_t before, sign, rest;
   snprintf(at, 40, "%.17g", value);
@@ -769,12 +771,12 @@ TRACEBIGSIM_APART_ char *tracebigsim_put_long_number_(char *at, double value) {
   return at + strlen(at);
 }
 
-/* Write a finite number so that it reads back as the same double, with six decimals where they do.
+/* Write a finite number so that it reads back as the same double, with six decimals if possible.
  *
- * A whole number of millionths below 2^53, divided by a million, is the double nearest to the
- * decimal number that those millionths are, as division rounds correctly. */
+ * An integer number of millionths below 2^53, divided by a million, is the double nearest to that
+ * decimal number, since division rounds correctly. */
 static inline char *tracebigsim_put_number_(char *at, double value) {
-  volatile double million = 1e6; /* or a compiler might multiply with its inverse */
+  volatile double million = 1e6; /* or a compiler might multiply by its inverse */
   const double size = value < 0 ? -value : value;
   if (value == 0) return tracebigsim_put_text_(at, "0.000000");
   if (size < 9e9) {
@@ -788,40 +790,40 @@ static inline char *tracebigsim_put_number_(char *at, double value) {
   return tracebigsim_put_long_number_(at, value);
 }
 
-/* Whether a single colon comes before this brace of a name, as in a field, and not `::`. */
+/* Whether a single colon precedes this brace of a name, as in a field, and not `::`. */
 TRACEBIGSIM_APART_ int tracebigsim_opens_field_(const char *event, size_t brace) {
   while (brace > 0 && (event[brace - 1] == ' ' || event[brace - 1] == '\t')) brace--;
   return brace > 0 && event[brace - 1] == ':' && (brace == 1 || event[brace - 2] != ':');
 }
 
-/* Say why no line can hold an event's name; NULL if one can. */
+/* Return why no line can hold an event's name; NULL if one can. */
 TRACEBIGSIM_APART_ const char *tracebigsim_name_problem_(const char *event, size_t length) {
   size_t index, depth = 0;
   if (length == 0 || strchr(" \t", event[0]) || strchr(" \t", event[length - 1])) {
-    return "a name is not empty, and no blank begins or ends it";
+    return "the name is empty, or begins or ends with a blank";
   }
-  if (length > TRACEBIGSIM_MAX_NAME_) return "a name has at most 2000 bytes";
+  if (length > TRACEBIGSIM_MAX_NAME_) return "the name has more than 2000 bytes";
   for (index = 0; index < length; index++) {
     const unsigned char byte = (unsigned char)event[index];
-    if ((byte < 32 && byte != '\t') || byte == 127) return "a name has no control characters";
+    if ((byte < 32 && byte != '\t') || byte == 127) return "the name has a control character";
     if (byte == '{' && tracebigsim_opens_field_(event, index)) {
-      return "a name holds nothing that reads as a field";
+      return "the name contains text that reads as a field";
     }
     if (byte == '{') depth++;
-    if (byte == '}' && depth-- == 0) return "the braces in a name pair up";
+    if (byte == '}' && depth-- == 0) return "the braces in the name do not pair up";
     if (byte == 'T' && length - index >= 11 && memcmp(event + index, "TRACEBIGSIM", 11) == 0) {
-      return "a name does not hold TRACEBIGSIM";
+      return "the name contains TRACEBIGSIM";
     }
   }
-  return depth == 0 ? NULL : "the braces in a name pair up";
+  return depth == 0 ? NULL : "the braces in the name do not pair up";
 }
 
-/* Say why no line can hold a record; NULL if one can. */
+/* Return why no line can hold a record; NULL if one can. */
 static inline const char *tracebigsim_problem_(const tracebigsim_record_ *record) {
   size_t index;
-  if (record->count > TRACEBIGSIM_MAX_PARAMS_) return "a line has at most 20 parameters";
+  if (record->count > TRACEBIGSIM_MAX_PARAMS_) return "the line has more than 20 parameters";
   for (index = 0; index < record->count; index++) {
-    if (!tracebigsim_finite_(record->params[index])) return "a parameter is finite";
+    if (!tracebigsim_finite_(record->params[index])) return "a parameter is not finite";
   }
   return tracebigsim_name_problem_(record->event, record->length);
 }
@@ -851,7 +853,7 @@ static inline char *tracebigsim_put_counters_(char *at, const tracebigsim_record
   return tracebigsim_put_text_(at, "} ");
 }
 
-/* Write a record's line into TRACEBIGSIM_LINE_BYTES_; 0, and a report, if no line can hold it. */
+/* Write a record's line into TRACEBIGSIM_LINE_BYTES_; return 0, and report it, if none can. */
 TRACEBIGSIM_APART_ size_t tracebigsim_format_(const tracebigsim_record_ *record, char *line) {
   const char *problem = tracebigsim_problem_(record);
   char *at = line;
@@ -890,7 +892,7 @@ static inline uint64_t tracebigsim_now_(void) {
 #if defined(TRACEBIGSIM_READ_CYCLES)
   return (uint64_t)TRACEBIGSIM_READ_CYCLES();
 #elif defined(__x86_64__) || defined(__i386__)
-  uint32_t low, high; /* the fence keeps earlier work before the reading, and later work after it */
+  uint32_t low, high; /* the fences keep earlier work before the reading, and later work after it */
   __asm__ __volatile__("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
   return (uint64_t)high << 32 | low;
 #elif defined(__aarch64__)
@@ -931,7 +933,7 @@ static inline unsigned long tracebigsim_thread_number_(void) {
   return (unsigned long)(uintptr_t)&tracebigsim_thread_;
 }
 
-/* Start the library, once in the process; 0 if it does not work here. */
+/* Start the library, once per process; return 0 if it does not work here. */
 TRACEBIGSIM_APART_ int tracebigsim_start_library_(void) {
   int works = 1;
   if (!tracebigsim_lock_()) return 0;
@@ -943,7 +945,7 @@ TRACEBIGSIM_APART_ int tracebigsim_start_library_(void) {
   return works;
 }
 
-/* Add the counter whose name begins here to the thread's; give what follows its name. */
+/* Add the counter whose name begins here to the thread's; return the position after the name. */
 TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
   char name[200];
@@ -953,7 +955,7 @@ TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
   if (fits && PAPI_add_named_event(thread->event_set, name) == PAPI_OK) {
     thread->counters++;
   } else {
-    tracebigsim_report_("this counter cannot be counted (with the others)", name);
+    tracebigsim_report_("this counter is not available (with the others)", name);
   }
   return at + length + (at[length] == ',');
 }
@@ -971,7 +973,7 @@ TRACEBIGSIM_APART_ void tracebigsim_start_counters_(void) {
     if (thread->counters > 0 && PAPI_start(thread->event_set) == PAPI_OK) return;
   }
   thread->counters = 0;
-  tracebigsim_report_("PAPI does not count these here, so that lines have no counters", names);
+  tracebigsim_report_("PAPI cannot count these, so lines have no counters", names);
 }
 
 /* Read the thread's counters. */
@@ -1006,7 +1008,7 @@ static inline void tracebigsim_open_(int wanted) {
   thread->began = tracebigsim_now_();
 }
 
-/* Whether a bracket of this name and these parameters is on the list, or there is none. */
+/* Whether a bracket of this name and these parameters is on the list, or there is no list. */
 TRACEBIGSIM_APART_ int tracebigsim_is_chosen_(const char *event, size_t length,
                                               const double *params, size_t count) {
   tracebigsim_chosen_type_ asked = {event, length, 0, 0, count, params};
@@ -1059,7 +1061,7 @@ static inline void tracebigsim_end_(const char *event, size_t length, const doub
   }
 }
 
-/* Close the thread's bracket without a line, as its region was left by an exception. */
+/* Close the thread's bracket without a line, since an exception left its region. */
 static inline void tracebigsim_drop_(void) {
   const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.wanted;
   tracebigsim_thread_.open = 0;
@@ -1081,7 +1083,7 @@ static inline void startTraceBigSim(void) { tracebigsim_emulated_start_(); }
 
 static inline void tracebigsim_start_for_(const char *event, size_t length, const double *params,
                                           size_t count) {
-  (void)event, (void)length, (void)params, (void)count; /* the PE and SEB say which bracket it is */
+  (void)event, (void)length, (void)params, (void)count; /* the PE and SEB identify the bracket */
   tracebigsim_emulated_start_();
 }
 
@@ -1094,7 +1096,7 @@ static inline void tracebigsim_drop_(void) { tracebigsim_emulated_drop_(); }
 
 #endif
 
-/* Write the lines that have been gathered, as before an end without exit(). */
+/* Write the buffered lines, as before an end without exit(). */
 static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
 
 #ifdef __cplusplus
@@ -1110,17 +1112,17 @@ static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
 
 namespace tracebigsim {
 
-/* What is kept of each emulated PE, whatever thread of the process runs it. */
+/* The state of each emulated PE, whatever thread of the process runs it. */
 struct Pe {
   bool open;
   bool wanted;
-  bool begun; /* its param file has been made */
+  bool begun; /* its param file has been created */
   int descriptor;
   long long seb;
   uint64_t began;
 };
 
-/* The PEs of this process, in a table that is never taken down; the lock is held. */
+/* The PEs of this process, in a table that is never freed; the lock is held. */
 inline Pe &peNumber(int number) {
   static std::vector<Pe> *table = new std::vector<Pe>();
   if (table->size() <= static_cast<size_t>(number)) {
@@ -1130,7 +1132,7 @@ inline Pe &peNumber(int number) {
   return (*table)[static_cast<size_t>(number)];
 }
 
-/* PEs whose param files are open: a process may emulate more of them than it can have files. */
+/* PEs whose param files are open: a process may emulate more PEs than it can open files. */
 inline std::vector<int> &openFiles() {
   static std::vector<int> *numbers = new std::vector<int>();
   return *numbers;
@@ -1145,7 +1147,7 @@ inline void closeFiles() {
   openFiles().clear();
 }
 
-/* Open a PE's param file, for the first time as a new one; the lock is held. */
+/* Open a PE's param file, the first time as a new one; the lock is held. */
 inline bool openFile(int number, Pe &pe) {
   char path[40];
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (pe.begun ? 0 : O_TRUNC);
@@ -1167,7 +1169,7 @@ inline bool openFile(int number, Pe &pe) {
 
 inline long long runningSeb() { return static_cast<long long>(tTIMELINEREC.length()) - 1; }
 
-/* Append a line to the running PE's param file; it is on disk as far as this process goes. */
+/* Append a line to the running PE's param file, without a buffer in this process. */
 inline void append(int number, const char *line, size_t length) {
   const int errnoBefore = errno;
   if (!tracebigsim_lock_()) return;
@@ -1179,7 +1181,7 @@ inline void append(int number, const char *line, size_t length) {
   errno = errnoBefore;
 }
 
-/* A copy of what is kept of a PE, whose bracket is thereby closed or opened. */
+/* A copy of a PE's state, whose bracket is thereby closed or opened. */
 inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
   const Pe none = {false, false, true, -1, -1, 0};
   if (!tracebigsim_lock_()) return none;
@@ -1207,7 +1209,7 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_start_(void) {
   const long long seb = tracebigsim::runningSeb();
   const tracebigsim_chosen_type_ asked = {NULL, 0, number, seb, 0, NULL};
   const bool wanted = seb >= 0 && tracebigsim_on_list_(&asked);
-  if (seb < 0) tracebigsim_report_("no SEB is running, so that the bracket is left out", "start");
+  if (seb < 0) tracebigsim_report_("no SEB is running, so the bracket is left out", "start");
   if (tracebigsim::exchangeOpen(number, true, seb, wanted).open) {
     tracebigsim_report_("within an open bracket, which is dropped", "start");
   }
@@ -1284,8 +1286,8 @@ inline void endTraceBigSim(const char *event, Number... params) {
 
 namespace tracebigsim {
 
-/* A bracket from here to the end of the block; a block left by an exception writes no line. The
- * name is not copied. */
+/* A bracket from here to the end of the block; if an exception leaves the block, it writes no line.
+ * The name is not copied. */
 class Bracket {
  public:
   template <typename... Number>
@@ -1326,7 +1328,7 @@ class Bracket {
 
 #else
 
-/* An array holds the numbers and a last zero, so that there may be none; a 21st is an error. */
+/* An array holds the numbers and a final zero, so that there may be none; a 21st is an error. */
 #define TRACEBIGSIM_COUNT_(...) (sizeof((const double[]){__VA_ARGS__}) / sizeof(double) - 1)
 #define TRACEBIGSIM_AT_MOST_20_(...) \
   (0 * sizeof(char[TRACEBIGSIM_COUNT_(__VA_ARGS__) <= TRACEBIGSIM_MAX_PARAMS_ ? 1 : -1]))
@@ -1347,6 +1349,6 @@ static inline void tracebigsim_end_named_(const char *event, const double *param
 
 #endif
 
-#endif /* any mode but off */
+#endif /* any mode except off */
 
 #endif

@@ -1,5 +1,5 @@
-/* What the Fortran module calls: compile this with the macros that choose what brackets do (see
- * tracebigsim.h), and link it with tracebigsim.f90. */
+/* The functions that the Fortran module calls: compile this with the macros that choose what
+ * brackets do (see tracebigsim.h), and link it with tracebigsim.f90. */
 #include "tracebigsim.h"
 
 #include <stddef.h>

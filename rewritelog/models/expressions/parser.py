@@ -141,7 +141,7 @@ class _Parser:
         if number is None:
             raise self._unknown(token)
         if not 1 <= number <= self._parameters:
-            problem = f"there is no parameter {token.text!r}: they are p1 to p{self._parameters}"
+            problem = f"unknown parameter {token.text!r}; known: p1 to p{self._parameters}"
             raise self._where.error(problem, token.offset)
         self._emit(Parameter(number), token)
 

@@ -72,10 +72,10 @@ def _token(text: str, at: int, where: Origin) -> Token:
     """Return the token that begins at an offset."""
     found = _TOKEN.match(text, at)
     if found is None:
-        raise where.error(f"{text[at]!r} cannot be in an expression", at)
+        raise where.error(f"invalid character {text[at]!r}", at)
     word = found.group()
     if word in _MISSPELLED:
-        raise where.error(f"there is no operator {word!r}; write {_MISSPELLED[word]!r}", at)
+        raise where.error(f"unknown operator {word!r}; write {_MISSPELLED[word]!r}", at)
     if found.lastgroup == "number":
         return Token("number", word, at)
     return Token("name" if found.lastgroup == "name" else "operator", word, at)

@@ -23,9 +23,9 @@ def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
         if not is_name(text):
             raise where.error(f"{text!r} is not a valid name: a letter, then letters, digits and _")
         if text in FUNCTIONS:
-            raise where.error(f"{text!r} is a function, so it can be no parameter's name")
+            raise where.error(f"{text!r} is a function and cannot be a parameter's name")
         if parameter_number(text) not in (None, number):
-            raise where.error(f"{text!r} would be the name of p{number}")
+            raise where.error(f"{text!r} cannot be the name of p{number}")
         if text in seen and text != "_":
             raise where.error(f"the name {text!r} is duplicated")
         seen.add(text)

@@ -19,6 +19,7 @@ from rewritelog.models.formulas.entries import EventFormula, Formulas
 from rewritelog.models.formulas.library import KINDS
 from rewritelog.models.formulas.names import checked_names
 from rewritelog.models.formulas.toml_locations import KeyPath, TomlLocations, find_locations
+from rewritelog.text import count_text
 
 MAX_FILE = 200_000
 """The most characters of a formulas file."""
@@ -46,7 +47,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
         document = load_toml(text, name)
         locations = find_locations(text, name)
     except RecursionError as error:
-        raise FormulaError(name, None, None, "is nested too deep") from error
+        raise FormulaError(name, None, None, "is nested too deeply") from error
     for key in document:
         if key != TABLE:
             problem = f"unknown key {key!r}; formulas go under [[{TABLE}]]"
@@ -54,7 +55,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
     tables = document.get(TABLE, [])
     where = locations.of_value((TABLE,))
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise where.error(f"{TABLE} is written [[{TABLE}]], in two brackets, for each formula")
+        raise where.error(f"{TABLE} is written [[{TABLE}]], in double brackets, for each formula")
     if not tables:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
     entries = (
@@ -69,7 +70,7 @@ def load_toml(text: str, name: str) -> Mapping[str, Any]:
         raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > MAX_LINE:
-            problem = f"the line has more than {MAX_LINE} characters; part it"
+            problem = f"the line has more than {MAX_LINE} characters; split it"
             raise FormulaError(name, number, MAX_LINE + 1, problem)
     try:
         return tomllib.loads(text)
@@ -114,7 +115,7 @@ class _Entry:
         patterns = self._texts("event")
         for text, where in patterns:
             if not text:
-                raise where.error("an event has a name")
+                raise where.error("the event name is empty")
         return tuple(text for text, _ in patterns)
 
     def _names(self) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ class _Entry:
         named = self._text("kind")
         if named is None:
             if "of" in self.table:
-                raise self._key("of").error("of says what a kind is of, and there is no kind")
+                raise self._key("of").error("of needs a kind")
             return ()
         text, where = named
         if text not in KINDS:
@@ -155,11 +156,13 @@ class _Entry:
         kind = KINDS[text]
         if "of" not in self.table:
             if names and len(kind.of) > len(names):
-                raise where.error(f"{text} is of {len(kind.of)}, and params names {len(names)}")
+                needed = count_text(len(kind.of), "size")
+                problem = f"{text} needs {needed}, but params has {count_text(len(names), 'name')}"
+                raise where.error(problem)
             return kind.expressions()
         if len(sizes) != len(kind.of):
-            sought = f"{text} is of {len(kind.of)} ({', '.join(kind.of)})"
-            raise self._key("of").error(f"{sought}, not of {len(sizes)}")
+            needed = f"{text} needs {count_text(len(kind.of), 'size')} ({', '.join(kind.of)})"
+            raise self._key("of").error(f"{needed}, not {len(sizes)}")
         given = dict(enumerate(sizes, 1))
         return tuple(_checked(term.with_parameters(given), where) for term in kind.expressions())
 
@@ -185,7 +188,7 @@ class _Entry:
         if key == "event" and isinstance(values, str):
             return [(values, self._value(key))]
         if not isinstance(values, list):
-            raise self._value(key).error(f"{key} is a list of texts in quotes")
+            raise self._value(key).error(f"{key} must be a list of strings")
         if not values and key != "of":
             raise self._value(key).error(f"{key} is empty")
         return [_text(key, value, self._value(key, at)) for at, value in enumerate(values)]
@@ -217,7 +220,7 @@ def _checked(expression: Expression, where: Origin) -> Expression:
 def _text(key: str, value: object, where: Origin) -> tuple[str, Origin]:
     """Return a value that has to be text, with its location."""
     if not isinstance(value, str):
-        raise where.error(f"{key} takes text in quotes, not {_type_text(value)}")
+        raise where.error(f"{key} must be a string, not {_type_text(value)}")
     return value, where
 
 

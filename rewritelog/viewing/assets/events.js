@@ -107,7 +107,7 @@ const Events = (() => {
       data.width.push(width);
     };
     const singleTerms = singleTermsOf(event).slice(0, state.styles.length);
-    if (before) add(before, 1, "the fit before", "#9A9A9A", "solid", 5);
+    if (before) add(before, 1, "the previous fit", "#9A9A9A", "solid", 5);
     if (column) {
       singleTerms.forEach((one, k) => add(column, k + 2,
         `${one[1]}: R² ${text(one[2], 3)}, error ${percent(one[3])}`, ...state.styles[k], 2));
@@ -177,7 +177,7 @@ const Events = (() => {
       byId("single-terms").replaceChildren(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
     } else {
       const singleTerms = singleTermsOf(event);
-      fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on lines left out of their fit`,
+      fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on held-out lines`,
         ["term", "R²", "mean error", "seconds ="],
         singleTerms.map((one) => [one[1], text(one[2], 4), percent(one[3]), one[4]]));
     }

@@ -102,14 +102,14 @@
 
   function fillComparison(event, state) {
     const before = event.before ? event.before.numbers : null;
-    const heads = before ? ["", "fit before", "fit now"] : ["", "fit now"];
+    const heads = before ? ["", "previous fit", "current fit"] : ["", "current fit"];
     const rows = Object.entries(state.numbers).map(([name, value]) =>
       [name, ...(before ? [number(name, before[name])] : []), number(name, value)]);
-    fillTable("old-and-new", before ? "The fit before the last step, and the fit now" : "The fit now",
+    fillTable("old-and-new", before ? "The previous fit, and the current one" : "The current fit",
       heads, rows);
     if (!before) return;
     const sides = element("div", null, { class: "columns" });
-    for (const [title, summary] of [["fit before", event.before.summary], ["fit now", event.summary]]) {
+    for (const [title, summary] of [["previous fit", event.before.summary], ["current fit", event.summary]]) {
       const side = element("div", null);
       side.append(element("h3", title), element("pre", summary.join("\n")));
       sides.append(side);
@@ -240,7 +240,7 @@
     found.verdict.forEach((one) => body.append(element("p", one)));
     body.append(element("div", null, { id: "effect-table" }));
     fillTable("effect-table", "Seconds of brackets by event", ["event", "old, s", "new by the first fits, s",
-      "new now, s"], found.events);
+      "new by the current fits, s"], found.events);
     say("rewritten in memory; nothing was written");
   }
 

@@ -108,7 +108,7 @@ def _check_keys(value: Mapping[str, Any], keys: set[str]) -> None:
 
 def _checked_index(value: Any, what: str, count: int) -> int:
     if type(value) is not int or not 0 <= value < count:
-        raise UsageError(f"{what} must be a whole number from 0 to {count - 1}")
+        raise UsageError(f"{what} must be an integer from 0 to {count - 1}")
     return value
 
 

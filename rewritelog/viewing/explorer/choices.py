@@ -65,7 +65,7 @@ class FitChoices:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
         config = FitConfig(self.weights, self.loss, self.exact_match)
         if self.category and not self.terms:
-            raise UsageError("a category needs a formula beside it: type its terms")
+            raise UsageError("a category needs a formula: type its terms")
         if self.category:
             category = parsed(self.category, parameters, Origin("category", 1))
             config = replace(config, category=category)

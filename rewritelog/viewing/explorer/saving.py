@@ -105,6 +105,6 @@ def _toml_string(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise OutputError(
-            f"the name {text!a} is not UTF-8: no formulas file can hold it"
+            f"the name {text!a} is not valid UTF-8 and cannot be in a formulas file"
         ) from error
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
