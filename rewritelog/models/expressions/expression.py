@@ -60,6 +60,8 @@ class Apply:
 
 Step: TypeAlias = Constant | Parameter | Apply
 
+_APPLY = {name: Apply(name) for name in OPERATIONS}
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -98,8 +100,11 @@ class Expression:
         if params.ndim != 2 or params.shape[1] < self._needed:
             needed = f"{self} needs {self._needed} parameters"
             raise ModelError(f"{needed}, not an array of {params.shape}")
-        values = np.empty(len(params))
         with np.errstate(all="ignore"):
+            if len(params) <= BLOCK_ROWS:
+                few = self._evaluate_block(params)
+                return few if isinstance(few, np.ndarray) else np.full(len(params), few)
+            values = np.empty(len(params))
             for start in range(0, len(params), BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 values[block] = self._evaluate_block(params[block])
@@ -111,7 +116,11 @@ class Expression:
 
     def applied(self, operation: str, other: Expression) -> Expression:
         """Return an operation of two operands applied to the two."""
-        return Expression((*self.steps, *other.steps, Apply(operation)))
+        return Expression((*self.steps, *other.steps, _APPLY[operation]))
+
+    def mapped(self, function: str) -> Expression:
+        """Return a function of one operand applied to it."""
+        return Expression((*self.steps, _APPLY[function]))
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
         """Return it with an expression substituted for each parameter; none may be missing."""

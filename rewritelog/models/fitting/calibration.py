@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 
@@ -16,7 +17,12 @@ FEWEST = 30
 """The sum of fewer samples is no more certain than the fitted function itself."""
 
 
-def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf) -> FittedFunction:
+def calibrate(
+    function: FittedFunction,
+    samples: Samples,
+    spread: float = np.inf,
+    columns: Floats | None = None,
+) -> FittedFunction:
     """Return the function with the factor Σ measured / Σ predicted.
 
     Least squares with relative weights biases the sum a little. Both sums leave out the
@@ -24,12 +30,13 @@ def calibrate(function: FittedFunction, samples: Samples, spread: float = np.inf
     samples off by more than a factor of two, or by more than `OUTLIER` times `spread`. `spread` is
     the robust standard deviation of the residuals in units of each sample's scale, infinite
     without a robust fit. The function is returned as it is with uniform weights or too few samples.
+    `columns` are the values of its terms for the samples, where they are known.
     """
     if not samples.relative or len(samples) < FEWEST:
         return function
     measured = predicted = 0.0
-    for block in samples.blocks():
-        seconds = function.predict(block.params)
+    for block in samples.blocks() if columns is None else (samples,):
+        seconds = function.predict(block.params, columns)
         with np.errstate(all="ignore"):
             included = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
             included &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s

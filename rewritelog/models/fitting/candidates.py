@@ -8,7 +8,7 @@ of each one are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, parse
 
 MOST_CROSSES = 500
@@ -148,6 +148,7 @@ class CandidateTerms:
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
+        self._terms: dict[Product, Expression] = {}
 
     @cached_property
     def _functions(self) -> list[tuple[Expression, ...]]:
@@ -217,14 +218,23 @@ class CandidateTerms:
 
     def term(self, product: Product) -> Expression:
         """Return a product as an expression."""
-        return reduce(Expression.times, (self.base[index] for index in product))
+        if product not in self._terms:
+            self._terms[product] = reduce(Expression.times, (self.base[at] for at in product))
+        return self._terms[product]
 
 
-def product_columns(base_columns: Floats, products: Iterable[Product]) -> Floats:
+def factors_of(products: Sequence[Product]) -> Ints:
+    """Return the factors of products, shape (most factors of any, products).
+
+    Products of fewer factors have the constant, base term 0, for the others.
+    """
+    most = max(map(len, products))
+    return np.array([product + (0,) * (most - len(product)) for product in products]).T
+
+
+def product_columns(base_columns: Floats, factors: Ints) -> Floats:
     """Return the values of products from those of the base terms, shape (rows, products)."""
-    wanted = list(products)
-    columns = base_columns[:, [product[0] for product in wanted]]
-    for index, product in enumerate(wanted):
-        for factor in product[1:]:
-            columns[:, index] *= base_columns[:, factor]
+    columns = base_columns[:, factors[0]]
+    for others in factors[1:]:
+        columns *= base_columns[:, others]
     return columns

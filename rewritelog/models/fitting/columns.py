@@ -31,19 +31,25 @@ def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
 def lengths_of(columns: Floats) -> Floats:
     """Return the Euclidean norm of each column, without overflow or underflow of the squares."""
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    if lengths.min(initial=np.inf) > _SMALL and lengths.max(initial=0.0) < _LARGE:
+    if _ordinary(lengths):
         return np.asarray(lengths)
     largest = np.abs(columns).max(axis=0, initial=0.0)
     units = columns / np.where(largest > 0, largest, 1.0)
     return np.asarray(largest * np.sqrt(np.einsum("ij,ij->j", units, units)))
 
 
+def _ordinary(lengths: Floats) -> bool:
+    """Return whether the squares of all lengths are numbers, and above 0."""
+    smallest = np.minimum.reduce(lengths, initial=1.0)
+    return bool(smallest > _SMALL and np.maximum.reduce(lengths, initial=1.0) < _LARGE)
+
+
 def unit_columns(columns: Floats) -> Floats:
     """Return the columns scaled to length 1; columns of zeros, or not finite, become zeros."""
     lengths = lengths_of(columns)
-    usable = np.isfinite(lengths) & (lengths > 0)
-    if usable.all():
+    if _ordinary(lengths):
         return np.asarray(columns / lengths)
+    usable = np.isfinite(lengths) & (lengths > 0)
     return np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
 
 

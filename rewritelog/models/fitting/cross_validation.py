@@ -102,7 +102,8 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
         training = given.part(np.setdiff1d(np.arange(len(samples)), held_out))
         for name, family in families.items():
             function = fit_family(family, training)
-            predicted[name][held_out] = function.predict(samples.params[held_out])
+            columns = given.table.values(function.terms, given.rows[held_out])
+            predicted[name][held_out] = function.predict(samples.params[held_out], columns)
     return CrossValidation(
         samples, {name: _compare(seconds, samples) for name, seconds in predicted.items()}
     )
@@ -112,17 +113,27 @@ def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:
     """Return the function of a family, with terms and coefficients from the same samples."""
     terms = given.chosen(family.choose_terms)
     key = (terms, family.non_negative, family.bounded)
-    return given.once(key, lambda _: fit_terms(family, terms, given.samples, given.loss))
+    return given.once(
+        key, lambda _: fit_terms(family, terms, given.samples, given.loss, given.values(terms))
+    )
 
 
 def fit_terms(
-    family: Family, terms: tuple[Expression, ...], samples: Samples, loss: Loss
+    family: Family,
+    terms: tuple[Expression, ...],
+    samples: Samples,
+    loss: Loss,
+    columns: Floats | None = None,
 ) -> FittedFunction:
-    """Return the sum of the terms with its coefficients, bounds and calibration."""
-    solution = solve(terms, samples, loss, non_negative=family.non_negative)
+    """Return the sum of the terms with its coefficients, bounds and calibration.
+
+    `columns` are the values of the terms, shape (samples, terms), where they are known.
+    """
+    solution = solve(terms, samples, loss, non_negative=family.non_negative, columns=columns)
     bounds = prediction_bounds(samples, solution.coefficients) if family.bounded else None
     function = FittedFunction(terms, solution.coefficients, bounds=bounds)
-    return calibrate(function, samples, solution.spread if loss == "huber" else np.inf)
+    spread = solution.spread if loss == "huber" else np.inf
+    return calibrate(function, samples, spread, columns)
 
 
 def solve_families(
@@ -136,16 +147,19 @@ def solve_families(
     Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
     the same. Families that choose the same terms become one member with the sum of their shares.
     """
-    every = given.samples if samples is None else samples
     by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
     for name, share in shares.items():
         terms = given.chosen(families[name].choose_terms)
         first, known = by_terms.get(terms, (name, 0.0))
         by_terms[terms] = first, known + share
     largest_first = sorted(by_terms.items(), key=lambda one: -one[1][1])
-    functions = [
-        fit_terms(families[name], terms, every, given.loss) for terms, (name, _) in largest_first
-    ]
+    if samples is None or samples is given.samples:
+        functions = [fit_family(families[name], given) for _, (name, _) in largest_first]
+    else:
+        functions = [
+            fit_terms(families[name], terms, samples, given.loss)
+            for terms, (name, _) in largest_first
+        ]
     return mixture_of(functions, [share for _, (_, share) in largest_first])
 
 

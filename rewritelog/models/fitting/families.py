@@ -20,6 +20,7 @@ from rewritelog.models.fitting.candidates import (
     CandidateTerms,
     Parameters,
     Product,
+    factors_of,
     power,
     product_columns,
 )
@@ -50,7 +51,8 @@ class TermTable:
         self.params = params
         self._terms: dict[str, Sequence[Any]] = {}
         self._columns: dict[str, Floats] = {}
-        self._slopes: dict[str, Floats] = {}
+        self._values: dict[Expression, Floats] = {}
+        self._slopes: dict[Expression, Floats] = {}
         self._made: dict[Any, Any] = {}
 
     def terms(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Sequence[Any]:
@@ -63,18 +65,26 @@ class TermTable:
         """Return their values, shape (all samples, candidates)."""
         if name not in self._columns:
             columns = [getattr(term, "column", term) for term in self.terms(name, make)]
-            self._columns[name] = columns_of(columns, self.params)
+            self._columns[name] = self.values(columns, slice(None))
         return self._columns[name]
 
-    def slopes(
-        self, name: str, make: Callable[[Floats], Sequence[Any]], parameters: Parameters
-    ) -> Floats:
-        """Return their slopes (see `slopes_of`), shape (candidates, parameters)."""
-        if name not in self._slopes:
-            terms = [getattr(term, "column", term) for term in self.terms(name, make)]
-            evaluations = [term.evaluate for term in terms]
-            self._slopes[name] = slopes_of(evaluations, parameters)
-        return self._slopes[name]
+    def values(self, terms: Sequence[Expression], rows: Ints | slice) -> Floats:
+        """Return the values of any terms for some rows, as `columns_of` would evaluate them."""
+        for term in terms:
+            if term not in self._values:
+                self._values[term] = term.evaluate(self.params)
+        columns = np.empty((len(self.params[rows]), len(terms)), order="F")
+        for index, term in enumerate(terms):
+            columns[:, index] = self._values[term][rows]
+        return columns
+
+    def slopes(self, terms: Sequence[Expression], parameters: Parameters) -> Floats:
+        """Return the slopes of terms (see `slopes_of`), shape (terms, parameters)."""
+        new = [term for term in terms if term not in self._slopes]
+        of_new = slopes_of([term.evaluate for term in new], parameters)
+        self._slopes.update(zip(new, of_new, strict=True))
+        slopes = [self._slopes[term] for term in terms]
+        return np.array(slopes).reshape(len(terms), len(parameters.highest))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what `make` returns for a key, calling it only once for all folds."""
@@ -92,12 +102,10 @@ def slopes_of(functions: Sequence[Callable[[Floats], Floats]], parameters: Param
     """
     highest = parameters.highest
     corners = np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
-    slopes = np.zeros((len(functions), len(highest)))
-    for index, function in enumerate(functions):
-        values = np.abs(function(corners))
-        powers = np.log2(values[1:] / values[0])
-        slopes[index] = np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
-    return slopes
+    values = np.abs(np.array([function(corners) for function in functions]))
+    values = values.reshape(len(functions), len(corners))
+    powers = np.log2(values[:, 1:] / values[:, :1])
+    return np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
 
 
 def excess_growth(slopes: Floats) -> Floats:
@@ -138,6 +146,10 @@ class SelectionSamples:
         """The values of the base terms, shape (samples, base terms)."""
         return self.table.columns("base", lambda _: self.candidates.base)[self.rows]
 
+    def values(self, terms: Sequence[Expression]) -> Floats:
+        """Return the values of any terms, shape (samples, terms)."""
+        return self.table.values(terms, self.rows)
+
     @property
     def parameters(self) -> Parameters:
         """The parameters that terms can use."""
@@ -158,7 +170,9 @@ class SelectionSamples:
         self, products: Sequence[Product], *, non_negative: bool = True
     ) -> list[Product]:
         """Return the products that stepwise selection takes, at least the constant."""
-        columns = product_columns(self.base_columns, products)
+        of_all = tuple(products)
+        factors = self.table.once(("factors", of_all), lambda: factors_of(of_all))
+        columns = product_columns(self.base_columns, factors)
         constant = products.index((0,)) if (0,) in products else None
         taken = select_terms(
             columns,
@@ -166,27 +180,32 @@ class SelectionSamples:
             self.loss,
             non_negative=non_negative,
             constant=constant,
-            slopes=Slopes(self._excess_growth_of(tuple(products)), len(products)),
+            slopes=Slopes(self._excess_growth_of(of_all, factors), len(products)),
         )
         return [products[index] for index in taken] or [(0,)]
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
         """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
-        columns = columns_of(terms, self.samples.params)
-        every = slopes_of([term.evaluate for term in terms], self.parameters)
+        every = self.table.slopes(terms, self.parameters)
         slopes = Slopes(excess_growth(every), len(terms))
         taken = select_terms(
-            columns, self.samples, self.loss, non_negative=True, constant=0, slopes=slopes
+            self.values(terms),
+            self.samples,
+            self.loss,
+            non_negative=True,
+            constant=0,
+            slopes=slopes,
         )
         return tuple(terms[index] for index in taken) or (ONE,)
 
-    def _excess_growth_of(self, products: tuple[Product, ...]) -> Floats:
+    def _excess_growth_of(self, products: tuple[Product, ...], factors: Ints) -> Floats:
         """Return how much faster than linearly products grow; slopes of factors add up."""
-        base = self.table.slopes("base", lambda _: self.candidates.base, self.parameters)
-        return self.table.once(
-            products,
-            lambda: excess_growth(np.array([base[list(one)].sum(axis=0) for one in products])),
-        )
+
+        def make() -> Floats:
+            base = self.table.slopes(self.candidates.base, self.parameters)
+            return excess_growth(base[factors].sum(axis=0))
+
+        return self.table.once(("growth", products), make)
 
     def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
         """Return products as expressions."""

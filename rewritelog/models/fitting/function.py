@@ -61,20 +61,28 @@ class FittedFunction:
     """The factor that makes predicted and measured sums over the samples equal."""
     bounds: PredictionBounds | None = None
 
-    def raw(self, params: Floats) -> Floats:
-        """Return each row's seconds without bounds, bit for bit independent of the other rows."""
+    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds without bounds, bit for bit independent of the other rows.
+
+        `columns` are the values of the terms, shape (rows, terms), where they are known.
+        """
         seconds = np.zeros(len(params))
         with np.errstate(all="ignore"):
-            for term, coefficient in zip(self.terms, self.coefficients, strict=True):
+            for index, coefficient in enumerate(self.coefficients.tolist()):
                 if coefficient:
-                    seconds += coefficient * term.evaluate(params)
+                    known = None if columns is None else columns[:, index]
+                    values = self.terms[index].evaluate(params) if known is None else known
+                    seconds += coefficient * values
         seconds *= self.calibration
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
 
-    def predict(self, params: Floats) -> Floats:
-        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
-        return self.bounded(self.raw(params), params)
+    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds, shape (rows,); NaN where they are not finite.
+
+        `columns` are the values of the terms, where they are known.
+        """
+        return self.bounded(self.raw(params, columns), params)
 
     def bounded(self, raw: Floats, params: Floats) -> Floats:
         """Limit the seconds that `raw` returned for these rows to the bounds."""
@@ -151,7 +159,7 @@ def mixture_of(functions: Sequence[FittedFunction], shares: Sequence[float]) -> 
 
 def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
     """Return the bounds for the samples: only 0 if no coefficient is negative."""
-    lowest, highest = samples.params.min(axis=0), samples.params.max(axis=0)
+    lowest, highest = samples.range
     if (coefficients >= 0).all():
         return PredictionBounds(lowest, highest, 0.0, None)
     positive = samples.seconds[samples.seconds > 0]

@@ -1,17 +1,18 @@
-"""Regressors for log t, each with the text of the factor of t that it stands for."""
+"""Regressors for log t, each with the factor of t that it stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import DEEPEST, Parameters
+from rewritelog.models.expressions import Expression, constant, parse
+from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters
 
 MOST_VALUES = 8
 """A parameter with at most this many distinct values may have a factor for each."""
@@ -44,14 +45,20 @@ MOST_CURVED_PARAMETERS = 5
 
 @dataclass(frozen=True)
 class LogTerm:
-    """A regressor for log t, and the text of the factor of t that it stands for."""
+    """A regressor for log t, and the factor of t that it stands for.
+
+    The factor is made of expressions, not of a text: parsing one for each fit took longer than
+    choosing it.
+    """
 
     column: Expression
     """The regressor: log t is linear in it."""
-    spelled: str
-    """The factor, with `{}` for the exponent, which is the coefficient of the regressor."""
-    negative: str = ""
-    """The same for a negative exponent, if that is spelled differently."""
+    base: Expression | None = None
+    """The base of the power that the factor is; None for the base e, spelled exp(…)."""
+    bounded: Expression | None = None
+    """The base of a negative power, where that is another one."""
+    times: tuple[Expression, ...] = ()
+    """What the exponent is multiplied by: it is the coefficient of the regressor, times these."""
     kind: Literal["power", "flag", "curvature"] = "power"
     broken: str = ""
     """The text of the expression that has a break at `knot`; empty for a term without one."""
@@ -59,12 +66,19 @@ class LogTerm:
     bends: bool = False
     """Whether the exponent changes at the break; otherwise the level does."""
 
-    def factor(self, exponent: float) -> str:
-        """Return the factor's text."""
-        spelled = self.negative if exponent < 0 and self.negative else self.spelled
-        if f"{exponent:.4g}" == "1":
-            return spelled.removesuffix("^{}").format("1")
-        return spelled.format(f"{exponent:.4g}" if exponent >= 0 else f"({exponent:.4g})")
+    def factor(self, coefficient: float) -> Expression:
+        """Return the factor, the coefficient rounded to four digits."""
+        rounded = constant(float(f"{coefficient:.4g}"))
+        exponent = reduce(Expression.times, self.times, rounded)
+        if self.base is None:
+            return exponent.mapped("exp")
+        base = self.bounded if coefficient < 0 and self.bounded is not None else self.base
+        return base if exponent == ONE else base.applied("^", exponent)
+
+
+def product_of(factors: Sequence[Expression]) -> Expression:
+    """Return the product of factors, 1 without any."""
+    return reduce(Expression.times, factors) if factors else ONE
 
 
 def fewest_beyond(count: int) -> int:
@@ -78,29 +92,29 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     for number in parameters.used:
         low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
         if low >= 0 and high <= DEEPEST:
-            bounded = f"min(p{number}, {2 * high - low:.6g})"
-            yield LogTerm(parse(bounded), f"exp({{}}*{bounded})")
+            bounded = parse(f"min(p{number}, {2 * high - low:.6g})")
+            yield LogTerm(bounded, times=(bounded,))
     fewest = fewest_beyond(len(params))
     for number in parameters.used:
         column = params[:, number - 1]
         whole = bool((column == np.floor(column)).all())
         for size in ALIGNMENTS if whole and len(np.unique(column)) > MOST_VALUES else ():
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
-                multiple = f"(p{number}/{size} == floor(p{number}/{size}))"
-                yield LogTerm(parse(multiple), f"exp({{}}*{multiple})")
+                multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
+                yield LogTerm(multiple, times=(multiple,))
     for one, other in combinations(parameters.positive(), 2):
         bases = zip(_bases(one, parameters), _bases(other, parameters), strict=True)
-        volume, bounded = (f"({a}*{b})" for a, b in bases)
-        yield LogTerm(parse(f"log({volume})"), f"{volume}^{{}}", f"{bounded}^{{}}")
+        volume, bounded = (parse(f"{a}*{b}") for a, b in bases)
+        yield LogTerm(volume.mapped("log"), volume, bounded)
         larger = params[:, one - 1] > params[:, other - 1]
         if fewest <= larger.sum() <= len(params) - fewest:
-            ratio = f"(max(p{one}, p{other})/min(p{one}, p{other}))"
-            yield LogTerm(parse(f"log({ratio})"), f"{ratio}^{{}}")
+            ratio = parse(f"max(p{one}, p{other})/min(p{one}, p{other})")
+            yield LogTerm(ratio.mapped("log"), ratio)
 
 
 def _power(number: int, parameters: Parameters) -> LogTerm:
-    base, bounded = _bases(number, parameters)
-    return LogTerm(parse(f"log({base})"), f"{base}^{{}}", f"{bounded}^{{}}")
+    base, bounded = (parse(text) for text in _bases(number, parameters))
+    return LogTerm(base.mapped("log"), base, bounded)
 
 
 def powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
@@ -108,8 +122,8 @@ def powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm
     for number in parameters.used:
         values = np.unique(params[:, number - 1])
         if len(values) == 2:
-            flag = f"(p{number} == {float(values[1])!r})"
-            yield LogTerm(parse(flag), f"exp({{}}*{flag})", kind="flag")
+            flag = parse(f"p{number}").applied("==", constant(float(values[1])))
+            yield LogTerm(flag, times=(flag,), kind="flag")
         else:
             yield _power(number, parameters)
 
@@ -122,13 +136,14 @@ def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         return
     centred = {}
     for number in numbers:
-        log = f"log({_bases(number, parameters)[0]})"
-        mean = float(parse(log).evaluate(params).mean())
-        centred[number] = f"({log} {'-' if mean >= 0 else '+'} {abs(mean):.4g})"
+        log = parse(_bases(number, parameters)[0]).mapped("log")
+        mean = float(log.evaluate(params).mean())
+        size = constant(float(f"{abs(mean):.4g}"))
+        centred[number] = log.applied("-" if mean >= 0 else "+", size)
     squared = [(one, one) for one in numbers if len(np.unique(params[:, one - 1])) > 2]
     for one, other in sorted([*squared, *combinations(numbers, 2)]):
-        product = f"{centred[one]}*{centred[other]}"
-        yield LogTerm(parse(product), f"exp({{}}*{product})", kind="curvature")
+        factors = (centred[one], centred[other])
+        yield LogTerm(product_of(factors), times=factors, kind="curvature")
 
 
 def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
@@ -162,12 +177,12 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
 
 def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield a factor for calls with one value, and powers of other parameters for these calls."""
-    flag = f"(p{number} == {value!r})"
-    yield LogTerm(parse(flag), f"exp({{}}*{flag})")
+    flag = parse(f"p{number}").applied("==", constant(value))
+    yield LogTerm(flag, times=(flag,))
     for other in parameters.used:
         if other != number:
-            base, _ = _bases(other, parameters)
-            yield LogTerm(parse(f"{flag}*log({base})"), f"{base}^({{}}*{flag})")
+            base = parse(_bases(other, parameters)[0])
+            yield LogTerm(flag.times(base.mapped("log")), base, times=(flag,))
 
 
 def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
@@ -178,12 +193,12 @@ def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
 
 def break_at(name: str, knot: float, *, bends: bool) -> LogTerm:
     """Return a term for a change of the exponent at a size, or for a factor beyond it."""
-    spelled = f"{knot:.6g}" if knot >= 0 else f"(-{-knot:.6g})"
+    own, size = parse(name), constant(float(f"{knot:.6g}"))
     if bends:
-        base = f"max({name}/{spelled}, 1)"
-        return LogTerm(parse(f"log({base})"), f"{base}^{{}}", broken=name, knot=knot, bends=True)
-    beyond = f"({name} > {spelled})"
-    return LogTerm(parse(beyond), f"exp({{}}*{beyond})", broken=name, knot=knot)
+        base = own.applied("/", size).applied("max", ONE)
+        return LogTerm(base.mapped("log"), base, broken=name, knot=knot, bends=True)
+    beyond = own.applied(">", size)
+    return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
 
 
 def _knots(column: Floats, quantiles: Sequence[float]) -> Sequence[float]:

@@ -25,6 +25,7 @@ from rewritelog.models.fitting.log_terms import (
     curvatures,
     fewest_beyond,
     powers_and_flags,
+    product_of,
     smooth_factors,
 )
 from rewritelog.models.fitting.selection import select
@@ -97,7 +98,7 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
         for index, exponent in zip(taken, size, strict=True)
         if index
     ]
-    product = parse("*".join(factors) or "1")
+    product = product_of(factors)
     return (product, ONE) if rest.constant_s and factors else (product,)
 
 
@@ -176,7 +177,7 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
 
     terms = given.table.terms("powers", make)
     if not terms:
-        return (parse("1"),)
+        return (ONE,)
     columns = given.table.columns("powers", make)[given.rows]
     exponents = _posterior_mean(columns, [term.kind for term in terms], np.log(samples.scale_s))
     factors = [
@@ -184,7 +185,7 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
         for term, exponent in zip(terms, exponents.tolist(), strict=True)
         if abs(exponent) > 1e-3
     ]
-    return (parse("*".join(factors) or "1"),)
+    return (product_of(factors),)
 
 
 def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Floats:
@@ -202,10 +203,13 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
     powers, usual = _prior_means(int(power.sum()))
     means = np.zeros((width, len(usual)))
     means[power] = powers
-    # what each choice of prior means leaves unexplained, and its products with the regressors
-    rest = times[:, None] - columns @ means
-    rest -= rest.mean(axis=0)
-    along, square = design.T @ rest, np.einsum("ij,ij->j", rest, rest)
+    # what each choice of prior means leaves unexplained, log t less some of each regressor, and
+    # its products with the regressors
+    parts = np.column_stack((times, columns))
+    parts -= parts.mean(axis=0)
+    some = np.vstack((np.ones(len(usual)), -means))
+    rest = parts @ some
+    along_parts, square = design.T @ parts, np.einsum("ij,ij->j", rest, rest)
     # every combination k of prior deviations and noise, with the prior variance of each coefficient
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
     choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
@@ -215,10 +219,10 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
     # posterior precision, and posterior mean of the deviations from the prior means
     precision = (design.T @ design) / noises[:, :, None] ** 2
     precision += np.eye(width + 1) / variances[:, None, :]
-    sizes = np.linalg.solve(precision, along / noises[:, :, None] ** 2)
+    sizes = np.linalg.solve(precision, along_parts / noises[:, :, None] ** 2) @ some
     # log evidence, up to a constant: −½ (misfit + log det of noise, prior and posterior)
     _, determinants = np.linalg.slogdet(precision)
-    misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises**2
+    misfits = (square - np.einsum("ij,kij->kj", along_parts @ some, sizes)) / noises**2
     spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
     logs = usual - 0.5 * (misfits + spreads[:, None])
     weights = np.exp(logs - logs.max())

@@ -19,12 +19,10 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters
-from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.families import (
     FAMILIES,
     SelectionSamples,
     excess_growth,
-    slopes_of,
 )
 from rewritelog.models.fitting.selection import Slopes, select_terms
 
@@ -62,7 +60,7 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
 
     switches = given.table.terms("switches", make_switches)
     parts = given.table.terms("parts", make_parts)
-    plain_columns = columns_of(plain, samples.params)
+    plain_columns = given.values(plain)
     switch_columns = given.table.columns("switches", make_switches)[given.rows]
     largest = plain[:MOST_TERMS]
     products = plain_columns[:, : len(largest), None] * switch_columns[:, None, :]
@@ -73,8 +71,8 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
             products.reshape(len(samples), -1),
         ]
     )
-    own = excess_growth(slopes_of([term.evaluate for term in plain], parameters))
-    of_parts = excess_growth(given.table.slopes("parts", make_parts, parameters))
+    own = excess_growth(given.table.slopes(plain, parameters))
+    of_parts = excess_growth(given.table.slopes(parts, parameters))
     growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(switches))])
     taken = select_terms(
         columns,

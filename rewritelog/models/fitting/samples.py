@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -65,6 +66,11 @@ class Samples:
         middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0
         scale = np.where(size > 0, np.maximum(size, LEAST_SHARE * middle), middle)
         return cls(params, seconds, scale, first, relative=True)
+
+    @cached_property
+    def range(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest value of each parameter; there must be a sample."""
+        return self.params.min(axis=0), self.params.max(axis=0)
 
     @property
     def weights(self) -> Floats:

@@ -55,31 +55,41 @@ class Solution:
 
 
 def solve(
-    terms: Sequence[Expression], samples: Samples, loss: Loss, *, non_negative: bool
+    terms: Sequence[Expression],
+    samples: Samples,
+    loss: Loss,
+    *,
+    non_negative: bool,
+    columns: Floats | None = None,
 ) -> Solution:
     """Fit the sum of the terms to the times, with each residual divided by its sample's scale.
 
     Huber's loss is minimized by iteratively reweighted least squares (Holland and Welsch 1977),
     a sign constraint imposed by NNLS (Lawson and Hanson 1974). Coefficients have the shape (terms,)
-    and are in seconds per unit of the term. Rows that are not finite have no weight. Memory
-    does not grow with the samples: each pass reduces them block by block to the triangle of a QR
+    and are in seconds per unit of the term. Rows that are not finite have no weight. `columns` are
+    the values of the terms, shape (samples, terms), where they are known. Memory does not grow with
+    the samples without them: each pass reduces them block by block to the triangle of a QR
     decomposition (Golub and Van Loan, Matrix Computations, 5.3).
     """
     level_s = _level(terms, samples, non_negative=non_negative)
     robust = loss == "huber" and len(samples) > len(terms) + 2
     rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_OF_MANY) if robust else 1
-    solve_given = _solve_few if len(samples) <= FEW else _solve_many
-    coefficients, spread = solve_given(terms, samples, level_s, rounds, non_negative)
+    if len(samples) <= FEW:
+        columns = columns_of(terms, samples.params) if columns is None else columns
+        coefficients, spread = _solve_few(columns, samples, level_s, rounds, non_negative)
+    else:
+        blocks = _Blocks(terms, samples, level_s, columns)
+        coefficients, spread = _solve_many(blocks, rounds, non_negative)
     if level_s:
         coefficients[terms.index(ONE)] += level_s
     return Solution(coefficients, spread)
 
 
 def _solve_few(
-    terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
+    columns: Floats, samples: Samples, level_s: float, rounds: int, non_negative: bool
 ) -> tuple[Floats, float]:
     """Return coefficients and spread of few samples, solved directly."""
-    rows = columns_of(terms, samples.params) / samples.scale_s[:, None]
+    rows = columns / samples.scale_s[:, None]
     target = (samples.seconds - level_s) / samples.scale_s
     usable = np.isfinite(rows)
     if not usable.all():
@@ -96,12 +106,9 @@ def _solve_few(
     return coefficients, robust_spread(rows @ coefficients - target)
 
 
-def _solve_many(
-    terms: Sequence[Expression], samples: Samples, level_s: float, rounds: int, non_negative: bool
-) -> tuple[Floats, float]:
+def _solve_many(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Floats, float]:
     """Return coefficients and spread of many samples, reduced block by block."""
-    blocks = _Blocks(terms, samples, level_s)
-    coefficients, spread = np.zeros(len(terms)), np.inf
+    coefficients, spread = np.zeros(blocks.width - 1), np.inf
     for _ in range(rounds):
         before = coefficients
         rows = _triangle(blocks, coefficients, HUBER * spread)
@@ -117,16 +124,21 @@ def huber_weights(errors: Floats) -> Floats:
 
     It is the square root of the usual weight min(1, corner/|r|), to multiply rows and target with.
     """
-    return _root_huber_weights(errors, HUBER * robust_spread(errors))
+    sizes = np.abs(errors)
+    return _root_huber_weights(sizes, HUBER * _spread_of_sizes(sizes))
 
 
-def _root_huber_weights(errors: Floats, corner: float) -> Floats:
-    return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300))))
+def _root_huber_weights(sizes: Floats, corner: float) -> Floats:
+    return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(sizes, 1e-300))))
 
 
 def robust_spread(errors: Floats) -> float:
     """Return the standard deviation of normal errors with this median absolute value."""
-    return 1.4826 * median(np.abs(errors)) + _LEAST_SPREAD
+    return _spread_of_sizes(np.abs(errors))
+
+
+def _spread_of_sizes(sizes: Floats) -> float:
+    return 1.4826 * median(sizes) + _LEAST_SPREAD
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
@@ -142,12 +154,22 @@ def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool)
 class _Blocks:
     """The samples block by block with the columns of their terms, kept in memory up to `LARGE`."""
 
-    def __init__(self, terms: Sequence[Expression], samples: Samples, level_s: float) -> None:
+    def __init__(
+        self,
+        terms: Sequence[Expression],
+        samples: Samples,
+        level_s: float,
+        columns: Floats | None = None,
+    ) -> None:
         self.level_s = level_s
         self.width = len(terms) + 1
         self._terms = terms
         self._samples = samples
-        self._kept = list(self._made()) if len(samples) <= LARGE else None
+        self._kept: list[tuple[Floats, Floats, Floats]] | None = None
+        if columns is not None:
+            self._kept = [(columns, samples.seconds - level_s, samples.scale_s)]
+        elif len(samples) <= LARGE:
+            self._kept = list(self._made())
 
     def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Yield columns, times less the level, and scales of each block."""
@@ -181,7 +203,8 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     for columns, times, scale_s in blocks:
         weights = 1 / scale_s
         if np.isfinite(corner):
-            weights *= _root_huber_weights((columns @ coefficients - times) / scale_s, corner)
+            sizes = np.abs((columns @ coefficients - times) / scale_s)
+            weights *= _root_huber_weights(sizes, corner)
         rows = np.column_stack((columns, times)) * weights[:, None]
         finite = np.isfinite(rows)
         if not finite.all():
