@@ -89,7 +89,8 @@ class Expression:
     @cached_property
     def _needed(self) -> int:
         """The largest number of its parameters."""
-        return max(self.parameters, default=0)
+        numbers = [step.number for step in self.steps if isinstance(step, Parameter)]
+        return max(numbers, default=0)
 
     def evaluate(self, params: Floats) -> Floats:
         """Return the value for each row of `params`, shape (rows, parameters), as float64 (rows,).
@@ -166,7 +167,13 @@ class Expression:
                 stack.append(params[:, step.number - 1].astype(np.float64))
             else:
                 operation = OPERATIONS[step.name]
-                stack[-operation.arity :] = [operation.compute(*stack[-operation.arity :])]
+                if operation.arity == 1:
+                    stack[-1] = operation.compute(stack[-1])
+                elif operation.arity == 2:
+                    right = stack.pop()
+                    stack[-1] = operation.compute(stack[-1], right)
+                else:
+                    stack[-operation.arity :] = [operation.compute(*stack[-operation.arity :])]
         return stack[0]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -141,7 +142,7 @@ class SelectionSamples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self.samples) <= most else self.part(self.samples.drawn_rows(most))
 
-    @property
+    @cached_property
     def base_columns(self) -> Floats:
         """The values of the base terms, shape (samples, base terms)."""
         return self.table.columns("base", lambda _: self.candidates.base)[self.rows]

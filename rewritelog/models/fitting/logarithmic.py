@@ -15,7 +15,6 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import ONE
-from rewritelog.models.fitting.columns import columns_of
 from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.log_terms import (
@@ -90,8 +89,8 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
         taken, size = _selected(columns, rest)
         rest = rest.near(columns[:, taken] @ size, times_s)
     found = [terms[index - 1] for index in taken if index]
-    found = _moved(found, samples.params, rest.weights, rest.logs)
-    columns = columns_of([term.column for term in found], samples.params)
+    found = _moved(found, given, rest.weights, rest.logs)
+    columns = given.values([term.column for term in found])
     taken, size = _selected(np.column_stack((np.ones(len(samples)), columns)), rest)
     factors = [
         found[index - 1].factor(float(np.clip(exponent, *EXPONENTS)))
@@ -111,17 +110,17 @@ def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], F
 
 
 def _moved(
-    terms: Sequence[LogTerm], params: Floats, weights: Floats, times: Floats
+    terms: Sequence[LogTerm], given: SelectionSamples, weights: Floats, times: Floats
 ) -> list[LogTerm]:
     """Return the terms with each break moved to where it explains most beside the other terms."""
     found = list(terms)
-    ones = np.ones((len(params), 1))
-    columns = np.hstack((ones, columns_of([term.column for term in terms], params)))
+    ones = np.ones((len(times), 1))
+    columns = np.hstack((ones, given.values([term.column for term in terms])))
     columns *= weights[:, None]
     for index, term in enumerate(terms):
         if not term.broken:
             continue
-        values = parse(term.broken).evaluate(params)
+        values = given.values([parse(term.broken)])[:, 0]
         knots = _break_positions(values, term.knot)
         knots = knots[knots > 0] if term.bends else knots
         if term.bends:

@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss, huber_weights
+from rewritelog.models.fitting.solving import Loss, huber_weights, least_squares
 from tracebigsim.compiled import expect_s
 
 MOST_TERMS = 16
@@ -67,15 +67,11 @@ def select_terms(
     target = samples.seconds / samples.scale_s
     taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
-        from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
-
         weights = np.ones(len(target))
         some = unit_columns(rows[:, taken])
         for _ in range(3):
-            if non_negative:
-                size = nnls(some * weights[:, None], target * weights)[0]
-            else:
-                size = np.linalg.lstsq(some * weights[:, None], target * weights, rcond=1e-11)[0]
+            weighted, times = some * weights[:, None], target * weights
+            size = least_squares(weighted, times, non_negative=non_negative)
             weights = huber_weights(some @ size - target)
         rows, target = rows * weights[:, None], target * weights
         taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)

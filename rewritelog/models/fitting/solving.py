@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def _solve_few(
         coefficients = _least_squares(
             rows * weights[:, None], target * weights, non_negative=non_negative
         )
-        if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
+        if _settled(coefficients, before):
             break
     return coefficients, robust_spread(rows @ coefficients - target)
 
@@ -113,10 +114,16 @@ def _solve_many(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Float
         before = coefficients
         rows = _triangle(blocks, coefficients, HUBER * spread)
         coefficients = _least_squares(rows[:, :-1], rows[:, -1], non_negative=non_negative)
-        if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
+        if _settled(coefficients, before):
             break
         spread = blocks.spread(coefficients)
     return coefficients, spread
+
+
+def _settled(coefficients: Floats, before: Floats) -> bool:
+    """Return whether no coefficient changed by more than the share `SETTLED`."""
+    pairs = zip(coefficients.tolist(), before.tolist(), strict=True)
+    return all(abs(one - other) <= SETTLED * abs(other) for one, other in pairs)
 
 
 def huber_weights(errors: Floats) -> Floats:
@@ -213,14 +220,22 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     return triangle
 
 
+def least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
+    """Return the least-squares coefficients of columns of length 1."""
+    if non_negative:
+        return np.asarray(_nnls()(columns, target)[0])
+    return np.asarray(np.linalg.lstsq(columns, target, rcond=1e-11)[0])
+
+
+@cache
+def _nnls() -> Callable[[Floats, Floats], Any]:
+    from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
+
+    return cast("Callable[[Floats, Floats], Any]", nnls)
+
+
 def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
     """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
     lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
-    if non_negative:
-        from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
-
-        scaled = nnls(columns / lengths, target)[0]
-    else:
-        scaled = np.linalg.lstsq(columns / lengths, target, rcond=1e-11)[0]
-    return np.asarray(scaled / lengths)
+    return np.asarray(least_squares(columns / lengths, target, non_negative=non_negative) / lengths)
