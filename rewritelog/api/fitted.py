@@ -63,7 +63,7 @@ class FittedModel:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before relying on the fit, one sentence each."""
+        """Warnings about the reliability of the fit, one sentence each."""
         return self.raw.warnings()
 
     def predict(self, event: str, X: ArrayLike) -> Floats:
@@ -100,16 +100,16 @@ class FittedModel:
         write_model(to_path(path, "the model file"), self.to_file())
 
     def to_file(self) -> ModelFile:
-        """Return what a model file holds of it."""
+        """Return the contents of a model file of this fit."""
         return ModelFile(writable(self.raw, self.name), self.columns, self.source)
 
     def _keys(self) -> list[tuple[str, int]]:
-        """Return the events and their numbers of parameters, as far as the model says."""
+        """Return the events and their numbers of parameters, as far as the model reports them."""
         keys = getattr(self.raw, "fits", None) or getattr(self.raw, "events", {})
         return [key for key in keys if isinstance(key, tuple)]
 
     def _table(self, event: str, given: ArrayLike) -> Floats:
-        """Return the table for an event, refused where the model has no fit for it."""
+        """Return the table for an event; raise `UsageError` if the model has no fit for it."""
         keys = self._keys()
         if not keys:
             return to_table(given, None)
@@ -151,7 +151,7 @@ class FittedModel:
 
 
 class Given(Model[NoOptions]):
-    """A model that was fitted before, where a command wants one to fit."""
+    """An already fitted model in place of one to be fitted."""
 
     Options = NoOptions
     needs_timings = False
@@ -186,8 +186,8 @@ def fit(
     `model` is the name of a model (auto, least-squares, sampled, counters, a plug-in's), or
     `module:Class` for a regressor of scikit-learn's kind; `param_names` is a file of names for
     reports; `options` are the model's. Many events are fitted in `jobs` processes, by default one
-    for each core. Raise `UsageError` for an unknown model or option,
-    `ModelError` where no fit is possible.
+    for each core. Raise `UsageError` for an unknown model or option, `ModelError` if no fit is
+    possible.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt", loss="squares")
     >>> print(fitted.summary())  # doctest: +SKIP

@@ -17,7 +17,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def paths_in(folder: Path) -> list[Path]:
-    """Return what is in a folder, sorted; raise `RewriteLogError` if it cannot be read."""
+    """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:

@@ -1,15 +1,15 @@
-"""Choices of PEs as users write them."""
+"""Parser of lists of PEs as users write them, such as `0-31,40`."""
 
 from __future__ import annotations
 
 from rewritelog.errors import UsageError
 
 _LONGEST_RANGE = 24
-"""Characters of a range: no log has PEs of more digits."""
+"""Maximum characters of a range, enough for the PE numbers of any log."""
 
 
 def parse_pes(text: str, total: int) -> tuple[int, ...]:
-    """Return the PEs of a list such as `0-31,40` in rising order.
+    """Return the PEs of a list such as `0-31,40` in ascending order.
 
     Raise `UsageError` for invalid lists, and for PEs that are not among the first `total`.
     """

@@ -3,10 +3,10 @@
 `base` is the contract of a model, `options` declares the options of the built-in ones, `registry`
 finds these and those of third parties by name, and `checks` validates what they return.
 `expressions` and `formulas` parse what users write about their kernels. `fitting` is the engine of
-all models that fit terms, of which `auto`, `least_squares`, `counters` and `sampled` are
-configurations; `fitted_events` holds the fits of all events, `fit_report` describes them. `outside`
-(regressors of third parties, as `module:Class`), `gaussian_process`, `coefficients` (a fit made
-elsewhere) and `constant` do without it. `exact_times` and `exact_matches` are mean times of
+all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are configurations of
+it; `fitted_events` holds the fits of all events, `fit_report` describes them. `outside` (regressors
+of third parties, as `module:Class`), `gaussian_process`, `coefficients` (a fit made elsewhere) and
+`constant` do without it. `exact_times` and `exact_matches` are mean times of
 identical parameters, `distinct_points` finds these parameters. `model_file`, `fit_schema` and
 `json_document` write a fit to a file and read it back; `from_file` is the model of such a file.
 `kernels` holds the compiled selection of terms.

@@ -48,7 +48,7 @@ def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
     """Return R², the share of the variance of the measured times that is explained."""
     if not len(measured_s):
         return None
-    unit = float(np.abs(measured_s).max()) or 1.0  # in units of which squares cannot overflow
+    unit = float(np.abs(measured_s).max()) or 1.0  # in this unit squares cannot overflow
     with np.errstate(over="ignore"):
         variation = float(((measured_s / unit - (measured_s / unit).mean()) ** 2).sum())
         unexplained = float((((predicted_s - measured_s) / unit) ** 2).sum())

@@ -1,4 +1,4 @@
-"""The files beside the timelines of a log set, copied into a folder that is written from it."""
+"""Copies files that accompany the timelines of a log set to the output folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewritelog.output.files import copy_file
 from rewritelog.text import matches
 
 COMPANIONS = ("*.sts", "*.log.gz")
-"""Projections' files, which simulators read beside the logs."""
+"""Files of Projections, which simulators read together with the logs."""
 
 
 def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMPANIONS) -> None:
@@ -28,8 +28,8 @@ def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMP
 def copy_own_files(logs: LogSet, paths: Iterable[Path], target: Path) -> None:
     """Copy files, but no links that lead out of their folder and those of the logs.
 
-    Logs may come from anybody, and a link among them may lead to a private file: a link that is
-    not copied is warned of.
+    Logs may come from untrusted sources, and a link among them may lead to a private file. Links
+    that are not copied cause a warning.
     """
     files = (logs.summary_path, *(file.path for file in logs.files))
     own = {Path(os.path.realpath(path)).parent for path in files}

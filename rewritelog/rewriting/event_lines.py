@@ -33,7 +33,7 @@ class EventLine:
     remote: int
     """The number of those within all ranges, but with more leverage than any sample."""
     not_spread: int
-    """The number of predictions that were not spread for want of residuals."""
+    """The number of predictions that were not spread because there are no residuals."""
     old_s: float
     new_s: float
     expected: Expected

@@ -126,7 +126,7 @@ def _about_events(statistics: BlockStatistics, columns: Columns) -> Iterator[str
 
 
 def _about_cover(event: EventStatistics, columns: Columns) -> Iterator[str]:
-    """Yield warnings of brackets that were dilated for want of a model, with advice."""
+    """Yield warnings of brackets that were dilated because no model covers them, with advice."""
     uncounted = event.flags[RecordFlag.UNCOUNTED]
     untimed = event.states[RecordState.NOT_COVERED] - uncounted
     if untimed:
