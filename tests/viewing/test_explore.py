@@ -15,6 +15,7 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.expressions import FormulaError
@@ -32,7 +33,7 @@ from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.working import Worker, WorkStoppedError
+from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
@@ -355,3 +356,19 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     found = session.predict(event, [50.0])
     assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
     assert found["by"] == "fit, outside the range of the lines"
+
+
+def test_first_fits_keep_to_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[range] = []
+    start = Crew._started
+
+    def counted(crew: Crew, work: Callable[[int], Any], numbers: range) -> Any:
+        started.append(numbers)
+        return start(crew, work, numbers)
+
+    monkeypatch.setattr(Crew, "_started", counted)
+    taken = []
+    with limited_to(1):
+        asyncio.run(Crew().run(lambda number: number**2, 5, lambda *one: taken.append(one)))
+    assert started == [range(0, 5, 1)]
+    assert sorted(taken) == [(number, number**2) for number in range(5)]
