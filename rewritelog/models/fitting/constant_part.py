@@ -25,6 +25,9 @@ LEAST_GAIN = 0.05
 LEAST_REST = 0.05
 """The rest counts as at least this share of each time, before there is a fit."""
 
+FEWEST_PER_REGRESSOR = 3
+"""With fewer samples for each regressor a constant part is not sought."""
+
 LARGEST_ERROR = 2.0
 """A larger relative error counts as this."""
 
@@ -70,6 +73,8 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     shortest_s = float(np.quantile(times_s, SHORTEST))
     best = np.inf
     chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
+    if len(times_s) < FEWEST_PER_REGRESSOR * curved.shape[1]:
+        return plain
     for share in SHARES:
         constant_s = share * shortest_s
         rest_s = np.maximum(times_s - constant_s, LEAST_REST * times_s)

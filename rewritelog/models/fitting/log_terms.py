@@ -24,7 +24,7 @@ DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
 MOST_DENSELY_BROKEN = 4
 FEWEST_DENSE = 60
 """`DENSE_KNOTS` are used for at most `MOST_DENSELY_BROKEN` parameters and at least `FEWEST_DENSE`
-samples."""
+samples; with fewer there are no smooth factors but powers either."""
 
 FEWEST_BEYOND = 5
 LEAST_BEYOND = 0.05
@@ -87,8 +87,13 @@ def fewest_beyond(count: int) -> int:
 
 
 def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield factors without a break, the power of each parameter first."""
+    """Yield factors without a break, the power of each parameter first.
+
+    Among few samples further ones would be chosen by chance.
+    """
     yield from (_power(number, parameters) for number in parameters.used)
+    if len(params) < FEWEST_DENSE:
+        return
     for number in parameters.used:
         low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
         if low >= 0 and high <= DEEPEST:
