@@ -46,7 +46,7 @@ PROGRAM_LAWS = (
     ProgramLaw(
         "(p1 + p2)*log1p(p1 + p2): a merge", lambda n, m: (n + m) * np.log1p(n + m), (20, 700)
     ),
-    ProgramLaw("2^min(p1, max + 2): a tree", lambda d, f: f * 2.0**d, (5.0, 9.0), 2.0, 12.0),
+    ProgramLaw("2^min(p1, 2*max - min): a tree", lambda d, f: f * 2.0**d, (5.0, 9.0), 2.0, 12.0),
 )
 
 
