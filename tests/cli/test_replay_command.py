@@ -155,7 +155,7 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     assert len(answer("replay", logs, *axes)["sweep"]) == 6
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
     done = run("replay", logs, *axes, "--plot", tmp_path / "grid.gif")
-    assert (done.returncode, "a file with the ending" in done.stderr) == (2, True)
+    assert (done.returncode, "a figure needs the ending" in done.stderr) == (2, True)
     sizes = (
         "--sweep",
         "packet-size=1kB,2kB",
