@@ -154,7 +154,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         (["compare", timings, "--models", ""], 2, "at least one model"),
         (["compare", timings, "--models", "auto", "--folds", "1"], 2, "2 folds"),
         (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "is not JSON"),
-        (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "no --model"),
+        (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "with --model"),
     ):
         done = run(*args)
         assert done.returncode == code, done.stderr
