@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -173,8 +173,12 @@ class NetworkGroup:
         ),
     ] = None
 
-    def read(self) -> Network:
-        """Return the network, from the machine file if one is given."""
+    def read(self, swept: Mapping[str, str] | None = None) -> Network:
+        """Return the network, from the machine file if one is given.
+
+        `swept` has quantities that a sweep replaces at each point, by the names of the options;
+        an option that is given has precedence.
+        """
         from rewritelog.replaying.network import Network, read_machine  # noqa: PLC0415
 
         quantities = dataclasses.asdict(self)
@@ -189,8 +193,8 @@ class NetworkGroup:
                 {"--machine": machine, "--latency": self.latency, "--bandwidth": self.bandwidth},
             )
         base = Network() if machine is None else read_machine(machine)
-        given = {name.replace("_", "-"): text for name, text in quantities.items()}
-        return base.with_quantities({n: text for n, text in given.items() if text is not None})
+        given = {n.replace("_", "-"): text for n, text in quantities.items() if text is not None}
+        return base.with_quantities({**(swept or {}), **given})
 
 
 def refuse(what: str, others: dict[str, Any]) -> None:

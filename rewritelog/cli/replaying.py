@@ -105,11 +105,11 @@ def replay_command(
     options = replace(
         durations.options(model_options), copy_params=copy_params, force=force, jobs=jobs
     )
-    chosen = network.read()
     if sweep:
         excluded = {"--against": against, "--write": write, "--lost-as": lost_as}
         refuse("--sweep", excluded)
-        return _sweep(logs, sweep, chosen, options, to_path(output), plot, taken=is_stdout(output))
+        return _sweep(logs, sweep, network, options, to_path(output), plot, taken=is_stdout(output))
+    chosen = network.read()
     refuse("a replay without --sweep", {"--output": output, "--plot": plot})
     from rewritelog.replaying.options import ReplayOptions  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def _lost_as(pairs: list[str] | None) -> tuple[tuple[str, str], ...]:
 def _sweep(
     logs: Path,
     texts: list[str],
-    network: Network,
+    network: NetworkGroup,
     options: RewriteOptions,
     output: Path | None,
     plot: Path | None,
@@ -173,15 +173,18 @@ def _sweep(
 ) -> Outcome:
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
     from rewritelog.output import check_outputs, write_text_file  # noqa: PLC0415
+    from rewritelog.replaying.network import PACKET_QUANTITIES  # noqa: PLC0415
     from rewritelog.replaying.sweep import Axis, sweep  # noqa: PLC0415
     from rewritelog.viewing.sweep_plot import check_plot, write_plot  # noqa: PLC0415
 
     axes = [Axis.parse(text) for text in texts]
+    packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
+    base = network.read(packets)  # packets need both, of which one may be swept
     if plot is not None:
         check_plot(plot)
     opened = open_logs(logs)
     check_outputs([output, plot], options.files, [opened.folder, options.params])
-    found = sweep(opened, axes, network, options)
+    found = sweep(opened, axes, base, options)
     if output is not None:
         write_text_file(output, found.csv())
     if plot is not None:

@@ -51,6 +51,7 @@ SEND_OVERFLOW = 19
 RECV_OVERFLOW = 20
 EVENT_OVERFLOW = 21
 SEQNO_WRONG = 22
+LOG_CHANGED = 23
 
 _MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event text length"
 _BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
@@ -82,6 +83,7 @@ FAULTS = {
     SEQNO_WRONG: FaultKind(
         "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
     ),
+    LOG_CHANGED: FaultKind(_MESSAGES, "{} messages now, not as many as when it was read first"),
 }
 
 FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB = range(5)

@@ -31,6 +31,9 @@ QUANTITIES = {
 }
 """The quantities of a network, by the names of the options."""
 
+PACKET_QUANTITIES = ("cost-per-packet", "packet-size")
+"""A network has both of them or neither."""
+
 _TEXTS = ("name", "source")
 """What else a machine file says, for people."""
 

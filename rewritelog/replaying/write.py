@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.cores import cores
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import (
     Block,
@@ -107,7 +108,9 @@ def _write(task: _WriteTask, block: Block) -> int:
 def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
     outcome, lay = task.outcome, task.prepared.logs.layout.kernel
     program = outcome.workload.program
-    firsts = program.sebs.first_of_pe[loaded.pes].astype(np.int64) + loaded.pieces.firsts
+    bounds = program.sebs.first_of_pe.astype(np.int64)
+    _check_counts(loaded, np.diff(bounds)[loaded.pes])
+    firsts = bounds[loaded.pes] + loaded.pieces.firsts
     fault = np.zeros(FAULT_SIZE, dtype=np.int64)
     write_times(
         loaded.buffer,
@@ -122,3 +125,13 @@ def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
         fault,
     )
     raise_fault(fault, loaded)
+
+
+def _check_counts(loaded: LoadedBlock, expected: Ints) -> None:
+    """Raise `DamagedLogError` if a timeline has another number of SEBs than in the replay."""
+    for piece in np.flatnonzero(loaded.totals != expected).tolist():
+        problem = (
+            f"{loaded.totals[piece]:,} SEBs now, and {expected[piece]:,} when it was read first"
+        )
+        location = Location(loaded.file.path, pe=int(loaded.pes[piece]), field="count")
+        raise DamagedLogError(location, problem, "count")

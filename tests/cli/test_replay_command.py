@@ -156,16 +156,7 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
     done = run("replay", logs, *axes, "--plot", tmp_path / "grid.gif")
     assert (done.returncode, "a figure needs the ending" in done.stderr) == (2, True)
-    sizes = (
-        "--sweep",
-        "packet-size=1kB,2kB",
-        "--packet-size",
-        1,
-        "--cost-per-packet",
-        "1us",
-        "--latency",
-        0,
-    )
+    sizes = ("--sweep", "packet-size=1kB,2kB", "--cost-per-packet", "1us", "--latency", 0)
     of_sizes = run("replay", logs, *sizes, "--plot", tmp_path / "sizes.svg")
     assert of_sizes.returncode == 0
     assert "packet-size" in (tmp_path / "sizes.svg").read_text()

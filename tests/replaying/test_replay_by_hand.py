@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
+from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.logset import open_logs
@@ -18,6 +18,7 @@ from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.replay_page import busy_shares
@@ -422,3 +423,30 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
     assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
     assert found.lost.totals_s["useful[known]"] > 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ([seb(0, 1), seb(1, 2, messages=[message(1.5, 2.0)])], "0 messages now, not as many"),
+        ([seb(0, 1, messages=[message(0.5, 1.0)])], "1 SEBs now, and 2 when it was read first"),
+    ],
+)
+def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_written(
+    changed: list[dict[str, Any]], problem: str, tmp_path: Path
+) -> None:
+    """The files keep their size, and each is a valid log by itself."""
+    line = [seb(0, 1, messages=[message(0.5, 1.0)]), seb(1, 2)]
+    logs = write_logs(tmp_path / "logs", [line])
+    size = (logs / "bgTrace0").stat().st_size
+    prepared = prepare(logs, RewriteOptions())
+    outcome = simulate(prepared.workload, prepared.case(Network()))
+    if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
+        changed[0]["events"] = [mark(b"", 0.5)]
+        missing = size - (write_logs(logs, [changed]) / "bgTrace0").stat().st_size
+        changed[0]["events"] = [mark(b" " * missing, 0.5)]
+    write_logs(logs, [changed])
+    assert (logs / "bgTrace0").stat().st_size == size
+    with pytest.raises(RewriteLogError, match=problem):
+        write_replayed(prepared, outcome, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

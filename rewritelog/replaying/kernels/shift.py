@@ -7,7 +7,14 @@ import numpy as np
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
-from rewritelog.kernels.walk import FAULT_PIECE, FAULT_SEB, Pieces, seb_parts
+from rewritelog.kernels.walk import (
+    FAULT_PIECE,
+    FAULT_SEB,
+    LOG_CHANGED,
+    Pieces,
+    seb_parts,
+    set_fault,
+)
 from rewritelog.replaying.kernels.interface import Delays, Program, Scale, Times
 from rewritelog.replaying.kernels.replay import delay_between, network_delay, sent_at
 from tracebigsim.compiled import inner, kernel
@@ -93,6 +100,11 @@ def write_times(
             if following < 0:
                 return
             seb = firsts[piece] + k
+            messages = load_i4(buf, at + lay.seb_bytes, lay.swap)
+            first, last = program.sebs.first_message[seb], program.sebs.first_message[seb + 1]
+            if messages != last - first:
+                set_fault(fault, LOG_CHANGED, at + lay.seb_bytes, messages)
+                return
             start, end = times.start_s[seb], times.end_s[seb]
             write_seb(buf, at, lay, times.ready_s[seb], start, end, durations[seb])
             write_messages(buf, at + lay.seb_bytes, lay, program, scale, delays, seb, start, end)
