@@ -76,7 +76,7 @@ def work(folder: Path, sebs: int, monkeypatch: pytest.MonkeyPatch) -> Counter[st
     with monkeypatch.context() as patched:
         patched.setenv("TRACEBIGSIM_KERNELS", "plain")
         for module, name in (
-            (kernel, "give"),
+            (kernel, "deliver"),
             (kernel, "arrive"),
             (queues, "comes_before"),
             (queues, "add_to_bucket"),
@@ -97,7 +97,7 @@ def test_work_grows_with_the_sebs_and_not_faster(
     small = work(tmp_path / "small", 30, monkeypatch)
     large = work(tmp_path / "large", 180, monkeypatch)
     for counts in (small, large):
-        assert counts["give"] == counts["sebs"]
+        assert counts["deliver"] == counts["sebs"]
         assert counts["arrive"] <= counts["links"] + counts["sebs"]
         assert counts["add_to_bucket"] <= 2 * counts["sebs"]
     ratio = large["sebs"] / small["sebs"]
