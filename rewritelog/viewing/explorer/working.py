@@ -82,7 +82,7 @@ class Crew:
     ) -> None:
         """Call `work` with each number below `count`, and `taken` with each number and result.
 
-        Raise the first `RewriteLogError` that `work` raises, which ends the others.
+        Raise the first error that `work` or `taken` raises, which ends the others.
         """
         many = min(cores(), count)
         try:
@@ -90,8 +90,8 @@ class Crew:
                 for first in range(many):
                     receiver = self._started(work, range(first, count, many))
                     group.create_task(_followed(receiver, taken))
-        except* RewriteLogError as errors:
-            raise errors.exceptions[0] from None
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
             self.stop()
             for process in self._processes:
