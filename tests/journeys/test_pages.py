@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chosen import by_tier
 from journeys.pages import pattern_of, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,8 @@ PAGES = [
     *sorted(set((ROOT / "docs").rglob("*.md")) - {ROOT / "docs/api.md"}),
     *sorted((ROOT / "tests" / "journeys").glob("*.md")),
 ]
+STUDY = ROOT / "docs/study.md"
+"""Its programs and replays take minutes."""
 MARK = "::: step"
 
 
@@ -37,8 +40,11 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path / "clone"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    by_tier(PAGES, quick=(), slow=[page for page in PAGES if page != STUDY]),
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) -> None:
     steps = steps_of(page)
     if not steps:
