@@ -211,7 +211,7 @@ def _show_parsing_error(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
         return
-    message = " ".join(message.split())
+    message = " ".join(message.split()).replace(". Choose from:", "; choose from")
     console.fail(message[:1].lower() + message[1:].rstrip("."))
     if error.ctx is not None:
         typer.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)

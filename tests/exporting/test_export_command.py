@@ -32,6 +32,7 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
+        ([], 2, "missing option '--to'; choose from chrome, parquet, csv, goal, simgrid\n"),
         (["--to", "nothing"], 2, "nothing"),
         (["--to", "csv", "--pes", "99"], 2, "--pes 99: the PEs are 0 to 15"),
         (["--to", "csv", "--from", "2", "--until", "1"], 2, "--from 2.0 is not before --until 1.0"),
