@@ -117,10 +117,11 @@ def rewrite_command(
             if out is None
             else "--dry-run takes no OUT"
         )
-    if seed is not None and durations.model == "sampled":
-        model_options.setdefault("seed", seed)
+    given = durations.options(model_options)
+    if seed is not None and given.model == "sampled":
+        given = replace(given, model_options={"seed": seed, **given.model_options})
     options = replace(
-        durations.options(model_options),
+        given,
         total=total,
         spread=spread,
         spread_seed=1 if seed is None else seed,

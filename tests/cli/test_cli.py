@@ -160,6 +160,16 @@ def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    model = ("--model", "sampled", "--timings", timings, "--seed", "3", "--dry-run")
+    for given, used in ((("--model-option", "seed=5"), 5), ((), 3)):
+        done = run("rewrite", logs, *model, *given)
+        assert done.returncode == 0, done.stderr
+        assert f"  lines drawn: fraction 0.1, seed {used}\n" in done.stdout
+
+
 def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
     done = run("rewrite", logs, "--dry-run", "--dilation", "2")
     assert done.returncode == 0
