@@ -167,7 +167,7 @@ def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
     for given, used in ((("--model-option", "seed=5"), 5), ((), 3)):
         done = run("rewrite", logs, *model, *given)
         assert done.returncode == 0, done.stderr
-        assert f"  lines drawn: fraction 0.1, seed {used}\n" in done.stdout
+        assert f"  lines drawn: fraction 0.02, seed {used}\n" in done.stdout
 
 
 def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
