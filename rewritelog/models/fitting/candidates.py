@@ -35,6 +35,12 @@ ROUNDING = 1e-9
 DEEPEST = 64.0
 """A parameter up to this may be the depth of a tree, with which times grow exponentially."""
 
+MOST_VALUES = 8
+"""A parameter with at most this many distinct values may have a term for each."""
+
+KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
+"""Quantiles of a parameter at which a threshold may be, or an exponent may change."""
+
 ONE = parse("1")
 
 Product: TypeAlias = tuple[int, ...]
@@ -99,7 +105,7 @@ class Parameters:
             log = logarithm(name, low)
             texts += [f"sqrt({name})", log, f"{name}*{log}"]
         if low > 0:
-            texts += [f"{name}^3", f"1/{_bounded(name, low)}"]
+            texts += [f"{name}^3", f"1/{bounded_below(name, low)}"]
         elif low == 0:
             texts.append(f"1/(1 + {name})")
         return tuple(parse(text) for text in texts)
@@ -118,12 +124,12 @@ def power(parameter: int, exponent: float, lowest: float) -> str:
     """Return the text of a power of a positive parameter; a negative power is bounded near 0."""
     name = f"p{parameter}"
     if exponent < 0:
-        return f"{_bounded(name, lowest)}^{exponent:.4g}"
+        return f"{bounded_below(name, lowest)}^{exponent:.4g}"
     spelled = f"{exponent:.4g}"
     return name if spelled == "1" else f"{name}^{spelled}"
 
 
-def _bounded(name: str, lowest: float) -> str:
+def bounded_below(name: str, lowest: float) -> str:
     """Return the text of the parameter, at least half its least value: 1/p has to stay bounded."""
     return f"max({name}, {lowest / 2:.4g})"
 

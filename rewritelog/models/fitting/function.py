@@ -70,8 +70,8 @@ class FittedFunction:
         with np.errstate(all="ignore"):
             for index, coefficient in enumerate(self.coefficients.tolist()):
                 if coefficient:
-                    known = None if columns is None else columns[:, index]
-                    values = self.terms[index].evaluate(params) if known is None else known
+                    term = self.terms[index]
+                    values = term.evaluate(params) if columns is None else columns[:, index]
                     seconds += coefficient * values
         seconds *= self.calibration
         seconds[~np.isfinite(seconds)] = np.nan

@@ -12,13 +12,14 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters
-
-MOST_VALUES = 8
-"""A parameter with at most this many distinct values may have a factor for each."""
-
-KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
-"""Quantiles of a parameter at which an exponent may change or a factor may set in."""
+from rewritelog.models.fitting.candidates import (
+    DEEPEST,
+    KNOTS,
+    MOST_VALUES,
+    ONE,
+    Parameters,
+    bounded_below,
+)
 
 DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
 MOST_DENSELY_BROKEN = 4
@@ -158,7 +159,7 @@ def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
     """
     low = float(parameters.lowest[number - 1])
     if low > 0:
-        return f"p{number}", f"max(p{number}, {low / 2:.4g})"
+        return f"p{number}", bounded_below(f"p{number}", low)
     size = f"p{number}" if low == 0 else f"abs(p{number})"
     return f"(1 + {size})", f"(1 + {size})"
 

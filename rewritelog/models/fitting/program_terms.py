@@ -18,19 +18,13 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters
+from rewritelog.models.fitting.candidates import DEEPEST, KNOTS, MOST_VALUES, ONE, Parameters
 from rewritelog.models.fitting.families import (
     FAMILIES,
     SelectionSamples,
     excess_growth,
 )
 from rewritelog.models.fitting.selection import Slopes, select_terms
-
-MOST_VALUES = 8
-"""A parameter with at most this many distinct values has a branch for each."""
-
-THRESHOLDS = (0.15, 0.3, 0.5, 0.7, 0.85)
-"""Quantiles of a parameter at which there may be a threshold."""
 
 HINGES = (0.25, 0.5, 0.75)
 """Quantiles of a parameter at which a loop may begin or end."""
@@ -150,7 +144,7 @@ def _switches(
 
 
 def _thresholds(term: Expression, column: Floats) -> Iterator[Expression]:
-    for knot in _knots(column, THRESHOLDS):
+    for knot in _knots(column, KNOTS):
         yield term.applied(">", knot)
         yield term.applied("<=", knot)
 
