@@ -172,8 +172,9 @@ def predict(
     """Yield a dict for each record of param files, timing lines or chosen SEBs.
 
     Its keys are file, line, seb, event, params, measured_s (None for a record without a time),
-    predicted_s (None without a prediction) and determined_by. Malformed lines are skipped; with
-    `strict` they are errors.
+    predicted_s (None without a prediction), determined_by, and low_s and high_s, the bounds of the
+    90 % interval (None where it is unknown). Malformed lines are skipped; with `strict` they are
+    errors.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]

@@ -17,7 +17,19 @@ from rewritelog.evaluation.predictions import (
 from rewritelog.text import json_number, json_text, printable
 from rewritelog.timings.read import seconds_of
 
-HEAD = ("file", "line", "seb", "event", "params", "measured_s", "predicted_s", "determined_by")
+HEAD = (
+    "file",
+    "line",
+    "seb",
+    "event",
+    "params",
+    "measured_s",
+    "predicted_s",
+    "determined_by",
+    "low_s",
+    "high_s",
+)
+_OPTIONAL = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
 def predict(
@@ -57,8 +69,7 @@ def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:
             "seb": "" if seb is None else seb,
             "event": printable(row["event"]),
             "params": params,
-            "measured_s": _optional_number_text(row["measured_s"]),
-            "predicted_s": _optional_number_text(row["predicted_s"]),
+            **{name: _optional_number_text(row[name]) for name in _OPTIONAL},
         }
         writer.writerow([record[name] for name in HEAD])
     return text.getvalue()
@@ -71,6 +82,8 @@ def _jsonl(lines: PredictedLines, clock_hz: float | None) -> str:
 def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[dict[str, Any]]:
     """Yield each record with its measured time, if any, and its prediction, as a JSON object.
 
+    `low_s` and `high_s` bound the 90 % interval of the time; None where it is unknown.
+
     Raise `TimingError` for a time in cycles without a clock.
     """
     table, path = lines.table, str(lines.path)
@@ -82,10 +95,12 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
         seconds_of(lines.path, table, clock_hz),
         lines.predicted_s,
         lines.determined_by,
+        lines.low_s,
+        lines.high_s,
     )
     listed = zip(*(column.tolist() for column in columns), strict=True)
     names = [str(one) for one in DeterminedBy]
-    for row, (line, seb, seqno, event, measured, seconds, source) in enumerate(listed):
+    for row, (line, seb, seqno, event, measured, seconds, source, low, high) in enumerate(listed):
         index = seb if seb >= 0 else seqno
         yield {
             "file": path,
@@ -96,6 +111,8 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
             "measured_s": json_number(measured),
             "predicted_s": None if source == DeterminedBy.NO_MODEL else seconds,
             "determined_by": names[source],
+            "low_s": json_number(low),
+            "high_s": json_number(high),
         }
 
 

@@ -61,6 +61,44 @@ def test_each_line_says_what_determined_it(model: Path, tmp_path: Path) -> None:
     assert [row["line"] for row in found] == [1, 2, 3, 4, 5]
 
 
+def test_the_interval_holds_the_prediction_and_widens_beyond_the_range(tmp_path: Path) -> None:
+    noisy = [1e-6 * n * factor for n in range(1, 21) for factor in (0.9, 1.0, 1.1, 1.3)]
+    lines = [("k", seconds, float(4 + index) / 4) for index, seconds in enumerate(noisy)]
+    timings = write_timings(tmp_path / "t.txt", *lines)
+    fit(FitRequest((timings,)), tmp_path / "m.json")
+    beyond = [("k", 1.0, size) for size in (10.0, 21.0, 84.0, 1e4, 1e300)]
+    found = rows(tmp_path / "m.json", timings, write_timings(tmp_path / "far.txt", *beyond))
+    inside, further = found[: len(lines)], found[len(lines) :]
+    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found[:-1])
+    held = sum(row["low_s"] <= row["measured_s"] <= row["high_s"] for row in inside)
+    assert 0.8 < held / len(inside) < 1
+    widths = [row["high_s"] / row["low_s"] for row in further[:-1]]
+    assert widths == sorted(widths)
+    assert widths[-1] > 2 * widths[0]
+
+
+def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
+    modes = [(n, (n * n) % 7 + 1) for n in range(1, 41)]  # no function of n explains these
+    lines = [
+        ("k", 1e-6 * factor * (1 + 0.01 * again), float(n))
+        for again in range(4)
+        for n, factor in modes
+    ]
+    timings = write_timings(tmp_path / "t.txt", *lines)
+    fit(FitRequest((timings,), "auto", {"exact_match": "always"}), tmp_path / "m.json")
+    found = rows(tmp_path / "m.json", timings)
+    assert {row["determined_by"] for row in found} == {"exact"}
+    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found)
+
+
+def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", ("k", 1e-6, 1.0), ("k", 2e-6, 2.0))
+    fit(FitRequest((timings,)), tmp_path / "m.json")
+    (text, *_) = rows(tmp_path / "m.json", timings)
+    assert (text["low_s"], text["high_s"]) == (None, None)
+    assert "".join(predict(tmp_path / "m.json", [timings], "csv", MalformedLines())).endswith(",,\n")
+
+
 def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None:
     values = [1.0, 3.25, 8.0, 19.5, 300.0]
     path = write_timings(tmp_path / "t.txt", *[("k", 1.0, value) for value in values])
@@ -79,6 +117,8 @@ def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
         assert [float(word) for word in row["params"].split()] == told["params"]
         seconds = told["predicted_s"]
         assert row["predicted_s"] == ("" if seconds is None else repr(seconds))
+        for bound in ("low_s", "high_s"):
+            assert row[bound] == ("" if told[bound] is None else repr(told[bound]))
         assert row["determined_by"] == told["determined_by"]
         assert int(row["line"]) == told["line"]
 

@@ -95,11 +95,15 @@ class EventFit:
         """Return each row's seconds, exact matches included, with flags for how they came about."""
         seconds = self.predict(params)
         negative = self._negative(params, seconds)
-        exact = np.zeros(len(params), dtype=np.bool_)
-        if self.exact_matches is not None:
-            seconds, exact = self.exact_matches.blend(params, seconds)
+        seconds, exact = self._with_exact_matches(params, seconds)
         outside, remote = self.outside(params), self.remote(params)
         return Prediction(seconds, exact, outside, remote, negative & ~exact)
+
+    def _with_exact_matches(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
+        """Return the predicted seconds with those of exact matches, and which rows are such."""
+        if self.exact_matches is None:
+            return seconds, np.zeros(len(params), dtype=np.bool_)
+        return self.exact_matches.blend(params, seconds)
 
     def outside(self, params: Floats) -> Flags:
         """Return which rows have a parameter outside its range over the samples, or NaN."""
@@ -121,10 +125,11 @@ class EventFit:
         samples, with the ranks that guarantee the coverage for any distribution of the errors
         (as in split conformal prediction, Lei et al., JASA 113, 2018). NaN with too few samples.
         """
-        seconds = self.predict(params)
+        seconds, _ = self._with_exact_matches(params, self.predict(params))
         factors = self.factors(params, ENDS)
         wider = self._widening(params)
-        return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
+        with np.errstate(over="ignore"):
+            return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
 
     def _widening(self, params: Floats) -> Floats:
         """Return the factor by which each row's interval is wider for lying beyond the range."""
