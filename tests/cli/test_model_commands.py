@@ -36,9 +36,7 @@ def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: P
     done = run("predict", model, cells / "param.0", cells / "param.1")
     assert (done.returncode, done.stderr) == (0, "")
     head, *lines = done.stdout.splitlines()
-    assert head == (
-        "file,line,seb,event,params,measured_s,predicted_s,determined_by,low_s,high_s"
-    )
+    assert head == ("file,line,seb,event,params,measured_s,predicted_s,determined_by,low_s,high_s")
     records = sum(len((cells / f"param.{pe}").read_text().splitlines()) for pe in (0, 1))
     assert len(lines) == records
     done = run("predict", model, cells / "param.0", "--json")

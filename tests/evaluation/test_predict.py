@@ -94,9 +94,10 @@ def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
 def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", ("k", 1e-6, 1.0), ("k", 2e-6, 2.0))
     fit(FitRequest((timings,)), tmp_path / "m.json")
-    (text, *_) = rows(tmp_path / "m.json", timings)
-    assert (text["low_s"], text["high_s"]) == (None, None)
-    assert "".join(predict(tmp_path / "m.json", [timings], "csv", MalformedLines())).endswith(",,\n")
+    (row, *_) = rows(tmp_path / "m.json", timings)
+    assert (row["low_s"], row["high_s"]) == (None, None)
+    text = "".join(predict(tmp_path / "m.json", [timings], "csv", MalformedLines()))
+    assert text.endswith(",,\n")
 
 
 def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None:
