@@ -147,20 +147,20 @@ def solve_families(
     Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
     the same. Families that choose the same terms become one member with the sum of their shares.
     """
-    by_terms: dict[tuple[Expression, ...], tuple[str, float]] = {}
+    chosen = {name: given.chosen(families[name].choose_terms) for name in shares}
+    first: dict[frozenset[Expression], str] = {}
+    together: dict[str, float] = {}
     for name, share in shares.items():
-        terms = given.chosen(families[name].choose_terms)
-        first, known = by_terms.get(terms, (name, 0.0))
-        by_terms[terms] = first, known + share
-    largest_first = sorted(by_terms.items(), key=lambda one: -one[1][1])
+        name_of_all = first.setdefault(frozenset(chosen[name]), name)
+        together[name_of_all] = together.get(name_of_all, 0.0) + share
+    largest_first = sorted(together, key=lambda name: -together[name])
     if samples is None or samples is given.samples:
-        functions = [fit_family(families[name], given) for _, (name, _) in largest_first]
+        functions = [fit_family(families[name], given) for name in largest_first]
     else:
         functions = [
-            fit_terms(families[name], terms, samples, given.loss)
-            for terms, (name, _) in largest_first
+            fit_terms(families[name], chosen[name], samples, given.loss) for name in largest_first
         ]
-    return mixture_of(functions, [share for _, (_, share) in largest_first])
+    return mixture_of(functions, [together[name] for name in largest_first])
 
 
 def select_families(

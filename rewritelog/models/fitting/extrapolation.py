@@ -259,7 +259,7 @@ def _shares_by_trial(
         before[name] = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
         before[name] += math.log1p((CREDIT_OF_OWN - 1) * own.get(name, 0.0))
     logs: dict[str, list[float]] = {}
-    first: dict[tuple[Expression, ...], str] = {}
+    first: dict[frozenset[Expression], str] = {}
     least = -math.inf
     for name in sorted(before, key=lambda name: (-before[name], name not in own)):
         if before[name] < least:
@@ -267,7 +267,7 @@ def _shares_by_trial(
         fitted = fit_family(families[name], given)
         slopes = slopes_of([fitted.predict], given.parameters)
         log = before[name] - float((slopes**2).sum())
-        logs.setdefault(first.setdefault(fitted.terms, name), []).append(log)
+        logs.setdefault(first.setdefault(frozenset(fitted.terms), name), []).append(log)
         least = max(least, log + math.log(LEAST_PART))
     largest = max(log for some in logs.values() for log in some)
     weights = {name: float(np.exp(np.array(some) - largest).mean()) for name, some in logs.items()}
