@@ -11,7 +11,7 @@ from rewritelog.checking.kernels.violations import RecordedSebs
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_params
-from rewritelog.text import printable
+from rewritelog.text import count_text, printable
 
 NO_RECORDS = np.zeros(0, dtype=np.int64)
 
@@ -39,7 +39,8 @@ def _nowhere(source: ParamFolder, loaded: LoadedBlock, params: ParamRecords, row
     piece = int(params.piece[row])
     pe, seb = int(loaded.pes[piece]), int(params.seb[row])
     event = printable(params.events[params.event[row]])
-    problem = f"a record of event {event!r}, but the timeline has {loaded.totals[piece]} SEBs"
+    total = count_text(int(loaded.totals[piece]), "SEB")
+    problem = f"a record of event {event!r}, but the timeline has {total}"
     return Finding(Location(source.path(pe), pe=pe, seb=seb), problem)
 
 

@@ -15,6 +15,7 @@ from rewritelog.format.declaration import COUNT_BYTES, MACHINE_HEADER_BYTES
 from rewritelog.logs.faults import FaultHandler, raise_first
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, byte_order
+from rewritelog.text import count_text
 
 _WRAP = 1 << 32
 _OFFSETS_AT = MACHINE_HEADER_BYTES + COUNT_BYTES
@@ -136,7 +137,8 @@ def _read_offsets(
     count = int(file.read(MACHINE_HEADER_BYTES, COUNT_BYTES).view(number)[0])
     expected = pe_count_of_file(summary, index)
     if count != expected:
-        problem = f"{count} timelines, but the summary puts {expected} PEs into this file"
+        wanted = count_text(expected, "PE")
+        problem = f"{count_text(count, 'timeline')}, but the summary puts {wanted} into this file"
         on_faults([DamagedLogError(location, problem, "timeline-count")])
         if file.size_bytes >= _OFFSETS_AT + COUNT_BYTES:
             first = int(file.read(_OFFSETS_AT, COUNT_BYTES).view(number)[0])

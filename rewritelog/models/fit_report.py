@@ -97,7 +97,7 @@ def _quality_texts(head: str, fit: ClassFit, samples: int) -> list[str]:
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
     left = f"χ² {quality.chi2:.2g}{unit}" if quality.freedom else "no degree of freedom"
-    return [head + fit.family, f"{samples} samples", f"R² {r2}", left]
+    return [head + fit.family, count_text(samples, "sample"), f"R² {r2}", left]
 
 
 def _held_out_texts(fit: ClassFit) -> list[str]:
@@ -153,7 +153,8 @@ def warn(fit: EventFit) -> list[str]:
     rename = renaming(fit.names)
     found: list[str] = []
     if fit.unusable:
-        found.append(f"{fit.unusable} samples hold numbers that are not finite and are left out")
+        left_out = count_text(fit.unusable, "sample")
+        found.append(f"{left_out} with numbers that are not finite left out")
     found += map(rename, _sample_warnings(fit))
     found += map(rename, _dropped_warnings(fit.whole))
     found += _quality_warnings(fit)
@@ -162,14 +163,16 @@ def warn(fit: EventFit) -> list[str]:
 
 def _sample_warnings(fit: EventFit) -> Iterable[str]:
     """Yield a warning if there are too few samples for the coefficients."""
-    short = [drop.term for drop in fit.whole.dropped if "allow no more" in drop.reason]
+    short = [drop.term for drop in fit.whole.dropped if drop.reason.endswith("more terms")]
     if short:
-        yield f"{fit.samples} samples are too few for {some_text(short, 5)}; add timing lines"
+        samples = count_text(fit.samples, "sample")
+        yield f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
     elif fit.whole.quality.freedom == 0 and fit.parameters:
         yield "as many terms as samples, so the fit's error is unknown; add timing lines"
     elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
         coefficients = count_text(len(fit.whole.function.terms), "coefficient")
-        yield f"only {fit.samples} samples for {coefficients}; add timing lines"
+        samples = count_text(fit.samples, "sample")
+        yield f"only {samples} for {coefficients}; add timing lines"
 
 
 def _dropped_warnings(fit: ClassFit) -> Iterable[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from rewritelog.replaying.kernels.interface import NOT_SENT
 from rewritelog.replaying.kernels.replay import find_blocked
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.text import count_text
 
 SHOWN = 10
 """At most this many blocked SEBs are named."""
@@ -94,5 +95,5 @@ def _example(outcome: ReplayedRun, seb: int, woken: int, *, unsent: Any) -> Bloc
         ]
         length = int(sebs.first_of_pe[pe + 1] - sebs.first_of_pe[pe])
         wrong = next(int(one) for one in dependencies if not 0 <= one < length)
-        reason = f"depends on SEB {wrong}, but the timeline has {length:,} SEBs"
+        reason = f"depends on SEB {wrong}, but the timeline has {count_text(length, 'SEB')}"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewritelog.replaying.kernels.interface import Numbers, Program, RegionColumns
+from rewritelog.text import count_text
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,18 @@ class LinkFaults:
         if self.misaddressed and self.misaddressed_example is not None:
             pe, seb = self.misaddressed_example
             said.append(
-                f"{self.misaddressed:,} SEBs are started by a message that is not addressed to "
-                f"their PE (the first is SEB {seb} of PE {pe})"
+                f"{count_text(self.misaddressed, 'SEB')} started by a message that is not "
+                f"addressed to their PE (the first is SEB {seb} of PE {pe})"
             )
         if self.repeated_numbers:
             said.append(
-                f"{self.repeated_numbers:,} messages repeat a message number of their PE; the "
-                "first message of each number is used"
+                f"{count_text(self.repeated_numbers, 'message')} with the number of an earlier one "
+                "of the same PE; the first message of each number is used"
             )
         if self.negative_transit and recorded:
             said.append(
-                f"{self.negative_transit:,} messages have an invalid transit time (received before "
-                "sent); --network log delivers them immediately"
+                f"{count_text(self.negative_transit, 'message')} with an invalid transit time "
+                "(received before sent), delivered immediately by --network log"
             )
         return said
 

@@ -101,7 +101,7 @@ def _seb_counts(logs: LogSet) -> Ints:
                 counts[pe] = file.read(at, number.itemsize).view(number)[0]
                 if counts[pe] < 0:
                     place = Location(timelines.path, at, pe=int(pe), field="count")
-                    raise DamagedLogError(place, f"{counts[pe]} SEBs")
+                    raise DamagedLogError(place, f"negative SEB count {counts[pe]}")
     return counts
 
 

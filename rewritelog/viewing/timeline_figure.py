@@ -9,6 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Table
 from rewritelog.output.drawing import drawing_defaults
+from rewritelog.text import count_text
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.palette import BRACKET, COLOURS, IDLE, MESSAGE, OTHER, rgb
@@ -53,7 +54,8 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
 
 def panel_title(view: TimelineView, panel: Panel) -> str:
     """Return the title of a panel: which logs, how much of them, and how it is drawn."""
-    text = f"{panel.logs.folder}: {len(view.pes):,} PEs, {panel.sebs:,} SEBs"
+    pes, sebs = count_text(len(view.pes), "PE"), count_text(panel.sebs, "SEB")
+    text = f"{panel.logs.folder}: {pes}, {sebs}"
     if view.group > 1:
         text += f", {view.group} PEs per row"
     if panel.bars is None:

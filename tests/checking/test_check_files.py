@@ -159,7 +159,7 @@ def test_a_summary_that_nothing_can_be_done_with(
         ("bgTrace0", 6, b"\x04", "machine-header", "short size: 4 bytes"),
         ("bgTrace0", 8, b"\x04", "header-differs", "01 02 04 04"),
         ("bgTrace0", 16, i4(5), "timeline-count", "5 timelines, but the summary puts 4 PEs"),
-        ("bgTrace0", 16, i4(-1), "timeline-count", "4294967295 timelines"),
+        ("bgTrace0", 16, i4(-1), "timeline-count", "4,294,967,295 timelines"),
         ("bgTrace0", 20, i4(29), "offset", "PE 0, field offset: invalid timeline offset 29"),
     ],
 )

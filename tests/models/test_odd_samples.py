@@ -168,7 +168,7 @@ def test_samples_that_are_not_finite_are_left_aside_and_warned_of(event: MakeTim
     assert only(fitted)["unusable_samples"] == 2
     assert fitted.predict("kernel", np.array([[3.0]])) == pytest.approx([3.0])
     assert np.isnan(fitted.predict("lost", np.array([[1.0]]))).all()
-    assert "2 samples hold numbers that are not finite" in " ".join(fitted.warnings())
+    assert "2 samples with numbers that are not finite left out" in " ".join(fitted.warnings())
     assert "lost(p1): no usable timing sample" in " ".join(fitted.warnings())
 
 

@@ -358,7 +358,7 @@ def test_messages_received_before_they_were_sent_arrive_at_once(tmp_path: Path) 
     ]
     report = replay(write_logs(tmp_path / "logs", early))
     assert report.predicted_s == 2
-    assert "1 messages have an invalid transit time" in report.warnings[0]
+    assert "1 message with an invalid transit time" in report.warnings[0]
 
 
 def test_a_multicast_may_start_a_seb_on_any_pe(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Pat
 def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
     whole = (logs / "bgTrace1").read_bytes()
     (logs / "bgTrace1").write_bytes(whole[:28] + b"\xff" * 4 + whole[32:])
-    with pytest.raises(DamagedLogError, match="PE 1, field count: -1 SEBs"):
+    with pytest.raises(DamagedLogError, match="PE 1, field count: negative SEB count -1"):
         run(logs)
 
 

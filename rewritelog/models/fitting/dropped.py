@@ -11,6 +11,7 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.columns import columns_of, unit_columns
 from rewritelog.models.fitting.diagnosis import Dropped
 from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.text import count_text
 
 INVOLVED = 1e-6
 """A term with a coefficient below this share of the largest is not named in a combination."""
@@ -38,8 +39,9 @@ def _reason(term: Expression, names: list[str], columns: Floats, given: Selectio
     }
     if term.parameters and term.parameters <= constant.keys():
         return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
-    if len(names) >= len(given.samples):
-        return f"{len(given.samples)} samples allow no more terms"
+    samples = len(given.samples)
+    if len(names) >= samples:
+        return f"{count_text(samples, 'sample')} cannot determine more terms"
     column = unit_columns(columns_of([term], given.samples.params))[:, 0]
     return _combination_text(column, names, columns)
 

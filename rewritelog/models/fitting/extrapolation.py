@@ -285,7 +285,7 @@ def _trial_splits(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
         return
     times = _midranks(samples.seconds)
     correlations = {
-        number: abs(float(np.corrcoef(_midranks(samples.params[:, number - 1]), times)[0, 1]))
+        number: _correlation(_midranks(samples.params[:, number - 1]), times)
         for number in given.parameters.used
     }
     strongest = sorted(correlations, key=lambda number: -correlations[number])
@@ -293,6 +293,11 @@ def _trial_splits(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
         if correlations[number] >= LEAST_CORRELATION:
             order = np.argsort(samples.params[:, number - 1], kind="stable")
             yield np.sort(order[: int(LARGE * count)]), np.sort(order[int(LARGE * count) :])
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    """Return the size of the correlation, 0 where either is constant."""
+    return abs(float(np.corrcoef(one, other)[0, 1])) if np.ptp(one) and np.ptp(other) else 0.0
 
 
 def _midranks(values: Floats) -> Floats:
