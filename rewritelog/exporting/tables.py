@@ -13,7 +13,7 @@ import numpy as np
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import BRACKET_ROW, Contents
-from rewritelog.logs.columns import Columns, columns_of
+from rewritelog.logs.columns import NamedColumns, columns_of
 from rewritelog.logs.params import ParamRecords
 from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
@@ -21,7 +21,7 @@ _ROW_GROUP = 1 << 16
 """The number of rows collected for a row group of Parquet."""
 
 
-def tables_of_contents(contents: Contents) -> dict[str, Columns]:
+def tables_of_contents(contents: Contents) -> dict[str, NamedColumns]:
     """Return all tables of some SEBs by name."""
     tables = contents.tables
     found = {
@@ -34,7 +34,7 @@ def tables_of_contents(contents: Contents) -> dict[str, Columns]:
     return found | {"params": _params(contents.pe, contents.records)}
 
 
-def _params(pe: int, records: ParamRecords) -> Columns:
+def _params(pe: int, records: ParamRecords) -> NamedColumns:
     ends = records.param_start + records.param_count
     spans = zip(records.param_start.tolist(), ends.tolist(), strict=True)
     return {
@@ -45,7 +45,7 @@ def _params(pe: int, records: ParamRecords) -> Columns:
     }
 
 
-def _empty_tables() -> dict[str, Columns]:
+def _empty_tables() -> dict[str, NamedColumns]:
     rows = {
         "sebs": SEB_ROW,
         "messages": MESSAGE_ROW,
@@ -61,7 +61,7 @@ def _empty_tables() -> dict[str, Columns]:
 class TableWriter(Protocol):
     """Writes the rows of one table, some at a time."""
 
-    def write(self, columns: Columns) -> None:
+    def write(self, columns: NamedColumns) -> None:
         """Write rows."""
 
     def close(self) -> None:
@@ -71,12 +71,12 @@ class TableWriter(Protocol):
 class CsvWriter:
     """Writes a table as CSV with a header line; lists of numbers are separated by blanks."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path, columns: NamedColumns) -> None:
         self._file = path.open("x", newline="", encoding="utf-8")
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(columns)
 
-    def write(self, columns: Columns) -> None:
+    def write(self, columns: NamedColumns) -> None:
         """Write rows."""
         self._writer.writerows(zip(*map(_csv_values, columns.values()), strict=True))
 
@@ -93,7 +93,7 @@ def _csv_values(values: Any) -> Iterator[Any]:
 class ParquetWriter:
     """Writes a table as Parquet, in row groups of a suitable size."""
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path, columns: NamedColumns) -> None:
         self._arrow, parquet = _pyarrow()
         self._schema = self._arrow.schema(
             [(name, self._type(name, values)) for name, values in columns.items()]
@@ -107,7 +107,7 @@ class ParquetWriter:
             return self._arrow.from_numpy_dtype(values.dtype)
         return self._arrow.list_(self._arrow.float64()) if name == "params" else "string"
 
-    def write(self, columns: Columns) -> None:
+    def write(self, columns: NamedColumns) -> None:
         """Write rows, buffered until there are enough."""
         table = self._arrow.table(columns, schema=self._schema)
         self._waiting.append(table)

@@ -12,7 +12,7 @@ from rewritelog.errors import RewriteLogError
 if TYPE_CHECKING:
     import pandas as pd
 
-Columns = dict[str, Any]
+NamedColumns = dict[str, Any]
 """Arrays or lists of equal length, by column name."""
 
 _SECONDS = {"start", "end"}
@@ -36,7 +36,7 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
         return new_frame(columns_of(self.view(np.ndarray)))
 
 
-def new_frame(columns: Columns) -> pd.DataFrame:
+def new_frame(columns: NamedColumns) -> pd.DataFrame:
     """Return columns as a data frame; raise `RewriteLogError` if pandas is not installed."""
     try:
         import pandas as pd  # noqa: PLC0415 - optional, and slow to import
@@ -64,9 +64,9 @@ def with_text(rows: Table) -> Rows:
     return made.view(Rows)
 
 
-def columns_of(rows: Table) -> Columns:
+def columns_of(rows: Table) -> NamedColumns:
     """Return the columns of structured rows: one for each array element, bytes as text."""
-    columns: Columns = {}
+    columns: NamedColumns = {}
     for name in rows.dtype.names or ():
         kind, values = rows.dtype[name], rows[name]
         if kind.subdtype is not None:

@@ -15,7 +15,7 @@ LARGE_SPREAD = 0.03
 """Measurements of the same thing that vary by more than 2 or 3 per cent should not be relied on
 before the reason is known (I. Foster, "Designing and Building Parallel Programs", 1995, 3.5.2)."""
 
-OUTLIER_FACTOR = 2.0
+LARGEST_FACTOR = 2.0
 """A time that differs by more than this factor from the median of its point is an outlier."""
 
 MOST_REPLICATES = 10
@@ -88,5 +88,5 @@ def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats
 def _near(medians: Floats, point: Ints, seconds: Floats) -> Flags:
     """Return which times are no outliers, given the medians of the points."""
     middle = medians[point]
-    near: Flags = (seconds <= OUTLIER_FACTOR * middle) & (seconds >= middle / OUTLIER_FACTOR)
+    near: Flags = (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
     return near

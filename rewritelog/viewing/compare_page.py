@@ -11,7 +11,7 @@ from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
 from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell
-from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS
 from rewritelog.viewing.plots import is_wide, legend_below, new_plot
 from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
@@ -100,7 +100,7 @@ def _events_shown_text(events: Sequence[str]) -> list[str]:
     return [f"The {MOST_EVENTS} of {len(events)} events whose smallest error is largest."]
 
 
-def _models_table(report: CompareReport) -> TextTable:
+def _models_table(report: CompareReport) -> PageTable:
     heads = (
         "model",
         "mean error",
@@ -112,16 +112,16 @@ def _models_table(report: CompareReport) -> TextTable:
         "seconds",
     )
     rows = [(one.model, *one.cells()) for one in report.tried]
-    return TextTable("Models, on held-out lines", heads, rows)
+    return PageTable("Models, on held-out lines", heads, rows)
 
 
-def _events_table(report: CompareReport, events: Sequence[str]) -> TextTable:
+def _events_table(report: CompareReport, events: Sequence[str]) -> PageTable:
     errors = _errors(report)
     rows = [
         (shorten(event, 60), *(percent_text(errors[one.model].get(event)) for one in report.tried))
         for event in events
     ]
-    return TextTable("Mean relative error", ("event", *errors), rows)
+    return PageTable("Mean relative error", ("event", *errors), rows)
 
 
 def _overview(report: CompareReport, events: Sequence[str]) -> str:

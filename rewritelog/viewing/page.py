@@ -30,7 +30,7 @@ MOST_WARNINGS = 1_000
 
 
 @dataclass(frozen=True)
-class TextTable:
+class PageTable:
     """A table that a page shows, or includes with a plot for screen readers."""
 
     caption: str
@@ -58,7 +58,7 @@ class Section:
     paragraphs: Sequence[str] = ()
     plot: Any = None
     """A Bokeh model."""
-    table: TextTable | None = None
+    table: PageTable | None = None
     """The numbers that the plot shows; in a section without a plot, the table itself is shown."""
     html: str = ""
     """HTML before the plot, with all text escaped."""

@@ -17,7 +17,7 @@ from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable
-from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
 from rewritelog.viewing.plots import legend_below, new_plot
 
@@ -47,7 +47,7 @@ def sweep_page(sweep: Sweep) -> str:
     """Return the HTML page of a sweep: the run time at each point of the grid."""
     heads = (*(axis.name for axis in sweep.axes), "predicted run time (s)")
     rows = [(*point.values, f"{point.predicted_s:.5g}") for point in sweep.points]
-    table = TextTable("Predicted run time by setting", heads, rows)
+    table = PageTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
     verdict = sweep.text().split("\n\n")[0]
     sections = [Section("Run times", table=table)]

@@ -23,7 +23,7 @@ from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
 from rewritelog.viewing.overview import fits_html, worst_first
-from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
 from rewritelog.viewing.plots import is_wide, legend_below, new_plot
 from rewritelog.viewing.swaps import Option, select_html, swap_json
@@ -85,7 +85,7 @@ def _shares_section(report: Report) -> Section:
     return Section(
         "What determined the time",
         plot=_stacked(names, old_s, new_s),
-        table=TextTable("Time of all SEBs by what determined it", heads, rows),
+        table=PageTable("Time of all SEBs by what determined it", heads, rows),
     )
 
 
@@ -161,7 +161,7 @@ def _names_section(what: str, rows: Rows) -> Section:
     return Section(
         f"Old and new time by {what}",
         plot=_dumbbells(what, named),
-        table=TextTable(
+        table=PageTable(
             f"Old and new time by {what}; from and to: 90 % of the ratios",
             heads,
             [(name, *_cells(row)) for name, row in named],
@@ -318,7 +318,7 @@ def _busy_section(report: Report) -> Section:
         "Busy time of the PEs",
         said,
         _busy_plot(first, old_s, new_s),
-        TextTable("Busy time of the PEs", heads, rows),
+        PageTable("Busy time of the PEs", heads, rows),
     )
 
 

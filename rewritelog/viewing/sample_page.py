@@ -13,7 +13,7 @@ from rewritelog.models.distinct_points import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
-from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
 from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
@@ -60,7 +60,7 @@ def _summary(report: SampleReport) -> list[str]:
     return said
 
 
-def _table(report: SampleReport) -> TextTable:
+def _table(report: SampleReport) -> PageTable:
     heads = ("event", "records", "points", "lines timed", "chosen", "extrapolated", "share")
     rows = [
         (
@@ -74,7 +74,7 @@ def _table(report: SampleReport) -> TextTable:
         )
         for one in sorted(report.strata, key=lambda one: -one.choice.extrapolated)
     ]
-    return TextTable("Chosen SEBs, the most extrapolated records first", heads, rows)
+    return PageTable("Chosen SEBs, the most extrapolated records first", heads, rows)
 
 
 def _pairs(parameters: int) -> Iterator[tuple[int, int]]:

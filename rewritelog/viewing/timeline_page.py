@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.viewing.messages import MessageLines
-from rewritelog.viewing.page import Page, Section, TextTable, page_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import MESSAGE
 from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
@@ -55,12 +55,12 @@ def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
     return lines
 
 
-def _shares_table(view: TimelineView, panel: Panel) -> TextTable:
+def _shares_table(view: TimelineView, panel: Panel) -> PageTable:
     shares = view.shares(panel)
     rows = [
         (layer_name(view, layer), f"{100 * shares[layer]:.2f} %") for layer in shown_layers(view)
     ]
-    return TextTable("Share of all PE time in the window", ("SEB name", "share"), rows)
+    return PageTable("Share of all PE time in the window", ("SEB name", "share"), rows)
 
 
 def _plot(view: TimelineView, panel: Panel, messages: MessageLines | None, x_range: Any) -> Any:
