@@ -123,13 +123,17 @@ class EventFit:
 
         They are the prediction times quantiles of the ratios measured / predicted of held-out
         samples, with the ranks that guarantee the coverage for any distribution of the errors
-        (as in split conformal prediction, Lei et al., JASA 113, 2018). NaN with too few samples.
+        (as in split conformal prediction, Lei et al., JASA 113, 2018). They are extended
+        to a prediction, such as an exact match, that lies outside of them. NaN with too few
+        samples.
         """
-        seconds, _ = self._with_exact_matches(params, self.predict(params))
+        seconds = self.predict(params)
         factors = self.factors(params, ENDS)
         wider = self._widening(params)
         with np.errstate(over="ignore"):
-            return seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
+            low, high = seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
+        predicted, _ = self._with_exact_matches(params, seconds)
+        return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def _widening(self, params: Floats) -> Floats:
         """Return the factor by which each row's interval is wider for lying beyond the range."""
