@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_times import ExactTimes
+from rewritelog.models.exact_times import ExactTimes, rows_among
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
@@ -68,13 +68,30 @@ def exact_matches_of(
         return None
     if mode == "auto" and len(held_out.seconds) < FEWEST_AGAIN:
         return None
-    times = ExactTimes.from_timings(usable)
     if mode == "always":
+        times = ExactTimes.from_timings(usable)
         return ExactMatches(times, np.ones(len(times.seconds)))
+    some = _measured_as(held_out, usable)
+    times = ExactTimes.from_timings(some)
     variance_ratio = _variance_ratio(times, held_out)
-    return (
-        None if variance_ratio == 0 else ExactMatches(times, _weight(variance_ratio, times.counts))
-    )
+    if variance_ratio == 0:
+        return None
+    if some is not usable:
+        times = ExactTimes.from_timings(usable)
+    return ExactMatches(times, _weight(variance_ratio, times.counts))
+
+
+def _measured_as(held_out: HeldOutTimes, usable: EventTimings) -> EventTimings:
+    """Return the samples with the parameters of held-out ones, or all if that is most of them.
+
+    Only some of very many samples are held out, and it takes long to group all of them.
+    """
+    if 2 * len(held_out.seconds) >= len(usable.seconds):
+        return usable
+    rows = rows_among(usable.params, held_out.params)
+    if 2 * len(rows) >= len(usable.seconds):
+        return usable
+    return EventTimings(usable.event, usable.params[rows], usable.seconds[rows])
 
 
 def _weight(variance_ratio: float, counts: Floats) -> Floats:

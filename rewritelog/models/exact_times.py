@@ -12,21 +12,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats, Keys
+from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventTimings
+from rewritelog.models.parallel import map_in_threads
+
+BLOCK_ROWS = 1 << 15
+"""Rows that are hashed and compared at a time, few enough for the cache of a core."""
+
+FILTER_BITS = 20
+"""Hashes are looked up by this many of their bits first: most rows differ from all others there."""
 
 
 def hash_rows(rows: Floats) -> Keys:
     """Return a 64-bit hash of each row; −0 and 0 have the same hash."""
     keys = np.zeros(len(rows), dtype=np.uint64)
-    for column in rows.T:
-        bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
-        keys = mix(keys * GOLDEN ^ bits)
+
+    def hash_block(start: int) -> None:
+        block = keys[start : start + BLOCK_ROWS]
+        for column in rows[start : start + BLOCK_ROWS].T:
+            bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
+            block[:] = mix(block * GOLDEN ^ bits)
+
+    map_in_threads(hash_block, range(0, len(rows), BLOCK_ROWS))
     return keys
 
 
-def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
+def rows_among(rows: Floats, others: Floats) -> Ints:
+    """Return the indices of the rows whose hash is that of one of the others, ascending."""
+    few = np.unique(hash_rows(others))
+    if not len(few):
+        return np.zeros(0, dtype=np.int64)
+    keys, shift = hash_rows(rows), np.uint64(64 - FILTER_BITS)
+    may_be = np.zeros(1 << FILTER_BITS, dtype=np.bool_)
+    may_be[few >> shift] = True
+    likely = np.flatnonzero(may_be[keys >> shift])
+    nearest = few[np.minimum(np.searchsorted(few, keys[likely]), len(few) - 1)]
+    return np.asarray(likely[nearest == keys[likely]])
+
+
+def grouped(rows: Floats) -> tuple[Keys, Ints, Flags]:
     """Return the rows' hashes, a permutation that groups equal rows, and where each group begins.
 
     The permutation is a stable sort by hash.
@@ -34,10 +59,10 @@ def grouped(rows: Floats) -> tuple[Keys, NDArray[np.int64], Flags]:
     keys = hash_rows(rows)
     order = np.argsort(keys, kind="stable")
     changes = _changes(keys[order])
-    first = changes | _rows_change(rows[order])
+    first = changes | _rows_change(rows, order, ~changes)
     if np.count_nonzero(first) > np.count_nonzero(changes):
         order = np.lexsort((*rows.T, keys))  # hash collision: sort by the rows, too
-        first = changes | _rows_change(rows[order])
+        first = changes | _rows_change(rows, order, ~changes)
     return keys, order, first
 
 
@@ -73,9 +98,11 @@ class ExactTimes:
         runs = np.diff(np.flatnonzero(_changes(keys[sets])), append=len(sets))
         longest = int(runs.max(initial=0))
         means = base + sums / counts
-        return cls(keys[sets], timings.params[sets], means, counts.astype(np.float64), longest)
+        return cls(
+            keys[sets], timings.params.take(sets, axis=0), means, counts.astype(np.float64), longest
+        )
 
-    def find(self, params: Floats) -> NDArray[np.int64]:
+    def find(self, params: Floats) -> Ints:
         """Return the index of each row's set, −1 if it was not timed."""
         indices = np.full(len(params), -1, dtype=np.int64)
         if not len(self.keys) or params.shape[1] != self.rows.shape[1]:
@@ -97,9 +124,15 @@ def _changes(values: NDArray[Any]) -> Flags:
     return changes
 
 
-def _rows_change(rows: Floats) -> Flags:
-    """Return where a row differs from its predecessor; True for the first one."""
-    changes = np.zeros(len(rows), dtype=np.bool_)
-    for column in rows.T:
-        changes |= _changes(column)
+def _rows_change(rows: Floats, order: Ints, wanted: Flags) -> Flags:
+    """Return which of the wanted rows, in this order, differ from their predecessor."""
+    changes = np.zeros(len(order), dtype=np.bool_)
+    places = np.flatnonzero(wanted)
+
+    def compare_block(start: int) -> None:
+        block = places[start : start + BLOCK_ROWS]
+        before, after = rows.take(order[block - 1], axis=0), rows.take(order[block], axis=0)
+        changes[block] = (before != after).any(axis=1)
+
+    map_in_threads(compare_block, range(0, len(places), BLOCK_ROWS))
     return changes

@@ -12,7 +12,7 @@ from rewritelog import hashing
 from rewritelog.arrays import Floats
 from rewritelog.models import exact_times as exact
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_times import ExactTimes
+from rewritelog.models.exact_times import ExactTimes, rows_among
 
 
 def means_by_hand(params: Floats, seconds: Floats) -> Any:
@@ -55,6 +55,15 @@ def test_shared_hashes_never_mix_up_rows(
     honest = exact.hash_rows
     monkeypatch.setattr(exact, "hash_rows", lambda rows: colliding(honest(rows)))
     test_means_are_those_of_the_rows_grouped_by_hand(2)
+
+
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_rows_among_others_are_those_with_equal_rows(rows: int) -> None:
+    params = samples(rows, values=60).params
+    others = np.vstack((params[1:3], [[0.0, 70.0, 0.0]]))
+    expected = (params[:, None, :] == others).all(axis=2).any(axis=1)
+    assert rows_among(params, others).tolist() == np.flatnonzero(expected).tolist()
+    assert not len(rows_among(params, others[:0]))
 
 
 def test_minus_zero_is_zero() -> None:

@@ -195,7 +195,6 @@ class EventFit:
 
 def usable_part(timings: EventTimings) -> EventTimings:
     """Return the samples in which all numbers are finite."""
-    finite = np.isfinite(timings.seconds) & np.isfinite(timings.params).all(axis=1)
-    if finite.all():
+    if np.isfinite(timings.seconds).all() and np.isfinite(timings.params).all():
         return timings
-    return EventTimings(timings.event, timings.params[finite], timings.seconds[finite])
+    return timings.part(timings.usable)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, column_range
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
@@ -78,6 +78,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; in at least one sample all numbers have to be finite."""
     with np.errstate(all="ignore"):  # extreme numbers may overflow
         usable = usable_part(timings)
+        lowest, highest = column_range(usable.params)
         whole, validation, held_out_s = _fit_class(usable, config, None)
         fits, held_out = [whole], [(validation, held_out_s)]
         for value, rows in _classes(usable, config.category):
@@ -89,8 +90,8 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
             event=timings.event,
             samples=len(usable.seconds),
             unusable=len(timings.seconds) - len(usable.seconds),
-            lowest=usable.params.min(axis=0),
-            highest=usable.params.max(axis=0),
+            lowest=lowest,
+            highest=highest,
             classes=tuple(fits),
             category=config.category,
             family_errors={

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, median
+from rewritelog.arrays import Flags, Floats, Ints, column_range, median
 from rewritelog.hashing import sequence
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
@@ -70,7 +70,7 @@ class Samples:
     @cached_property
     def range(self) -> tuple[Floats, Floats]:
         """The lowest and the highest value of each parameter; there must be a sample."""
-        return self.params.min(axis=0), self.params.max(axis=0)
+        return column_range(self.params)
 
     @property
     def weights(self) -> Floats:

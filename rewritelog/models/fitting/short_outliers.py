@@ -15,6 +15,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, median
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.parallel import map_in_threads
 
 FEWEST = 8
 """With fewer samples an outlier cannot be distinguished from the function."""
@@ -44,16 +45,18 @@ def without_short_scales(samples: Samples) -> Samples:
         return samples
     drawn = samples.drawn(MOST_ROUGH)
     middles = np.median(np.abs(drawn.params), axis=0)
-    positive = samples.params.min(axis=0) > 0
+    positive = samples.range[0] > 0
     columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.scale_s)
     coefficients = _robust_ridge(columns, logs)
     spread = _robust_spread(logs - columns @ coefficients)
     least = max(np.log(SHORT), SPREADS * spread)
-    scales = []
-    for block in samples.blocks():
+
+    def scales_of(block: Samples) -> Floats:
         expected = _columns(block.params, middles, positive) @ coefficients
         short = np.log(block.scale_s) < expected - least
-        scales.append(np.where(short, np.exp(np.minimum(expected, 600.0)), block.scale_s))
+        return np.where(short, np.exp(np.minimum(expected, 600.0)), block.scale_s)
+
+    scales = map_in_threads(scales_of, list(samples.blocks()))
     return replace(samples, scale_s=np.concatenate(scales))
 
 
@@ -64,8 +67,10 @@ def _columns(params: Floats, middles: Floats, positive: Flags) -> Floats:
     close to log(2p/m) above the median m of |p|, and to p/m below it.
     """
     units = params / np.where(middles > 0, middles, 1.0)
-    logs = np.where(positive, np.log(np.maximum(units, 1e-300)), np.arcsinh(units))
-    return np.column_stack((np.ones(len(params)), logs, logs**2))
+    some = np.ascontiguousarray(units[:, positive])
+    units[:, positive] = np.log(np.maximum(some, 1e-300))
+    units[:, ~positive] = np.arcsinh(np.ascontiguousarray(units[:, ~positive]))
+    return np.column_stack((np.ones(len(params)), units, units**2))
 
 
 def _robust_ridge(columns: Floats, logs: Floats) -> Floats:
