@@ -8,10 +8,11 @@ for small samples that Hurvich and Tsai (1989) give for the AIC.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, huber_weights, least_squares
@@ -23,6 +24,12 @@ MOST_TERMS = 16
 PRICE_OF_GROWTH = 2.0
 """Penalty per unit of growth, added to n log(χ²/n): −2 log of a prior probability that falls by the
 factor e with each unit."""
+
+MANY_SAMPLES = 1 << 9
+"""With fewer samples the whole Gram matrix is computed at once."""
+
+ROWS_AT_ONCE = 8
+"""So many rows of the Gram matrix of more columns are computed when one is needed."""
 
 _SEARCHES = 60
 """Roughly how often the fit of an event searches its largest set of candidates."""
@@ -97,24 +104,66 @@ def select(
         forward_select,
     )
 
-    units = unit_columns(columns)
-    products, along, square = units.T @ units, target @ units, float(target @ target)
-    expect_s(1e-9 * PLAIN_NS_PER_BYTE * products.nbytes * _SEARCHES)
-    most = most_terms(len(target))
+    gram = _GramMatrix(unit_columns(columns))
+    expect_s(1e-9 * PLAIN_NS_PER_BYTE * gram.products.nbytes * _SEARCHES)
+    along, square, most = target @ gram.units, float(target @ target), most_terms(len(target))
     starts = [-1] if constant is None or most < 2 else [constant, -1]
-    best, taken = np.inf, []
-    tried = np.zeros((3, 2 * most + 2), dtype=np.int64)
+    if not gram.complete:
+        gram.compute(np.append(np.argsort(-np.abs(along))[: ROWS_AT_ONCE - 1], starts[0]))
+    given = (gram.products, gram.squares, gram.known, along, square, len(target))
+    tried, wanted = np.zeros((3, 2 * most + 2), dtype=np.int64), np.empty(ROWS_AT_ONCE, np.int64)
     work, rows = np.zeros((most + 4, most + 1)), np.zeros((most + 2, len(along)))
+    best, taken = np.inf, []
     for start in starts:
-        count, criterion = forward_select(
-            products, along, square, len(target), start, non_negative, tried, work, rows
-        )
+        arrays = (tried, work, rows, wanted)
+        count, criterion = forward_select(*given, start, non_negative, *arrays)
+        while count < 0:
+            gram.compute(wanted)
+            count, criterion = forward_select(*given, start, non_negative, *arrays)
         if criterion < best:
             best, taken = criterion, tried[2, :count].tolist()
-    if slopes is not None and taken:
-        places, work = np.array(taken), np.zeros((len(taken) + 3, len(taken)))
-        size = (products, along, square, len(target), places)
-        how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH, non_negative)
-        exchange_for_slower(*size, *how, work)
-        taken = places.tolist()
-    return taken
+    if slopes is None or not taken:
+        return taken
+    how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH, non_negative)
+    places, work = np.array(taken), np.zeros((len(taken) + 3, len(taken)))
+    while (missing := exchange_for_slower(*given, places, *how, work)) >= 0:
+        gram.compute(np.array([missing]))
+        places = np.array(taken)
+    return cast("list[int]", places.tolist())
+
+
+class _GramMatrix:
+    """The inner products of columns with one another: of many samples, only those asked for."""
+
+    def __init__(self, units: Floats) -> None:
+        self.units = units
+        width = units.shape[1]
+        self.complete = len(units) < MANY_SAMPLES or width < ROWS_AT_ONCE
+        """Whether all rows of `products` are computed."""
+        if self.complete:
+            self.products = units.T @ units
+            self.squares = self.products.diagonal().copy()
+            self.known = np.ones(width, dtype=np.bool_)
+        else:
+            self.products = np.empty((width, width))
+            self.squares = _squares(units)
+            self.known = np.zeros(width, dtype=np.bool_)
+
+    def compute(self, wanted: Ints) -> None:
+        """Compute rows of `products`, at least one; −1 among the indices stands for none."""
+        rows = np.full(ROWS_AT_ONCE, wanted.max())  # always as many, so that all round alike
+        rows[: len(wanted)] = np.where(wanted < 0, rows[0], wanted)
+        self.products[rows] = self.units[:, rows].T @ self.units
+        self.known[rows] = True
+
+
+def _squares(units: Floats) -> Floats:
+    """Return the diagonal of the Gram matrix, rounded as its other elements are."""
+    squares = np.empty(units.shape[1])
+    whole = len(squares) // ROWS_AT_ONCE * ROWS_AT_ONCE
+    blocks = units.T[:whole].reshape(-1, ROWS_AT_ONCE, len(units))
+    products = blocks @ blocks.transpose(0, 2, 1)
+    squares[:whole] = products.diagonal(axis1=1, axis2=2).ravel()
+    last = units[:, -ROWS_AT_ONCE:]
+    squares[-ROWS_AT_ONCE:] = (last.T @ last).diagonal()
+    return squares

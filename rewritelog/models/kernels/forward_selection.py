@@ -1,9 +1,11 @@
 """Stepwise selection of the terms of a sum, compiled: forward steps, then backward ones.
 
-It works on inner products alone, so that its time does not depend on the number of samples. The
-names are:
+It works on inner products alone, so that its time does not depend on the number of samples. Of
+hundreds of columns it tries a few, so that it can begin with a few rows of the Gram matrix, and ask
+for further ones. The names are:
 
-- `products`: the Gram matrix G = XᵀX of weighted columns of length 1, shape (columns, columns)
+- `products`: the Gram matrix G = XᵀX of weighted columns of length 1, shape (columns, columns), of
+  which the rows in `known` are valid; `squares` is its diagonal
 - `along`: Xᵀy, the inner product of each column with the weighted times y, shape (columns,)
 - `square`: yᵀy
 - `places`: the indices of the columns taken, of which the first `count` are valid
@@ -16,7 +18,7 @@ import math
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints
 from tracebigsim.compiled import inner, kernel
 
 NEW_SHARE = 1e-5
@@ -26,7 +28,7 @@ LEAST_CHI2 = 1e-14
 """A fit with a smaller mean squared error is exact, and the rest is rounding."""
 
 PLAIN_NS_PER_BYTE = 150
-"""The time of an uncompiled search per byte of the Gram matrix."""
+"""The time of an uncompiled selection per byte of the Gram matrix."""
 
 LEAST_SHARE = 1e-8
 """The least squared length of the orthogonal part of a column that replaces a similar one."""
@@ -286,27 +288,43 @@ def _steepest(
     size: Floats,
     share: Floats,
     signed: bool,
+    gains: Floats,
 ) -> int:
     """Return the column that lowers χ² most beside those taken, −1 if none does.
 
     That is orthogonal least squares (Chen, Billings and Luo, 1989): the residual along the part
-    of a column that is orthogonal to those taken.
+    of a column that is orthogonal to those taken. `gains` is filled with it.
     """
     best, place = math.sqrt(LEAST_CHI2), -1
     for j in range(len(along)):
+        gains[j] = 0.0
         if share[j] > NEW_SHARE**2:
             left = along[j]
             for i in range(count):
-                left -= products[j, places[i]] * size[i]
-            gain = (abs(left) if signed else left) / math.sqrt(share[j])
-            if gain > best:
-                best, place = gain, j
+                left -= products[places[i], j] * size[i]
+            gains[j] = (abs(left) if signed else left) / math.sqrt(share[j])
+            if gains[j] > best:
+                best, place = gains[j], j
     return place
+
+
+@inner
+def _want(gains: Floats, known: Flags, wanted: Ints) -> None:
+    """Fill `wanted` with the columns with the largest gains whose products are not known."""
+    for i in range(len(wanted)):
+        best, wanted[i] = 0.0, -1
+        for j in range(len(gains)):
+            if gains[j] > best and not known[j]:
+                best, wanted[i] = gains[j], j
+        if wanted[i] >= 0:
+            gains[wanted[i]] = 0.0
 
 
 @kernel(ns_per_byte=PLAIN_NS_PER_BYTE)
 def forward_select(
     products: Floats,
+    squares: Floats,
+    known: Flags,
     along: Floats,
     square: float,
     samples: int,
@@ -315,6 +333,7 @@ def forward_select(
     tried: Ints,
     work: Floats,
     rows: Floats,
+    wanted: Ints,
 ) -> tuple[int, float]:
     """Fill the last row of `tried` with the columns selected; return their number and their BIC.
 
@@ -322,6 +341,8 @@ def forward_select(
     the column that lowers χ² most is taken, and those that it makes superfluous are removed
     (Efroymson's stepwise regression, 1960). The work arrays determine m, the largest number of
     columns: `tried` has the shape (3, 2m + 2), `work` (m + 4, m + 1), `rows` (m + 2, columns).
+    Return −1 as the number if rows of the Gram matrix are missing, after filling `wanted` with
+    their indices, and with −1 beyond their number.
     """
     columns, most = len(along), len(rows) - 2
     places, size = tried[2], work[most + 3]
@@ -334,7 +355,7 @@ def forward_select(
         if kept != count + 1 or count == 0:
             taken = 0
             for j in range(columns):
-                rows[most + 1, j] = products[j, j]
+                rows[most + 1, j] = squares[j]
         count = kept
         while taken < count:
             _take(products, rows, taken, places[taken])
@@ -342,10 +363,13 @@ def forward_select(
         if count == most:
             break
         _fit(products, along, square, samples, places, count, non_negative, size, work)
-        share = rows[most + 1]
-        place = _steepest(products, along, places, count, size, share, not non_negative)
+        share, gains = rows[most + 1], rows[most]
+        place = _steepest(products, along, places, count, size, share, not non_negative, gains)
         if place < 0:
             break
+        if not known[place]:
+            _want(gains, known, wanted)
+            return -1, best
         for i in range(count):
             tried[0, i] = places[i]
         tried[0, count] = place
@@ -385,6 +409,7 @@ def _project(
 @inner
 def _slower(
     products: Floats,
+    squares: Floats,
     along: Floats,
     square: float,
     samples: int,
@@ -412,7 +437,7 @@ def _slower(
         if j >= 0 and growth[column] > growth[own] - LEAST_GROWTH:
             continue
         _project(products, others, count, root, column, row)
-        share, gain = products[column, column], along[column]
+        share, gain = squares[column], along[column]
         for m in range(count):
             share -= row[m] ** 2
             gain -= row[m] * rest[m]
@@ -429,6 +454,8 @@ def _slower(
 @kernel(ns_per_byte=PLAIN_NS_PER_BYTE)
 def exchange_for_slower(
     products: Floats,
+    squares: Floats,
+    known: Flags,
     along: Floats,
     square: float,
     samples: int,
@@ -438,12 +465,12 @@ def exchange_for_slower(
     price: float,
     non_negative: bool,
     work: Floats,
-) -> None:
+) -> int:
     """Exchange columns for ones that grow less and explain about as much, the fastest first.
 
     Each column at `places` is exchanged for the one with the least n log(χ²/n) + price · growth
     among the first `candidates` columns of less growth. `work` has the shape (m + 3, m) for m
-    columns at `places`.
+    columns at `places`. Return the column whose row of the Gram matrix is missing, −1 if none is.
     """
     count = len(places)
     others, done = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -454,6 +481,7 @@ def exchange_for_slower(
             others[j] = places[j] if j < i else places[j + 1]
         others[count - 1] = _slower(
             products,
+            squares,
             along,
             square,
             samples,
@@ -467,6 +495,9 @@ def exchange_for_slower(
             work,
         )
         if others[count - 1] != places[i]:
+            if not known[others[count - 1]]:
+                return others[count - 1]
             positive = _solve(products, along, others, count, work[3:], work[2])
             if positive or not non_negative:
                 places[i] = others[count - 1]
+    return -1
