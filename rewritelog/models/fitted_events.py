@@ -20,6 +20,7 @@ from rewritelog.models.base import (
     Timings,
     TotalSpread,
 )
+from rewritelog.models.blas_threads import one_blas_thread
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_schema import event_json
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
@@ -153,8 +154,9 @@ def fit_events(
     fits: dict[EventKey, EventFit] = {}
     report_progress("fitting events", 0, len(usable))
     long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
-    others = map_in_processes(fit_one, long)
-    for key, samples in usable.items():
-        fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
-        report_progress(f"fitted {shorten(key[0], 40)}, event", len(fits), len(usable))
+    with one_blas_thread():
+        others = map_in_processes(fit_one, long)
+        for key, samples in usable.items():
+            fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
+            report_progress(f"fitted {shorten(key[0], 40)}, event", len(fits), len(usable))
     return FittedEvents(model, asdict(options), fits, tuple(unfitted))

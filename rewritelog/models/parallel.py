@@ -21,24 +21,31 @@ Result = TypeVar("Result")
 FEWEST = 8
 """With fewer items starting processes does not pay."""
 
+MOST_AT_ONCE = 4
+"""At most this many items are passed to a process at a time."""
+
 _work: list[Callable[[], Any]] = []
 """The calls to make, which forked processes inherit."""
 
 
-def map_in_processes(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+def map_in_processes(
+    function: Callable[[Item], Result], items: Sequence[Item], fewest: int = FEWEST
+) -> Iterator[Result]:
     """Yield the function's result for each item, in order; exceptions are passed on.
 
     Processes are forked, so that only results, not the function, have to be picklable. Where
-    forking is impossible (not Linux, an MPI job, a daemonic process), the items are processed here.
+    forking is impossible (not Linux, an MPI job, a daemonic process), and with fewer than `fewest`
+    items, the items are processed here.
     """
     processes = min(cores(), len(items))
-    if len(items) < FEWEST or processes < 2 or not _may_fork():
+    if len(items) < fewest or processes < 2 or not _may_fork():
         yield from map(function, items)
         return
     _work[:] = [partial(function, item) for item in items]
     try:
         with _pool(processes) as pool:
-            yield from pool.imap(_run, range(len(items)), chunksize=4)
+            at_once = min(MOST_AT_ONCE, 1 + len(items) // (4 * processes))
+            yield from pool.imap(_run, range(len(items)), chunksize=at_once)
     finally:
         _work.clear()
 

@@ -10,6 +10,9 @@ import pytest
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fit_schema import event_json
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.parallel import map_in_processes, map_in_threads
 
 
@@ -40,3 +43,18 @@ def test_threads_return_results_in_order_and_handle_errors_as_their_caller_does(
         assert map_in_threads(lambda number: number**2, range(9)) == [n**2 for n in range(9)]
         with pytest.raises(FloatingPointError):
             map_in_threads(lambda number: np.ones(1) / number, range(3))
+
+
+def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    params = rng.integers(1, 100, (30, 2)).astype(np.float64)
+    seconds = 1e-6 * params[:, 0] * np.exp(0.05 * rng.normal(size=30))
+    timings = EventTimings("kernel", params, seconds)
+
+    def fitted(jobs: int) -> object:
+        with limited_to(jobs):
+            return event_json(fit_event(timings, FitConfig()), complete=True)
+
+    alone = fitted(1)
+    monkeypatch.setattr("rewritelog.models.fitting.cross_validation.LARGE_TRIAL", 1)
+    assert fitted(2) == alone

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +23,10 @@ from rewritelog.models.fitting.function import (
 )
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, solve
+from rewritelog.models.parallel import map_in_processes
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 LARGEST_ERROR = 2.0
 """Larger errors count as this, so that no single sample decides on the family."""
@@ -33,6 +39,10 @@ LEAST_GAIN = 0.02
 
 ENOUGH_FOR_ONE = 60
 """With at least this many samples one family is selected; with fewer, several are averaged."""
+
+LARGE_TRIAL = 8192
+"""A trial of families with this product of their number and that of the samples takes longer than
+to start a process: `auto` has nine or so, other models have one."""
 
 FEW = 8
 """The errors of fewer samples mean little, so that the prior weights of families count too."""
@@ -97,16 +107,38 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
     samples = given.samples
     folds = folds_of(len(samples))
     parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max(initial=-1)) + 1)]
-    predicted = {name: np.empty(len(samples)) for name in families}
-    for held_out in parts:
+
+    def predicted_part(held_out: Ints) -> dict[str, Floats]:
         training = given.part(np.setdiff1d(np.arange(len(samples)), held_out))
+        predicted = {}
         for name, family in families.items():
             function = fit_family(family, training)
             columns = given.table.values(function.terms, given.rows[held_out])
-            predicted[name][held_out] = function.predict(samples.params[held_out], columns)
+            predicted[name] = function.predict(samples.params[held_out], columns)
+        return predicted
+
+    predicted = {name: np.empty(len(samples)) for name in families}
+    # the first fold loads libraries and compiled kernels, and fills caches, for all processes
+    found = chain(
+        map(predicted_part, parts[:1]), map_trials(predicted_part, parts[1:], families, given)
+    )
+    for held_out, part in zip(parts, found, strict=True):
+        for name, seconds in part.items():
+            predicted[name][held_out] = seconds
     return CrossValidation(
         samples, {name: _compare(seconds, samples) for name, seconds in predicted.items()}
     )
+
+
+def map_trials(
+    trial: Callable[[Item], Result],
+    items: Sequence[Item],
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+) -> Iterator[Result]:
+    """Yield the result of each trial of the families, in processes if it takes long."""
+    large = len(families) * len(given.samples) >= LARGE_TRIAL
+    return map_in_processes(trial, items, fewest=2 if large else len(items) + 1)
 
 
 def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:

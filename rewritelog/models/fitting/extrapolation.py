@@ -22,6 +22,7 @@ from rewritelog.models.fitting.candidates import DEEPEST
 from rewritelog.models.fitting.cross_validation import (
     CrossValidation,
     fit_family,
+    map_trials,
     solve_families,
 )
 from rewritelog.models.fitting.families import Family, SelectionSamples, slopes_of
@@ -183,29 +184,47 @@ def growth_of(
     positive = samples.seconds[samples.seconds > 0]
     least_s = LEAST_SHARE * float(positive.min()) if len(positive) else 0.0
     most_s = float(positive.max()) if len(positive) else None
-    logs: dict[str, list[Floats]] = {name: [] for name in families}
-    distances: list[Floats] = []
-    for below, above in _trial_splits(given):
-        training = given.part(below)
-        rows = samples.params[above]
-        low, high = training.samples.params.min(axis=0), training.samples.params.max(axis=0)
-        distances.append(distance(rows, low, high))
-        for name, family in families.items():
-            fitted = fit_family(family, training)
-            grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
-            logs[name].append(np.log(np.maximum(grown, LEAST_S) / samples.scale_s[above]))
-    if not distances:
+    splits = list(_trial_splits(given))
+    tried = list(map_trials(lambda split: _tried(families, given, *split), splits, families, given))
+    if not tried:
         shares = _shares_without_trial(own, families, given, validation)
         function = None if shares == own else solve_families(shares, families, given)
         return Growth(function, None, least_s, most_s)
-    trial = {name: _trial_error(np.concatenate(parts)) for name, parts in logs.items()}
+    logs = {name: np.concatenate([one.logs[name] for one in tried]) for name in families}
+    distances = np.concatenate([one.distances for one in tried])
+    trial = {name: _trial_error(of_family) for name, of_family in logs.items()}
     shares = _shares_by_trial(own, trial, validation, families, given)
-    residual = sum(share * np.concatenate(logs[name]) for name, share in shares.items())
-    far = np.concatenate(distances) > 1e-9
-    rate = np.abs(np.asarray(residual)[far]) / np.maximum(np.concatenate(distances)[far], 0.1)
+    residual = sum(share * logs[name] for name, share in shares.items())
+    far = distances > 1e-9
+    rate = np.abs(np.asarray(residual)[far]) / np.maximum(distances[far], 0.1)
     error = float(np.quantile(rate, 0.9)) if far.any() else None
     function = None if shares == own else solve_families(shares, families, given)
     return Growth(function, error, least_s, most_s)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """The results of a trial, for the samples with large values of a parameter."""
+
+    distances: Floats
+    """Their distance from the others."""
+    logs: dict[str, Floats]
+    """log predicted / measured time by family."""
+
+
+def _tried(
+    families: Mapping[str, Family], given: SelectionSamples, below: Ints, above: Ints
+) -> _Tried:
+    """Fit each family to the samples `below`, and predict those `above`."""
+    training = given.part(below)
+    rows, scale_s = given.samples.params[above], given.samples.scale_s[above]
+    low, high = training.samples.range
+    logs = {}
+    for name, family in families.items():
+        fitted = fit_family(family, training)
+        grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
+        logs[name] = np.log(np.maximum(grown, LEAST_S) / scale_s)
+    return _Tried(distance(rows, low, high), logs)
 
 
 def _trial_error(logs: Floats) -> float:
