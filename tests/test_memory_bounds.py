@@ -235,7 +235,7 @@ def test_a_head_takes_little_memory_for_each_timeline_that_it_claims(tmp_path: P
 
 
 LINE_MB = 96
-"""Some 16 MB of text, and its scan."""
+"""Some MB of text, and its scan."""
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ from tracebigsim._grammar import MAX_LINE_BYTES
 from tracebigsim.errors import TraceFileError
 from tracebigsim.lines import LineTable, scan
 
-CHUNK_BYTES: Final = 16 << 20
+CHUNK_BYTES: Final = 4 << 20
 STANDARD_INPUT: Final = "-"
 _MAGICS: Final = {
     b"\x1f\x8b": "gzip",

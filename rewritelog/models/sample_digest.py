@@ -16,6 +16,6 @@ def digest_of(timings: Timings) -> str:
         name = samples.event.encode(errors="surrogatepass")
         shape = np.array([len(name), *samples.params.shape], dtype="<i8")
         digest.update(shape.tobytes() + name)
-        digest.update(samples.params.astype("<f8").tobytes())
-        digest.update(samples.seconds.astype("<f8").tobytes())
+        for numbers in (samples.params, samples.seconds):
+            digest.update(np.ascontiguousarray(numbers, dtype="<f8").data)
     return digest.hexdigest()

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError
 from rewritelog.logs.params import Columns
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from tracebigsim.errors import TraceFileError
@@ -157,11 +158,35 @@ def _refuse_faults(path: Path, table: LineTable, *, strict: bool) -> None:
         raise TimingError(fault_text(path, fault.line, fault.problem, fault.text))
 
 
+class _Growing:
+    """An array to which rows are appended, where the system can in place, without a second copy."""
+
+    def __init__(self, first: NDArray[Any]) -> None:
+        self._rows, self._used = first, len(first)
+
+    def append(self, more: NDArray[Any]) -> None:
+        used = self._used + len(more)
+        if used > len(self._rows):
+            self._resize(used + used // 8)
+        self._rows[self._used : used] = more
+        self._used = used
+
+    def finished(self) -> Any:
+        if self._used < len(self._rows):
+            self._resize(self._used)
+        return self._rows
+
+    def _resize(self, rows: int) -> None:
+        if not self._rows.flags.owndata:
+            self._rows = self._rows.copy()
+        self._rows.resize((rows, *self._rows.shape[1:]), refcheck=False)
+
+
 class _Gathered:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._parts: dict[tuple[str, int], list[tuple[Floats, Floats]]] = {}
-        self._locations: dict[tuple[str, int], list[SampleLocations]] = {}
+        self._samples: dict[EventKey, tuple[_Growing, ...]] = {}
+        """By event and number of columns: parameters, seconds, files and lines."""
         self._files: list[Path] = []
         self._untimed = self._uncounted = 0
         self._faulty = 0
@@ -183,25 +208,24 @@ class _Gathered:
             self._uncounted += int(np.count_nonzero(timed & ~counted))
             timed &= counted
         for event, rows, params in line_groups(table, self._columns, timed):
-            key = event, params.shape[1]
-            self._parts.setdefault(key, []).append((params, seconds[rows]))
             file = np.full(len(rows), len(self._files) - 1, dtype=np.int64)
-            self._locations.setdefault(key, []).append(
-                SampleLocations(file, table.line[rows].astype(np.int64))
-            )
+            more = params, seconds[rows], file, table.line[rows].astype(np.int64)
+            known = self._samples.get((event, params.shape[1]))
+            if known is None:
+                self._samples[event, params.shape[1]] = tuple(map(_Growing, more))
+                continue
+            for column, part in zip(known, more, strict=True):
+                column.append(part)
 
     def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
-        timings = tuple(
-            EventTimings(
-                event,
-                np.concatenate([params for params, _ in parts]),
-                np.concatenate([seconds for _, seconds in parts]),
-            )
-            for (event, _), parts in self._parts.items()
-        )
+        timings, locations = [], []
+        for (event, _), columns in self._samples.items():
+            params, seconds, file, line = (column.finished() for column in columns)
+            timings.append(EventTimings(event, params, seconds))
+            locations.append(SampleLocations(file, line))
         lines = sum(len(samples.seconds) for samples in timings)
         return TimingsRead(
-            timings,
+            tuple(timings),
             lines,
             self._untimed,
             self._faulty,
@@ -211,13 +235,7 @@ class _Gathered:
             clock_hz is not None and not self._in_cycles,
             tuple(self._files),
             tuple(_repeated(named)),
-            tuple(
-                SampleLocations(
-                    np.concatenate([part.file for part in parts]),
-                    np.concatenate([part.line for part in parts]),
-                )
-                for parts in self._locations.values()
-            ),
+            tuple(locations),
         )
 
 
@@ -246,7 +264,11 @@ def line_groups(
     keys = table.event.astype(np.int64) * (1 + counts.max(initial=0)) + counts
     for rows in rows_by_key(keys, wanted):
         row = rows[0]
-        params = numbers[start[rows][:, None] + np.arange(int(counts[row]))]
+        count = int(counts[row])
+        if rows[-1] - row == len(rows) - 1:  # all lines from the first to the last one
+            params = numbers[start[row] : start[row] + len(rows) * count].reshape(len(rows), count)
+        else:
+            params = numbers[start[rows][:, None] + np.arange(count)]
         yield table.events[table.event[row]], rows, params
 
 
