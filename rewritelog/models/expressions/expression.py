@@ -86,30 +86,29 @@ class Expression:
         """The numbers of the parameters that it needs, counted from 1."""
         return frozenset(step.number for step in self.steps if isinstance(step, Parameter))
 
-    @cached_property
-    def _needed(self) -> int:
-        """The largest number of its parameters."""
-        numbers = [step.number for step in self.steps if isinstance(step, Parameter)]
-        return max(numbers, default=0)
-
     def evaluate(self, params: Floats) -> Floats:
         """Return the value for each row of `params`, shape (rows, parameters), as float64 (rows,).
 
         The arithmetic is IEEE 754's, including NaN and infinity, without warnings. The value of a
         row does not depend on the other rows. Raise `ModelError` if a parameter is missing.
         """
-        if params.ndim != 2 or params.shape[1] < self._needed:
-            needed = f"{self} needs {self._needed} parameters"
-            raise ModelError(f"{needed}, not an array of {params.shape}")
+        values = np.empty(len(params))
         with np.errstate(all="ignore"):
+            self.evaluate_into(values, params)
+        return values
+
+    def evaluate_into(self, values: Floats, params: Floats) -> None:
+        """Fill `values`, shape (rows,), like `evaluate`, but with numpy's warnings."""
+        try:
             if len(params) <= BLOCK_ROWS:
-                few = self._evaluate_block(params)
-                return few if isinstance(few, np.ndarray) else np.full(len(params), few)
-            values = np.empty(len(params))
+                values[:] = self._evaluate_block(params)
+                return
             for start in range(0, len(params), BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 values[block] = self._evaluate_block(params[block])
-        return values
+        except IndexError:
+            needed = f"{self} needs {max(self.parameters)} parameters"
+            raise ModelError(f"{needed}, not an array of {params.shape}") from None
 
     def times(self, other: Expression) -> Expression:
         """Return the product of the two."""

@@ -25,7 +25,12 @@ from rewritelog.models.fitting.cross_validation import (
     map_trials,
     solve_families,
 )
-from rewritelog.models.fitting.families import Family, SelectionSamples, slopes_of
+from rewritelog.models.fitting.families import (
+    Family,
+    SelectionSamples,
+    corners_of,
+    slopes_between,
+)
 from rewritelog.models.fitting.function import AnyFunction, growth_between
 
 FEWEST = 12
@@ -284,7 +289,7 @@ def _shares_by_trial(
         if before[name] < least:
             break
         fitted = fit_family(families[name], given)
-        slopes = slopes_of([fitted.predict], given.parameters)
+        slopes = slopes_between(fitted.predict(corners_of(given.parameters))[None])
         log = before[name] - float((slopes**2).sum())
         logs.setdefault(first.setdefault(frozenset(fitted.terms), name), []).append(log)
         least = max(least, log + math.log(LEAST_PART))

@@ -46,14 +46,19 @@ Made = TypeVar("Made")
 
 
 class TermTable:
-    """A cache of candidate terms, and of their values over all samples, that all folds share."""
+    """A cache of candidate terms and of their values that all folds share.
 
-    def __init__(self, params: Floats) -> None:
+    A term is evaluated once, for all samples and for the corners beyond them (see `corners_of`).
+    """
+
+    def __init__(self, params: Floats, parameters: Parameters) -> None:
         self.params = params
+        self._rows = np.vstack((params, corners_of(parameters)))
+        self._values = np.empty((0, len(self._rows)))
+        """The values of a term in each row, shape (at least all terms, samples and corners)."""
+        self._index: dict[Expression, int] = {}
         self._terms: dict[str, Sequence[Any]] = {}
         self._columns: dict[str, Floats] = {}
-        self._values: dict[Expression, Floats] = {}
-        self._slopes: dict[Expression, Floats] = {}
         self._made: dict[Any, Any] = {}
 
     def terms(self, name: str, make: Callable[[Floats], Sequence[Any]]) -> Sequence[Any]:
@@ -66,26 +71,33 @@ class TermTable:
         """Return their values, shape (all samples, candidates)."""
         if name not in self._columns:
             columns = [getattr(term, "column", term) for term in self.terms(name, make)]
-            self._columns[name] = self.values(columns, slice(None))
+            self._columns[name] = self.values(columns, np.arange(len(self.params)))
         return self._columns[name]
 
-    def values(self, terms: Sequence[Expression], rows: Ints | slice) -> Floats:
+    def values(self, terms: Sequence[Expression], rows: Ints) -> Floats:
         """Return the values of any terms for some rows, as `columns_of` would evaluate them."""
-        for term in terms:
-            if term not in self._values:
-                self._values[term] = term.evaluate(self.params)
-        columns = np.empty((len(self.params[rows]), len(terms)), order="F")
-        for index, term in enumerate(terms):
-            columns[:, index] = self._values[term][rows]
-        return columns
+        places = self._places(terms)
+        return np.asarray(self._values[places[:, None], rows].T)
 
-    def slopes(self, terms: Sequence[Expression], parameters: Parameters) -> Floats:
-        """Return the slopes of terms (see `slopes_of`), shape (terms, parameters)."""
-        new = [term for term in terms if term not in self._slopes]
-        of_new = slopes_of([term.evaluate for term in new], parameters)
-        self._slopes.update(zip(new, of_new, strict=True))
-        slopes = [self._slopes[term] for term in terms]
-        return np.array(slopes).reshape(len(terms), len(parameters.highest))
+    def slopes(self, terms: Sequence[Expression]) -> Floats:
+        """Return the slopes of terms (see `slopes_between`), shape (terms, parameters)."""
+        places = self._places(terms)
+        return slopes_between(self._values[places, len(self.params) :])
+
+    def _places(self, terms: Sequence[Expression]) -> Ints:
+        """Return the row of each term in the table of values; evaluate new terms."""
+        known, index = len(self._index), self._index
+        new = [term for term in terms if term not in index]
+        for term in new:
+            index.setdefault(term, len(index))
+        if len(index) > len(self._values):
+            more = np.empty((max(len(self._values), len(index)), len(self._rows)))
+            self._values = np.concatenate((self._values, more))
+        if new:
+            with np.errstate(all="ignore"):
+                for place, term in enumerate(list(index)[known:], known):
+                    term.evaluate_into(self._values[place], self._rows)
+        return np.array([index[term] for term in terms], dtype=np.int64)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what `make` returns for a key, calling it only once for all folds."""
@@ -95,17 +107,21 @@ class TermTable:
         return made
 
 
-def slopes_of(functions: Sequence[Callable[[Floats], Floats]], parameters: Parameters) -> Floats:
-    """Return d log T / d log p beyond the range of the samples, shape (functions, parameters).
+def corners_of(parameters: Parameters) -> Floats:
+    """Return the parameters' largest values, and these with twice the value of one of them each."""
+    highest = parameters.highest
+    return np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
+
+
+def slopes_between(values: Floats) -> Floats:
+    """Return d log T / d log p beyond the range of the samples, given values at the corners there.
 
     The slope is that between the largest value of a parameter and twice that value, all others at
-    their largest; it is limited to [0, `STEEPEST`].
+    their largest; it is limited to [0, `STEEPEST`]. `values` has the shape (functions, corners),
+    the result (functions, parameters).
     """
-    highest = parameters.highest
-    corners = np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
-    values = np.abs(np.array([function(corners) for function in functions]))
-    values = values.reshape(len(functions), len(corners))
-    powers = np.log2(values[:, 1:] / values[:, :1])
+    sizes = np.abs(values)
+    powers = np.log2(sizes[:, 1:] / sizes[:, :1])
     return np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, STEEPEST)
 
 
@@ -130,7 +146,8 @@ class SelectionSamples:
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
         """Prepare the candidates for the samples' parameters."""
         candidates = CandidateTerms(Parameters.of_samples(samples.params))
-        return cls(samples, candidates, TermTable(samples.params), np.arange(len(samples)), loss)
+        table = TermTable(samples.params, candidates.parameters)
+        return cls(samples, candidates, table, np.arange(len(samples)), loss)
 
     def part(self, rows: Ints) -> SelectionSamples:
         """Return some of the samples, by row, with the same candidates."""
@@ -187,7 +204,7 @@ class SelectionSamples:
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
         """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
-        every = self.table.slopes(terms, self.parameters)
+        every = self.table.slopes(terms)
         slopes = Slopes(excess_growth(every), len(terms))
         taken = select_terms(
             self.values(terms),
@@ -203,7 +220,7 @@ class SelectionSamples:
         """Return how much faster than linearly products grow; slopes of factors add up."""
 
         def make() -> Floats:
-            base = self.table.slopes(self.candidates.base, self.parameters)
+            base = self.table.slopes(self.candidates.base)
             return excess_growth(base[factors].sum(axis=0))
 
         return self.table.once(("growth", products), make)

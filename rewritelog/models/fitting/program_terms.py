@@ -65,8 +65,8 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
             products.reshape(len(samples), -1),
         ]
     )
-    own = excess_growth(given.table.slopes(plain, parameters))
-    of_parts = excess_growth(given.table.slopes(parts, parameters))
+    own = excess_growth(given.table.slopes(plain))
+    of_parts = given.table.once("growth of parts", lambda: excess_growth(given.table.slopes(parts)))
     growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(switches))])
     taken = select_terms(
         columns,
