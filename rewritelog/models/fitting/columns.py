@@ -19,6 +19,9 @@ that are functions of one another, printed with six decimals, differ by less.
 _SMALL, _LARGE = 1e-140, 1e140
 """Lengths between these have squares that neither overflow nor underflow."""
 
+_FEW = 32
+"""At most this many numbers are compared faster one by one."""
+
 
 def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
     """Return the values of the terms, shape (rows, terms), in column-major order."""
@@ -44,8 +47,10 @@ def _plain_lengths(columns: Floats) -> Floats:
 
 def _ordinary(lengths: Floats) -> bool:
     """Return whether the squares of all lengths are numbers, and above 0."""
-    smallest = np.minimum.reduce(lengths, initial=1.0)
-    return bool(smallest > _SMALL and np.maximum.reduce(lengths, initial=1.0) < _LARGE)
+    if len(lengths) <= _FEW:
+        return all(_SMALL < length < _LARGE for length in lengths.tolist())
+    smallest = np.minimum.reduce(lengths)
+    return bool(smallest > _SMALL and np.maximum.reduce(lengths) < _LARGE)
 
 
 def unit_columns(columns: Floats) -> Floats:

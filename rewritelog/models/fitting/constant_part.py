@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, quantiles
 from rewritelog.models.fitting.solving import huber_weights
 
 SHARES = (0.0, 0.4, 0.7, 0.9, 1.0)
@@ -69,12 +69,12 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
     squares are regressors too, since exponents may change with the size.
     """
-    curved = np.hstack((columns, columns[:, 1:] ** 2))
-    shortest_s = float(np.quantile(times_s, SHORTEST))
     best = np.inf
     chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
-    if len(times_s) < FEWEST_PER_REGRESSOR * curved.shape[1]:
+    if len(times_s) < FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
         return plain
+    curved = np.hstack((columns, columns[:, 1:] ** 2))
+    (shortest_s,) = quantiles(np.sort(times_s), (SHORTEST,))
     for share in SHARES:
         constant_s = share * shortest_s
         rest_s = np.maximum(times_s - constant_s, LEAST_REST * times_s)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, distinct, quantiles
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import (
     DEEPEST,
@@ -104,7 +104,7 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     for number in parameters.used:
         column = params[:, number - 1]
         whole = bool((column == np.floor(column)).all())
-        for size in ALIGNMENTS if whole and len(np.unique(column)) > MOST_VALUES else ():
+        for size in ALIGNMENTS if whole and len(distinct(column)) > MOST_VALUES else ():
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
                 multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
                 yield LogTerm(multiple, times=(multiple,))
@@ -126,7 +126,7 @@ def _power(number: int, parameters: Parameters) -> LogTerm:
 def powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield a power of each parameter, or a factor for one with two values."""
     for number in parameters.used:
-        values = np.unique(params[:, number - 1])
+        values = distinct(params[:, number - 1])
         if len(values) == 2:
             flag = parse(f"p{number}").applied("==", constant(float(values[1])))
             yield LogTerm(flag, times=(flag,), kind="flag")
@@ -146,7 +146,7 @@ def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         mean = float(log.evaluate(params).mean())
         size = constant(float(f"{abs(mean):.4g}"))
         centred[number] = log.applied("-" if mean >= 0 else "+", size)
-    squared = [(one, one) for one in numbers if len(np.unique(params[:, one - 1])) > 2]
+    squared = [(one, one) for one in numbers if len(distinct(params[:, one - 1])) > 2]
     for one, other in sorted([*squared, *combinations(numbers, 2)]):
         factors = (centred[one], centred[other])
         yield LogTerm(product_of(factors), times=factors, kind="curvature")
@@ -169,7 +169,7 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     dense = len(params) >= FEWEST_DENSE and len(parameters.used) <= MOST_DENSELY_BROKEN
     for number in parameters.used:
         column = params[:, number - 1]
-        values = np.unique(column)
+        values = distinct(column)
         if len(values) <= MOST_VALUES:
             for value in values.tolist():
                 yield from _at_value(number, value, parameters)
@@ -207,5 +207,5 @@ def break_at(name: str, knot: float, *, bends: bool) -> LogTerm:
     return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
 
 
-def _knots(column: Floats, quantiles: Sequence[float]) -> Sequence[float]:
-    return [float(knot) for knot in np.unique(np.quantile(column, quantiles))]
+def _knots(column: Floats, levels: Sequence[float]) -> Sequence[float]:
+    return sorted(set(quantiles(np.sort(column), levels)))

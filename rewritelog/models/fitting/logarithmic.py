@@ -8,11 +8,12 @@ more factor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Flags, Floats, distinct
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
@@ -144,7 +145,7 @@ def _break_positions(sizes: Floats, knot: float) -> Floats:
     count, index = len(rising), int(np.searchsorted(rising, knot))
     fewest, near = fewest_beyond(count), int(NEAR * count)
     first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
-    inner = np.unique(rising[first : last + 1])
+    inner = distinct(rising[first : last + 1])
     between = (inner[1:] + inner[:-1]) / 2
     indices = np.linspace(0, len(between) - 1, min(len(between), MOST_BREAKS))
     return np.asarray(between[np.round(indices).astype(np.int64)])
@@ -178,7 +179,9 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     if not terms:
         return (ONE,)
     columns = given.table.columns("powers", make)[given.rows]
-    exponents = _posterior_mean(columns, [term.kind for term in terms], np.log(samples.scale_s))
+    exponents = _posterior_mean(
+        columns, tuple(term.kind for term in terms), np.log(samples.scale_s)
+    )
     factors = [
         term.factor(float(np.clip(exponent, *EXPONENTS)) if term.kind == "power" else exponent)
         for term, exponent in zip(terms, exponents.tolist(), strict=True)
@@ -187,7 +190,7 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     return (product_of(factors),)
 
 
-def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Floats:
+def _posterior_mean(columns: Floats, kinds: tuple[str, ...], times: Floats) -> Floats:
     """Return the posterior means of the exponents in a Bayesian linear regression of log t.
 
     The prior of the exponents is normal about exponents that kernels usually have, that of other
@@ -196,37 +199,69 @@ def _posterior_mean(columns: Floats, kinds: Sequence[str], times: Floats) -> Flo
     (D. MacKay, "Bayesian interpolation", Neural Computation 4, 1992). It amounts to a ridge
     regression for which the samples determine the strength of the shrinkage, and its target.
     """
-    power, flag = (np.array([kind == one for kind in kinds]) for one in ("power", "flag"))
-    count, width = len(times), columns.shape[1]
+    prior, count = _prior_of(kinds), len(times)
     design = np.column_stack((np.ones(count), columns))
-    powers, usual = _prior_means(int(power.sum()))
-    means = np.zeros((width, len(usual)))
-    means[power] = powers
     # what each choice of prior means leaves unexplained, log t less some of each regressor, and
     # its products with the regressors
     parts = np.column_stack((times, columns))
     parts -= parts.mean(axis=0)
-    some = np.vstack((np.ones(len(usual)), -means))
-    rest = parts @ some
+    rest = parts @ prior.parts
     along_parts, square = design.T @ parts, np.einsum("ij,ij->j", rest, rest)
-    # every combination k of prior deviations and noise, with the prior variance of each coefficient
+    # posterior precision, and posterior mean of the deviations from the prior means
+    noises = prior.noises
+    precision = (design.T @ design) / noises[:, :, None] ** 2
+    precision += prior.precision
+    sizes = np.linalg.solve(precision, along_parts / noises[:, :, None] ** 2) @ prior.parts
+    # log evidence, up to a constant: −½ (misfit + log det of noise, prior and posterior)
+    _, determinants = np.linalg.slogdet(precision)
+    misfits = (square - np.einsum("ij,kij->kj", along_parts @ prior.parts, sizes)) / noises**2
+    spreads = 2 * count * np.log(noises[:, 0]) + prior.log_variance + determinants
+    logs = prior.log_probability - 0.5 * (misfits + spreads[:, None])
+    weights = np.exp(logs - logs.max())
+    found = np.einsum("kj,kij->i", weights, sizes[:, 1:]) + prior.means @ weights.sum(axis=0)
+    return np.asarray(found / weights.sum())
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Choices j of prior means, and every combination k of prior deviations and noise."""
+
+    means: Floats
+    """The prior mean of each coefficient but the constant, shape (coefficients − 1, j)."""
+    log_probability: Floats
+    """Of each choice of means, shape (j,)."""
+    parts: Floats
+    """1, and the negative means: what log t and each regressor are multiplied by to leave what the
+    prior means do not explain, shape (coefficients, j)."""
+    noises: Floats
+    """The standard deviation of log t, shape (k, 1)."""
+    precision: Floats
+    """The inverse of the prior covariance matrix, shape (k, coefficients, coefficients)."""
+    log_variance: Floats
+    """The logarithm of the determinant of the covariance matrix, shape (k,)."""
+
+
+@lru_cache(maxsize=16)
+def _prior_of(kinds: tuple[str, ...]) -> _Prior:
+    """Return the prior of regressors of these kinds and the constant."""
+    power: Flags = np.array([kind == "power" for kind in kinds])
+    flag: Flags = np.array([kind == "flag" for kind in kinds])
+    powers, log_probability = _prior_means(int(power.sum()))
+    means = np.zeros((len(kinds), len(log_probability)))
+    means[power] = powers
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
     choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
     deviations, noises, curved = (one.reshape(-1, 1) for one in choices)
     variances = np.where(power, deviations, np.where(flag, FLAG_DEVIATION, curved)) ** 2
     variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
-    # posterior precision, and posterior mean of the deviations from the prior means
-    precision = (design.T @ design) / noises[:, :, None] ** 2
-    precision += np.eye(width + 1) / variances[:, None, :]
-    sizes = np.linalg.solve(precision, along_parts / noises[:, :, None] ** 2) @ some
-    # log evidence, up to a constant: −½ (misfit + log det of noise, prior and posterior)
-    _, determinants = np.linalg.slogdet(precision)
-    misfits = (square - np.einsum("ij,kij->kj", along_parts @ some, sizes)) / noises**2
-    spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
-    logs = usual - 0.5 * (misfits + spreads[:, None])
-    weights = np.exp(logs - logs.max())
-    found = np.einsum("kj,kij->i", weights, sizes[:, 1:]) + means @ weights.sum(axis=0)
-    return np.asarray(found / weights.sum())
+    return _Prior(
+        means,
+        log_probability,
+        parts=np.vstack((np.ones(len(log_probability)), -means)),
+        noises=noises,
+        precision=np.eye(len(kinds) + 1) / variances[:, None, :],
+        log_variance=np.log(variances).sum(axis=1),
+    )
 
 
 @cache

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, distinct, quantiles
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import DEEPEST, KNOTS, MOST_VALUES, ONE, Parameters
 from rewritelog.models.fitting.families import (
@@ -132,7 +132,7 @@ def _switches(
     """Yield terms with the values 0 and 1: branches and thresholds."""
     for number in numbers:
         column = params[:, number - 1]
-        values = np.unique(column).tolist()
+        values = distinct(column).tolist()
         if len(values) <= MOST_VALUES:
             own = parse(f"p{number}")
             yield from (own.applied("==", constant(value)) for value in values)
@@ -149,10 +149,10 @@ def _thresholds(term: Expression, column: Floats) -> Iterator[Expression]:
         yield term.applied("<=", knot)
 
 
-def _knots(column: Floats, quantiles: Sequence[float]) -> list[Expression]:
+def _knots(column: Floats, levels: Sequence[float]) -> list[Expression]:
     """Return quantiles of a column, rounded to the digits that are printed."""
-    knots = np.unique(np.quantile(column, quantiles)).tolist()
-    return [constant(float(f"{knot:.6g}")) for knot in knots]
+    knots = set(quantiles(np.sort(column), levels))
+    return [constant(float(f"{knot:.6g}")) for knot in sorted(knots)]
 
 
 def _loops_and_trees(
@@ -165,7 +165,7 @@ def _loops_and_trees(
         low, high = float(column.min()), float(column.max())
         if low >= 0 and high <= DEEPEST and (column == np.floor(column)).all():
             yield from _times_each(parse(f"2^min(p{number}, {2 * high - low:.6g})"), others)
-        if low >= 0 and len(np.unique(column)) > MOST_VALUES:
+        if low >= 0 and len(distinct(column)) > MOST_VALUES:
             for knot in _knots(column, HINGES):
                 yield from _times_each(own.applied("min", knot), others)
                 yield from _times_each(_excess_over(own, knot), others)
