@@ -21,7 +21,7 @@ The map of the package, lowest layer first:
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
 - `text`: text output: names safe for a terminal, numbers with units, tables
 - `progress`: progress of long jobs, reported to a listener
-- `cores`: the number of cores that a job may use
+- `cores`: the number of cores that a job may use, and parallel work with its results in order
 - `arrays`: type aliases for arrays, medians, rows grouped by a key
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `format`: the binary format, declared once with construct, and the layouts derived from it

@@ -1,13 +1,23 @@
-"""The number of cores that a job may use."""
+"""The number of cores that a job may use, and parallel work with its results in order."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 from rewritelog.errors import UsageError
+from rewritelog.stopping import raise_if_stopped
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
 
@@ -37,3 +47,24 @@ def _checked_jobs(jobs: int) -> int:
     if jobs < 0:
         raise UsageError(f"the number of jobs must be 0 or more, not {jobs}")
     return jobs
+
+
+def in_order(
+    executor: Executor, work: Callable[[Item], Result], items: Iterable[Item], ahead: int
+) -> Iterator[Result]:
+    """Yield the results in the order of the items, with at most `ahead` items in progress.
+
+    If one raises, the waiting ones are cancelled and its error is raised. A request to stop that
+    third-party code has swallowed is raised, too.
+    """
+    waiting: deque[Future[Result]] = deque()
+    source = iter(items)
+    try:
+        waiting.extend(executor.submit(work, item) for item in islice(source, ahead))
+        while waiting:
+            raise_if_stopped()
+            yield waiting.popleft().result()
+            waiting.extend(executor.submit(work, item) for item in islice(source, 1))
+    finally:
+        for future in waiting:
+            future.cancel()

@@ -15,14 +15,13 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.kernels.violations import MessageFlags
 from rewritelog.checking.report import CheckReport
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import Location
 from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
 from rewritelog.logs.logset import log_folder
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.logs.summary import Summary
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 
 _AHEAD = 4

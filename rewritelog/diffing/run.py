@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.diffing.blocks import DiffTask, compare_pair
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Comparison, HeadDifference
@@ -17,7 +17,6 @@ from rewritelog.logs.blocks import BLOCK_BYTES
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params
-from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 
 _AHEAD = 4

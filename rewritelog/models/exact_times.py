@@ -26,16 +26,20 @@ FILTER_BITS = 20
 
 def hash_rows(rows: Floats) -> Keys:
     """Return a 64-bit hash of each row; −0 and 0 have the same hash."""
+    return np.concatenate(list(map_in_threads(_hash_block, _in_blocks(rows))))
+
+
+def _hash_block(rows: Floats) -> Keys:
     keys = np.zeros(len(rows), dtype=np.uint64)
-
-    def hash_block(start: int) -> None:
-        block = keys[start : start + BLOCK_ROWS]
-        for column in rows[start : start + BLOCK_ROWS].T:
-            bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
-            block[:] = mix(block * GOLDEN ^ bits)
-
-    map_in_threads(hash_block, range(0, len(rows), BLOCK_ROWS))
+    for column in rows.T:
+        bits = (column + 0.0).view(np.uint64)  # -0 + 0 is 0
+        keys = mix(keys * GOLDEN ^ bits)
     return keys
+
+
+def _in_blocks(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return views of blocks of the rows, at least one."""
+    return [rows[start : start + BLOCK_ROWS] for start in range(0, max(len(rows), 1), BLOCK_ROWS)]
 
 
 def rows_among(rows: Floats, others: Floats) -> Ints:
@@ -126,13 +130,12 @@ def _changes(values: NDArray[Any]) -> Flags:
 
 def _rows_change(rows: Floats, order: Ints, wanted: Flags) -> Flags:
     """Return which of the wanted rows, in this order, differ from their predecessor."""
+
+    def differ(places: Ints) -> Flags:
+        before, after = rows.take(order[places - 1], axis=0), rows.take(order[places], axis=0)
+        return np.asarray((before != after).any(axis=1))
+
     changes = np.zeros(len(order), dtype=np.bool_)
-    places = np.flatnonzero(wanted)
-
-    def compare_block(start: int) -> None:
-        block = places[start : start + BLOCK_ROWS]
-        before, after = rows.take(order[block - 1], axis=0), rows.take(order[block], axis=0)
-        changes[block] = (before != after).any(axis=1)
-
-    map_in_threads(compare_block, range(0, len(places), BLOCK_ROWS))
+    places = _in_blocks(np.flatnonzero(wanted))
+    changes[wanted] = np.concatenate(list(map_in_threads(differ, places)))
     return changes

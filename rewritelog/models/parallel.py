@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.cores import cores, limited_to
+from rewritelog.cores import cores, in_order, limited_to
 from rewritelog.stopping import SIGNALS
 
 Item = TypeVar("Item")
@@ -23,6 +23,9 @@ FEWEST = 8
 
 MOST_AT_ONCE = 4
 """At most this many items are passed to a process at a time."""
+
+_AHEAD = 2
+"""Items in progress in threads, per thread, including results that wait for earlier ones."""
 
 _work: list[Callable[[], Any]] = []
 """The calls to make, which forked processes inherit."""
@@ -50,15 +53,16 @@ def map_in_processes(
         _work.clear()
 
 
-def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the function's result for each item; exceptions are passed on.
+def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Yield the function's result for each item, in order; exceptions are passed on.
 
     It pays where numpy works on long arrays, for which it releases Python's lock. The caller's
-    handling of floating-point errors holds in the threads too.
+    handling of floating-point errors holds in the threads too. At most a few results wait.
     """
     threads = min(cores(), len(items))
     if threads < 2:
-        return list(map(function, items))
+        yield from map(function, items)
+        return
     handling = np.geterr()
 
     def handled(item: Item) -> Result:
@@ -66,7 +70,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
             return function(item)
 
     with ThreadPoolExecutor(threads) as executor:
-        return list(executor.map(handled, items))
+        yield from in_order(executor, handled, items, _AHEAD * threads)
 
 
 def _pool(processes: int) -> Any:

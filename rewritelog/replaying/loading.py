@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
 from rewritelog.kernels.names import names_of, names_of_block
 from rewritelog.kernels.walk import FAULT_SIZE, tally
@@ -27,7 +27,6 @@ from rewritelog.logs.blocks import (
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params, read_params
-from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels import links
 from rewritelog.replaying.kernels.extract import extract

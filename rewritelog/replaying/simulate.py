@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.work import in_order
 from rewritelog.replaying.kernels.interface import (
     RUN_ROW,
     STATE_ROW,

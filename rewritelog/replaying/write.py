@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import (
@@ -23,7 +23,6 @@ from rewritelog.logs.blocks import (
 )
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
-from rewritelog.logs.work import in_order
 from rewritelog.output import OutputFile
 from rewritelog.progress import report_progress
 from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of

@@ -8,13 +8,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rewritelog.cores import limited_to
+from rewritelog.cores import in_order, limited_to
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import ParamFolder, list_params
-from rewritelog.logs.work import in_order
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model

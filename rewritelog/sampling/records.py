@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
@@ -21,7 +21,6 @@ from rewritelog.logs.params import (
     join_records,
     read_records,
 )
-from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from rewritelog.cores import cores
+from rewritelog.cores import cores, in_order
 from rewritelog.diffing.blocks import DiffTask, compare_loaded
 from rewritelog.diffing.pairs import LoadedPair
 from rewritelog.diffing.rules import rules_of
@@ -13,7 +13,6 @@ from rewritelog.diffing.totals import Totals
 from rewritelog.logs.blocks import Block, Buffer, load_blocks, plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
-from rewritelog.logs.work import in_order
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import Report

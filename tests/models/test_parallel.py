@@ -40,9 +40,10 @@ def test_one_job_is_this_process() -> None:
 
 def test_threads_return_results_in_order_and_handle_errors_as_their_caller_does() -> None:
     with limited_to(2), np.errstate(divide="raise"):
-        assert map_in_threads(lambda number: number**2, range(9)) == [n**2 for n in range(9)]
+        squares = map_in_threads(lambda number: number**2, range(9))
+        assert list(squares) == [number**2 for number in range(9)]
         with pytest.raises(FloatingPointError):
-            map_in_threads(lambda number: np.ones(1) / number, range(3))
+            list(map_in_threads(lambda number: np.ones(1) / number, range(3)))
 
 
 def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

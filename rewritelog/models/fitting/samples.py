@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -88,10 +88,10 @@ class Samples:
             first=self.first[rows],
         )
 
-    def blocks(self) -> Iterator[Samples]:
-        """Yield all samples in blocks of at most `BLOCK_ROWS`."""
-        for start in range(0, len(self), BLOCK_ROWS):
-            yield self.part(slice(start, start + BLOCK_ROWS))
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[Samples]:
+        """Yield all samples in blocks of at most this many."""
+        for start in range(0, len(self), rows):
+            yield self.part(slice(start, start + rows))
 
     def drawn(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
@@ -99,4 +99,17 @@ class Samples:
 
     def drawn_rows(self, many: int) -> Ints:
         """Return the rows of a pseudo-random part of `many` samples, fewer than all."""
-        return np.sort(np.argpartition(sequence(len(self)), many)[:many])
+        return _drawn_rows(len(self), many)
+
+
+@lru_cache(maxsize=8)
+def _drawn_rows(count: int, many: int) -> Ints:
+    """Return the rows of the `many` smallest of the first `count` pseudo-random numbers."""
+    numbers = sequence(count)
+    # those that may be among the smallest: of uniform numbers, twice as many as are wanted
+    likely = np.flatnonzero(numbers <= np.uint64((1 << 64) // count * min(2 * many, count - 1)))
+    if len(likely) <= many:
+        likely = np.arange(count)
+    rows = np.sort(likely[np.argpartition(numbers[likely], many)[:many]])
+    rows.flags.writeable = False
+    return np.asarray(rows)

@@ -23,6 +23,9 @@ FEWEST = 8
 MOST_ROUGH = 4096
 """The rough fit uses at most this many samples."""
 
+BLOCK_ROWS = 1 << 13
+"""Rows that are compared with it at a time, few enough for the cache of a core."""
+
 SHORT = 3.0
 """A short outlier is shorter than expected by at least this factor …"""
 
@@ -56,8 +59,8 @@ def without_short_scales(samples: Samples) -> Samples:
         short = np.log(block.scale_s) < expected - least
         return np.where(short, np.exp(np.minimum(expected, 600.0)), block.scale_s)
 
-    scales = map_in_threads(scales_of, list(samples.blocks()))
-    return replace(samples, scale_s=np.concatenate(scales))
+    scales = map_in_threads(scales_of, list(samples.blocks(BLOCK_ROWS)))
+    return replace(samples, scale_s=np.concatenate(list(scales)))
 
 
 def _columns(params: Floats, middles: Floats, positive: Flags) -> Floats:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.columns import columns_of, lengths_of
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.parallel import map_in_threads
 
 Loss: TypeAlias = Literal["huber", "squares"]
 
@@ -172,31 +173,31 @@ class _Blocks:
         self.width = len(terms) + 1
         self._terms = terms
         self._samples = samples
-        self._kept: list[tuple[Floats, Floats, Floats]] | None = None
+        self._kept: tuple[Floats, Floats, Floats] | None = None
         if columns is not None:
-            self._kept = [(columns, samples.seconds - level_s, samples.scale_s)]
+            self._kept = columns, samples.seconds - level_s, samples.scale_s
         elif len(samples) <= LARGE:
-            self._kept = list(self._made())
+            self._kept = self._made(samples)
 
-    def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Yield columns, times less the level, and scales of each block."""
-        return iter(self._made() if self._kept is None else self._kept)
+    def map(self, function: Callable[[Floats, Floats, Floats], Floats]) -> Iterable[Floats]:
+        """Return a function of columns, times less the level, and scales for each block."""
+        if self._kept is not None:
+            return [function(*self._kept)]
+        blocks = list(self._samples.blocks())
+        return map_in_threads(lambda block: function(*self._made(block)), blocks)
 
-    def _made(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        for block in self._samples.blocks():
-            yield (
-                columns_of(self._terms, block.params),
-                block.seconds - self.level_s,
-                block.scale_s,
-            )
+    def _made(self, samples: Samples) -> tuple[Floats, Floats, Floats]:
+        columns = columns_of(self._terms, samples.params)
+        return columns, samples.seconds - self.level_s, samples.scale_s
+
+    @cached_property
+    def _few(self) -> tuple[Floats, Floats, Floats]:
+        """At most `LARGE` samples."""
+        return self._made(self._samples.drawn(LARGE)) if self._kept is None else self._kept
 
     def spread(self, coefficients: Floats) -> float:
         """Return the robust standard deviation of the residuals of at most `LARGE` samples."""
-        if self._kept is None:
-            few = self._samples.drawn(LARGE)
-            columns, times = columns_of(self._terms, few.params), few.seconds - self.level_s
-            return robust_spread((columns @ coefficients - times) / few.scale_s)
-        ((columns, times, scale_s),) = self._kept or ((np.zeros((0, 1)),) * 3,)
+        columns, times, scale_s = self._few
         return robust_spread((columns @ coefficients - times) / scale_s)
 
 
@@ -206,16 +207,20 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     Samples whose residual with `coefficients` exceeds `corner`, in units of their scale, have
     Huber's weight.
     """
-    triangle = np.zeros((0, blocks.width))
-    for columns, times, scale_s in blocks:
+
+    def weighted(columns: Floats, times: Floats, scale_s: Floats) -> Floats:
         weights = 1 / scale_s
         if np.isfinite(corner):
             sizes = np.abs((columns @ coefficients - times) / scale_s)
             weights *= _root_huber_weights(sizes, corner)
-        rows = np.column_stack((columns, times)) * weights[:, None]
-        finite = np.isfinite(rows)
-        if not finite.all():
-            rows[~finite.all(axis=1)] = 0.0
+        rows = np.column_stack((columns, times))
+        rows *= weights[:, None]
+        if not np.isfinite(rows).all():
+            rows[~np.isfinite(rows).all(axis=1)] = 0.0
+        return rows
+
+    triangle = np.zeros((0, blocks.width))
+    for rows in blocks.map(weighted):
         triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
     return triangle
 
