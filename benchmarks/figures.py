@@ -19,10 +19,13 @@ from matplotlib.figure import Figure
 from benchmarks.process import ROOT
 from benchmarks.trials import AUTO, ORIGINAL, Contender, k_folds
 from rewritelog.models.base import EventTimings
+from rewritelog.models.fitting.automatic import automatic_families
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.registry import load_model
 from rewritelog.timings.read import read_timings
 
 INK, ORANGE, BLUE = "#444444", "#d1495b", "#00798c"
+COLOURS = (BLUE, ORANGE, "#edae49", "#66a182")
 MICRO = 1e6
 
 
@@ -67,6 +70,7 @@ def main() -> None:
     _save(_cells(timings), folder / "cells.svg")
     _save(_product(), folder / "product.svg")
     _save(_program_terms(), folder / "program-terms.svg")
+    _save(_averaged_products(), folder / "averaged-products.svg")
     _save(_breaks(), folder / "breaks.svg")
     _save(_growth(), folder / "growth.svg")
 
@@ -187,6 +191,39 @@ def _program_terms() -> Figure:
         axes.set_xlabel("p1")
         axes.legend(frameon=False, fontsize=7)
         axes.set_ylabel("µs")
+    return figure
+
+
+def _averaged_products() -> Figure:
+    """Draw what six calls of each of four kernels say of others, with averaged products or not."""
+    few = automatic_families(6)
+    without = {name: one for name, one in few.items() if name != "averaged products"}
+    laws: dict[str, Any] = {
+        "a·b + 1000": lambda a, b, _: a * b + 1000,
+        "max(a, b)·c": lambda a, b, c: np.maximum(a, b) * c,
+        "a·b·log b": lambda a, b, _: a * b * np.log(b),
+        "a² + 500·c": lambda a, _b, c: a**2 + 500 * c,
+    }
+    rng = np.random.default_rng(3)
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    both = figure.subplots(1, 2, sharex=True, sharey=True)
+    errors: list[list[float]] = [[], []]
+    for (title, law), colour in zip(laws.items(), COLOURS, strict=True):
+        params, elsewhere = (
+            np.floor(np.exp(rng.uniform(np.log(4), np.log(1000), (count, 3)))) for count in (6, 200)
+        )
+        elsewhere = np.clip(elsewhere, params.min(axis=0), params.max(axis=0))
+        times, truth = (1e-9 * law(*some.T) for some in (params, elsewhere))
+        timings = EventTimings("kernel", params, times * np.exp(rng.normal(0, 0.03, 6)))
+        for axes, families, found in zip(both, (without, few), errors, strict=True):
+            predicted = fit_event(timings, FitConfig(families=families)).predict(elsewhere)
+            axes.loglog(truth * MICRO, predicted * MICRO, ".", color=colour, ms=3, label=title)
+            found.extend(np.abs(predicted / truth - 1).tolist())
+    for axes, name, found in zip(both, ("without", "with"), errors, strict=True):
+        _diagonal(axes, np.array([0.3, 1000.0]))
+        heading = f"{name} averaged products: mean error {np.mean(found):.0%}"
+        axes.set(title=heading, xlabel="true, µs", ylabel="predicted, µs")
+    both[1].legend(frameon=False, fontsize=7)
     return figure
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rewritelog.models.fitting.cross_validation import solve_families
+from rewritelog.models.fitting.averaged_products import averaged_products
+from rewritelog.models.fitting.cross_validation import ENOUGH_FOR_ONE, solve_families
 from rewritelog.models.fitting.families import FAMILIES, Family, SelectionSamples, proportional
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
 from rewritelog.models.fitting.product_shape import single_factor_may_fit
@@ -14,7 +15,11 @@ ENOUGH_FOR_BREAKS = 20
 """With fewer samples a change of slope cannot be distinguished from noise."""
 
 RIDGE_CREDIT = 8.0
-"""Prior weight of the ridge power law: it alone has a prior distribution of exponents."""
+AVERAGE_CREDIT = 16.0
+"""Prior weights of the ridge power law and of averaged products, which have prior distributions."""
+
+OF_MANY = ("power law", "interacting terms")
+"""Families that add nothing to a mixture with averaged products."""
 
 PROPORTIONAL = "proportional"
 """The name of the family that is fitted to two or three samples."""
@@ -28,6 +33,10 @@ def automatic_families(samples: int) -> dict[str, Family]:
     families = dict(FAMILIES)
     families["ridge power law"] = Family(ridge_power_law, credit=RIDGE_CREDIT)
     families["program terms"] = Family(program_terms)
+    if samples < ENOUGH_FOR_ONE:
+        for name in OF_MANY:
+            del families[name]
+        families["averaged products"] = Family(averaged_products, credit=AVERAGE_CREDIT)
     if samples >= ENOUGH_FOR_BREAKS:
         families["power law with breaks"] = Family(power_law_with_breaks)
     return families

@@ -44,7 +44,7 @@ LARGE_TRIAL = 8192
 """A trial of families with this product of their number and that of the samples takes longer than
 to start a process: `auto` has nine or so, other models have one."""
 
-FEW = 8
+FEW = 12
 """The errors of fewer samples mean little, so that the prior weights of families count too."""
 
 NEARLY_AS_GOOD = 2.0

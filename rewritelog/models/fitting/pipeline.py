@@ -129,7 +129,7 @@ def _fit_class(
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family="mixture" if isinstance(function, FittedMixture) else next(iter(shares)),
+        family=_family_name(function, families, shares),
         function=function,
         growth=growth,
         total_ratio=diagnosis.total_ratio,
@@ -140,6 +140,15 @@ def _fit_class(
         ratios=diagnosis.ratios,
     )
     return fit, validation, held_out_s
+
+
+def _family_name(
+    function: AnyFunction, families: Mapping[str, Family], shares: Mapping[str, float]
+) -> str:
+    """Return what reports call the function: by the simplest of the families that chose it."""
+    if isinstance(function, FittedMixture):
+        return "mixture"
+    return next(name for name in families if name in shares)
 
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:

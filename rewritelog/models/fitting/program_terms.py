@@ -44,7 +44,7 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     plain = _terms_of_others(given)
     given = given.drawn(MOST_SAMPLES)
     samples, parameters = given.samples, given.parameters
-    numbers = _most_correlated(given)
+    numbers = most_correlated(given)
 
     def make_switches(params: Floats) -> list[Expression]:
         return list(dict.fromkeys(_switches(params, parameters, numbers)))
@@ -106,7 +106,7 @@ def _terms_of_others(given: SelectionSamples) -> list[Expression]:
     return list(dict.fromkeys([*chosen[:MOST_TERMS], ONE, *chosen, *linear]))
 
 
-def _most_correlated(given: SelectionSamples) -> list[int]:
+def most_correlated(given: SelectionSamples) -> list[int]:
     """Return the parameters with the largest rank correlation with the times, at most a few."""
     used = given.parameters.used
     if len(used) <= MOST_PARAMETERS:

@@ -1,0 +1,196 @@
+"""The family for few samples: products of factors that programs have, averaged over what is likely.
+
+A handful of samples cannot tell which terms a sum has, but often which of some thousand products it
+is, if usual ones count more from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints, median
+from rewritelog.hashing import sequence
+from rewritelog.models.expressions import Expression, constant, parse
+from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters, logarithm
+from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting.program_terms import most_correlated
+
+NONE = 0.36
+"""Prior probability that a parameter does not matter, and of what has none of its own."""
+
+POSITIVE = (
+    ("{p}", 0.3),
+    ("{p}^2", 0.06),
+    ("sqrt({p})", 0.06),
+    ("{log}", 0.06),
+    ("{p}*{log}", 0.05),
+    ("{p}^1.5", 0.02),
+    ("{p}^3", 0.02),
+    ("1/{bounded}", 0.03),
+    ("{bounded}^(-0.5)", 0.01),
+)
+WITH_ZEROS = (
+    ("{p}", 0.15),
+    ("(1 + {p})", 0.2),
+    ("{p}^2", 0.03),
+    ("sqrt(1 + {p})", 0.05),
+    ("log1p({p})", 0.06),
+    ("1/(1 + {p})", 0.03),
+)
+WITH_NEGATIVES = (("abs({p})", 0.3), ("(1 + abs({p}))", 0.1), ("sqrt(abs({p}))", 0.03))
+"""Factors of one parameter with their prior probabilities."""
+
+TREE = 0.08
+"""Prior probability of the factor 2^p."""
+
+FLAG = 0.4
+FLAG_RATIOS = np.exp(np.linspace(np.log(1.3), np.log(16), 8))
+"""A parameter with two values may be a flag, with a factor that is one of these or its inverse."""
+
+OF_TWO = (
+    ("({p} + {q})", 0.05),
+    ("max({p}, {q})", 0.04),
+    ("min({p}, {q})", 0.03),
+    ("({p} + {q})*log1p({p} + {q})", 0.02),
+)
+DIFFERENCE = ("abs({p} - {q})", 0.05)
+"""Factors of two parameters with their prior probabilities."""
+
+SECOND = 0.1
+"""Prior probability of a second term, times that of the factor which it is."""
+
+LEAST_INTEGERS = 3
+"""The depth of a tree has at least this range."""
+
+MOST_FACTORS = 5
+"""A product has at most so many factors."""
+
+WIDTH = 24
+"""How many products of n factors are tried with one more factor."""
+
+MOST_AVERAGED = 5
+LEAST_PROBABILITY = 0.05
+"""At most so many products are averaged, and none with less than this share of the probability of
+the most probable one."""
+
+
+@dataclass(frozen=True)
+class _Factor:
+    column: Expression
+    prior: float
+    """Log prior probability, relative to none of the parameters."""
+    parameters: tuple[int, ...]
+    flag: bool = False
+    """Whether it is the factor of a flag."""
+
+
+def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose the geometric mean of probable functions, each c·F or c0 + c·F with a product F.
+
+    They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
+    "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
+    """
+    from rewritelog.models.kernels.product_posteriors import (  # noqa: PLC0415 - numba
+        most_probable_products,
+    )
+
+    def make(params: Floats) -> list[_Factor]:
+        return list(_factors(params, given.parameters, most_correlated(given)))
+
+    factors: Sequence[_Factor] = given.table.terms("factors", make)
+    if not factors:
+        return (ONE,)
+    logs, prior, second_prior, uses, marks = given.table.once(
+        "factor logs",
+        lambda: _arrays(factors, given.table.columns("factors", make), given.parameters),
+    )
+    depth = min(MOST_FACTORS, len(given.parameters.used))
+    found = np.full((MOST_AVERAGED, 1 + depth), -1, dtype=np.int64)
+    figures = np.zeros((MOST_AVERAGED, 2))
+    count = most_probable_products(
+        np.ascontiguousarray(logs[:, given.rows]),
+        prior,
+        second_prior,
+        uses,
+        marks,
+        given.samples.scale_s / median(given.samples.scale_s),
+        WIDTH,
+        found,
+        figures,
+    )
+    return (_average(factors, found[:count].tolist(), figures[:count]),)
+
+
+def _arrays(
+    factors: Sequence[_Factor], columns: Floats, parameters: Parameters
+) -> tuple[Floats, Floats, Floats, Ints, Ints]:
+    """Return what the kernel needs of the factors, their logarithms over all samples first."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.maximum(columns.T, 0.0))
+    prior = np.array([factor.prior for factor in factors])
+    places = {number: place for place, number in enumerate(parameters.used)}
+    uses = [sum(1 << places[number] for number in factor.parameters) for factor in factors]
+    marks = (sequence(len(factors)) >> np.uint64(2)).astype(np.int64)
+    second = np.where([factor.flag for factor in factors], -np.inf, prior + np.log(SECOND))
+    return logs, prior, second, np.array(uses, dtype=np.int64), marks
+
+
+def _average(
+    factors: Sequence[_Factor], found: Sequence[Sequence[int]], figures: Floats
+) -> Expression:
+    """Return the geometric mean of the functions, up to a constant factor."""
+    relative = np.exp(figures[:, 0] - figures[0, 0])
+    shares = relative[relative >= LEAST_PROBABILITY]
+    shares /= shares.sum()
+    means = []
+    for (second, *places), (_, offset), share in zip(
+        found, figures.tolist(), shares.tolist(), strict=False
+    ):
+        own = [factors[place].column for place in sorted(places) if place >= 0]
+        function = reduce(Expression.times, own) if own else ONE
+        if offset > 0:
+            added = constant(float(f"{offset:.4g}"))
+            added = added.times(factors[second].column) if second >= 0 else added
+            function = function.applied("+", added)
+        if len(shares) > 1:
+            function = function.applied("^", constant(float(f"{share:.4g}")))
+        means.append(function)
+    return reduce(Expression.times, means)
+
+
+def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> Iterator[_Factor]:
+    """Yield the factors of one parameter, and those of two of the parameters `paired`."""
+    for number in parameters.used:
+        for text, probability in _of_one(number, params[:, number - 1], parameters):
+            log = float(np.log(probability / NONE))
+            yield _Factor(parse(text), log, (number,), flag="==" in text)
+    several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
+    for one, other in combinations(several, 2):
+        lowest = min(parameters.lowest[one - 1], parameters.lowest[other - 1])
+        for text, probability in (*(OF_TWO if lowest >= 0 else ()), DIFFERENCE):
+            column = parse(text.format(p=f"p{one}", q=f"p{other}"))
+            yield _Factor(column, float(np.log(probability / NONE)), (one, other))
+
+
+def _of_one(number: int, column: Floats, parameters: Parameters) -> Iterator[tuple[str, float]]:
+    """Yield the texts of the factors of one parameter, each with its prior probability."""
+    low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
+    name, values = f"p{number}", np.unique(column)
+    if len(values) == 2:
+        for ratio in (*FLAG_RATIOS, *(1 / FLAG_RATIOS)):
+            yield f"{ratio:.3g}^({name} == {values[1]:.6g})", FLAG / (2 * len(FLAG_RATIOS))
+        if low > 0:
+            yield name, 0.2
+        return
+    kinds = POSITIVE if low > 0 else WITH_ZEROS if low == 0 else WITH_NEGATIVES
+    for text, probability in kinds:
+        bounded = f"max({name}, {low / 2:.4g})"
+        yield text.format(p=name, log=logarithm(name, low), bounded=bounded), probability
+    whole = bool((column == np.floor(column)).all())
+    if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= DEEPEST:
+        yield f"2^min({name}, {2 * high - low:.6g})", TREE

@@ -1,0 +1,138 @@
+"""With few lines `auto` averages the products that programs have, by their probability."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from models.laws import relative_errors
+
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fitting import averaged_products as family
+from rewritelog.models.fitting.cross_validation import fit_terms
+from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.samples import Samples
+
+LAWS: dict[str, Any] = {
+    "product and constant": lambda a, b, _: a * b + 1000,
+    "n log n": lambda a, b, _: a * b * np.log(b),
+    "maximum": lambda a, b, c: np.maximum(a, b) * c,
+    "sum": lambda a, b, c: (a + b) * c + 3000,
+    "two terms": lambda a, _b, c: 0.01 * a**2 + 20 * c,
+    "division": lambda a, b, _: 500 + 40 * a / b,
+}
+
+
+def selection(params: Any, seconds: Any) -> SelectionSamples:
+    return SelectionSamples.of(Samples.weighted(params, seconds, "relative"), "huber")
+
+
+def drawn(rng: np.random.Generator, count: int) -> Any:
+    return np.floor(np.exp(rng.uniform(np.log(4), np.log(1000), (count, 3))))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_eight_lines_are_enough_for_a_usual_product(law: str) -> None:
+    """No stepwise selection finds a function of three parameters in eight lines."""
+    rng = np.random.default_rng(5)
+    params = drawn(rng, 8)
+    seconds = 1e-9 * LAWS[law](*params.T) * np.exp(rng.normal(0, 0.02, 8))
+    given = selection(params, seconds)
+    terms = family.averaged_products(given)
+    function = fit_terms(Family(family.averaged_products), terms, given.samples, "huber")
+    unseen = np.clip(drawn(rng, 500), params.min(axis=0), params.max(axis=0))
+    errors = relative_errors(function.predict(unseen), 1e-9 * LAWS[law](*unseen.T))
+    assert errors.mean() < 0.06
+
+
+def test_the_factor_of_a_flag_is_found() -> None:
+    rng = np.random.default_rng(6)
+    params = np.column_stack((drawn(rng, 9)[:, 0], np.arange(9) % 2))
+    seconds = 1e-9 * params[:, 0] * np.where(params[:, 1] == 1, 6, 1)
+    (term,) = family.averaged_products(selection(params, seconds))
+    slow, quick = term.evaluate(np.array([[100.0, 1], [100, 0]]))
+    assert slow / quick == pytest.approx(6, rel=0.2)
+
+
+def test_the_search_is_as_good_as_trying_all_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for all products no better one may be found, and the shares stay."""
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        params = drawn(rng, 7)
+        seconds = 1e-9 * (params[:, 0] * params[:, 2] + 800) * np.exp(rng.normal(0, 0.1, 7))
+        narrow = family.averaged_products(selection(params, seconds))
+        monkeypatch.setattr(family, "WIDTH", 2000)
+        assert family.averaged_products(selection(params, seconds)) == narrow
+        monkeypatch.undo()
+
+
+def test_factors_of_one_product_use_different_parameters() -> None:
+    rng = np.random.default_rng(8)
+    given = selection(drawn(rng, 6), np.exp(rng.normal(0, 1, 6)))
+    factors = list(family._factors(given.samples.params, given.parameters, (1, 2, 3)))
+    assert len({str(factor.column) for factor in factors}) == len(factors)
+    for one in factors:
+        assert set(one.parameters) == one.column.parameters
+    (term,) = family.averaged_products(given)
+    assert str(term).count("^0.") <= family.MOST_AVERAGED * 3
+
+
+def test_one_interrupted_call_does_not_change_the_product() -> None:
+    rng = np.random.default_rng(9)
+    params = drawn(rng, 12)
+    seconds = 1e-9 * (params[:, 0] * params[:, 1] + 500)
+    seconds[4] *= 30
+    (term,) = family.averaged_products(selection(params, seconds))
+    values = term.evaluate(params) / seconds
+    others = np.arange(12) != 4
+    assert np.ptp(np.log(values[others])) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("params", "seconds"),
+    [
+        ([[0], [0], [3], [7], [1]], [1, 1, 3, 7, 2]),
+        ([[-4], [4], [2], [-1], [3]], [4, 4, 2, 1, 3]),
+        ([[1e200], [2e200], [3e100], [5e200], [1e3]], [1, 2, 3, 4, 5]),
+        ([[1], [2], [3], [4], [5]], [1e-300, 1e-300, 1e300, 0, 1]),
+        ([[2], [2], [2], [2], [2]], [1, 2, 3, 4, 5]),
+        ([list(range(i, 20 + i)) for i in range(5)], [1, 2, 3, 4, 5]),
+    ],
+    ids=["zeros", "negative", "overflow", "extreme times", "constant", "20 parameters"],
+)
+def test_odd_samples_have_a_finite_function(params: Any, seconds: Any) -> None:
+    rng = np.random.default_rng(10)
+    given = np.array(params, dtype=np.float64)
+    if given.shape[1] > 1:
+        given = rng.permuted(given, axis=0)
+    with np.errstate(all="ignore"):
+        samples = selection(given, np.array(seconds, dtype=np.float64))
+        terms = family.averaged_products(samples)
+        function = fit_terms(Family(family.averaged_products), terms, samples.samples, "huber")
+        predicted = function.predict(given)
+    assert (np.isfinite(predicted) & (predicted >= 0)).any()
+
+
+def test_few_lines_have_a_mixture_with_the_average() -> None:
+    rng = np.random.default_rng(11)
+    params = drawn(rng, 6)
+    noise = np.exp(rng.normal(0, 0.05, 6))
+    seconds = 1e-9 * (np.maximum(params[:, 0], params[:, 1]) * params[:, 2] + 1000) * noise
+    function = fit_event(EventTimings("kernel", params, seconds), FitConfig()).whole.function
+    terms = [str(term) for term in getattr(function, "members", [function])[0].terms]
+    assert "max(p1, p2)" in terms[0]
+
+
+def test_terms_of_all_pairs_need_few_parameters() -> None:
+    """Of many parameters only those most correlated with the times make pairs."""
+    rng = np.random.default_rng(12)
+    params = np.floor(np.exp(rng.uniform(1, 7, (10, 14))))
+    given = selection(params, params[:, 3] * 1e-9)
+    family.averaged_products(given)
+    factors = given.table.terms("factors", lambda _: [])
+    pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
+    assert len(pairs) == len(list(combinations(range(5), 2)))
+    assert any(4 in pair for pair in pairs)
