@@ -137,8 +137,13 @@ def map_trials(
     given: SelectionSamples,
 ) -> Iterator[Result]:
     """Yield the result of each trial of the families, in processes if it takes long."""
-    large = len(families) * len(given.samples) >= LARGE_TRIAL
-    return map_in_processes(trial, items, fewest=2 if large else len(items) + 1)
+    fewest = 2 if takes_long(families, given) else len(items) + 1
+    return map_in_processes(trial, items, fewest=fewest)
+
+
+def takes_long(families: Mapping[str, Family], given: SelectionSamples) -> bool:
+    """Return whether a trial of the families takes longer than to start a process."""
+    return len(families) * len(given.samples) >= LARGE_TRIAL
 
 
 def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:

@@ -11,7 +11,7 @@ families the one that grows less has more weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from rewritelog.models.fitting.cross_validation import (
     fit_family,
     map_trials,
     solve_families,
+    takes_long,
 )
 from rewritelog.models.fitting.families import (
     Family,
@@ -58,6 +59,9 @@ CREDIT_OF_OWN = 3.0
 
 LEAST_PART = 0.05
 """Families with less weight than this share of the largest have no share."""
+
+ROUNDING = 1e-6
+"""Logarithms of weights that differ by less may be equal but for rounding."""
 
 LEAST_ERROR = 1e-6
 """Smaller errors count as this."""
@@ -189,16 +193,15 @@ def growth_of(
     positive = samples.seconds[samples.seconds > 0]
     least_s = LEAST_SHARE * float(positive.min()) if len(positive) else 0.0
     most_s = float(positive.max()) if len(positive) else None
-    splits = list(_trial_splits(given))
-    tried = list(map_trials(lambda split: _tried(families, given, *split), splits, families, given))
-    if not tried:
+    trials = [_Trial.of(given, below, above) for below, above in _trial_splits(given)]
+    if not trials:
         shares = _shares_without_trial(own, families, given, validation)
         function = None if shares == own else solve_families(shares, families, given)
         return Growth(function, None, least_s, most_s)
-    logs = {name: np.concatenate([one.logs[name] for one in tried]) for name in families}
-    distances = np.concatenate([one.distances for one in tried])
-    trial = {name: _trial_error(of_family) for name, of_family in logs.items()}
-    shares = _shares_by_trial(own, trial, validation, families, given)
+    weighing = _Weighing(own, families, given, validation)
+    logs = _logs_in_trials(trials, weighing)
+    distances = np.concatenate([trial.distances for trial in trials])
+    shares = weighing.shares({name: _trial_error(of_family) for name, of_family in logs.items()})
     residual = sum(share * logs[name] for name, share in shares.items())
     far = distances > 1e-9
     rate = np.abs(np.asarray(residual)[far]) / np.maximum(distances[far], 0.1)
@@ -208,37 +211,81 @@ def growth_of(
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """The results of a trial, for the samples with large values of a parameter."""
+class _Trial:
+    """A trial extrapolation, from the samples with small values of a parameter to the others."""
 
-    distances: Floats
-    """Their distance from the others."""
-    logs: dict[str, Floats]
-    """log predicted / measured time by family."""
+    training: SelectionSamples
+    """The samples with small values, to which families are fitted."""
+    params: Floats
+    """Parameters of the other samples, shape (others, parameters)."""
+    scale_s: Floats
+    """Scales of the other samples, shape (others,)."""
+
+    @classmethod
+    def of(cls, given: SelectionSamples, below: Ints, above: Ints) -> _Trial:
+        """Divide the samples by row."""
+        others = given.samples
+        return cls(given.part(below), others.params[above], others.scale_s[above])
+
+    @property
+    def distances(self) -> Floats:
+        """How far the others lie beyond the samples with small values, shape (others,)."""
+        return distance(self.params, *self.training.samples.range)
+
+    def logs(self, family: Family) -> Floats:
+        """Return log predicted / measured time of the others, shape (others,)."""
+        fitted = fit_family(family, self.training)
+        grown = Growth(None, None, LEAST_S).predict(
+            fitted, self.params, *self.training.samples.range
+        )
+        return np.asarray(np.log(np.maximum(grown, LEAST_S) / self.scale_s))
 
 
-def _tried(
-    families: Mapping[str, Family], given: SelectionSamples, below: Ints, above: Ints
-) -> _Tried:
-    """Fit each family to the samples `below`, and predict those `above`."""
-    training = given.part(below)
-    rows, scale_s = given.samples.params[above], given.samples.scale_s[above]
-    low, high = training.samples.range
-    logs = {}
-    for name, family in families.items():
-        fitted = fit_family(family, training)
-        grown = Growth(None, None, LEAST_S).predict(fitted, rows, low, high)
-        logs[name] = np.log(np.maximum(grown, LEAST_S) / scale_s)
-    return _Tried(distance(rows, low, high), logs)
+def _logs_in_trials(trials: Sequence[_Trial], weighing: _Weighing) -> dict[str, Floats]:
+    """Return log predicted / measured time by family, those of all trials in one array.
+
+    Trials that take long run at once. Else families are tried in turn, and those whose errors in
+    the first trial alone rule out a share are left out.
+    """
+    families, given = weighing.families, weighing.given
+    if takes_long(families, given):
+        found = [
+            *map_trials(
+                lambda trial: {name: trial.logs(one) for name, one in families.items()},
+                trials,
+                families,
+                given,
+            )
+        ]
+        return {name: np.concatenate([logs[name] for logs in found]) for name in families}
+    first, others = trials[0], trials[1:]
+    in_first = {name: first.logs(one) for name, one in families.items()}
+    count = sum(len(trial.params) for trial in trials)
+    most = {
+        name: weighing.before_slopes(name, _trial_error(logs, count))
+        for name, logs in in_first.items()
+    }
+    all_logs: dict[str, Floats] = {}
+    least = -math.inf
+    for name in sorted(most, key=lambda name: -most[name]):
+        if most[name] < least - ROUNDING:
+            continue
+        further = [trial.logs(families[name]) for trial in others]
+        all_logs[name] = np.concatenate([in_first[name], *further])
+        before = weighing.before_slopes(name, _trial_error(all_logs[name]))
+        least = max(least, weighing.after_slopes(name, before) + math.log(LEAST_PART))
+    return {name: all_logs[name] for name in families if name in all_logs}
 
 
-def _trial_error(logs: Floats) -> float:
+def _trial_error(logs: Floats, count: int | None = None) -> float:
     """Return the error of a family in the trial, as a difference of logarithms.
 
     It is the power mean of the errors with exponent ½: a few interrupted calls, which every family
-    misses, hide less than in the mean which of them is right about the others.
+    misses, hide less than in the mean which of them is right about the others. Of `count` errors,
+    those that are not among `logs` count as 0.
     """
-    return float(np.sqrt(np.minimum(np.abs(logs), LARGEST_ERROR)).mean() ** 2)
+    roots = np.sqrt(np.minimum(np.abs(logs), LARGEST_ERROR))
+    return float((roots.sum() / (count or len(roots))) ** 2)
 
 
 def _shares_without_trial(
@@ -264,41 +311,52 @@ def _shares_without_trial(
     return shares | {credited: shares.get(credited, 0.0) + UNTRIED_SHARE}
 
 
-def _shares_by_trial(
-    own: Mapping[str, float],
-    trial: Mapping[str, float],
-    validation: CrossValidation,
-    families: Mapping[str, Family],
-    given: SelectionSamples,
-) -> Mapping[str, float]:
-    """Return the shares of the families in the growth beyond the range.
+@dataclass(frozen=True)
+class _Weighing:
+    """How families are weighed for the growth beyond the range."""
 
-    A family's logarithmic weight is that of its errors and prior weight, less the sum of the
-    squares of its slopes beyond the range. Families that choose the same terms are one, with the
-    mean of their weights.
-    """
-    before = {}
-    for name, error in trial.items():
-        held_out = max(validation.predictions[name].mean_error, LEAST_ERROR)
-        before[name] = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
-        before[name] += math.log1p((CREDIT_OF_OWN - 1) * own.get(name, 0.0))
-    logs: dict[str, list[float]] = {}
-    first: dict[frozenset[Expression], str] = {}
-    least = -math.inf
-    for name in sorted(before, key=lambda name: (-before[name], name not in own)):
-        if before[name] < least:
-            break
-        fitted = fit_family(families[name], given)
-        slopes = slopes_between(fitted.predict(corners_of(given.parameters))[None])
-        log = before[name] - float((slopes**2).sum())
-        logs.setdefault(first.setdefault(frozenset(fitted.terms), name), []).append(log)
-        least = max(least, log + math.log(LEAST_PART))
-    largest = max(log for some in logs.values() for log in some)
-    weights = {name: float(np.exp(np.array(some) - largest).mean()) for name, some in logs.items()}
-    enough = LEAST_PART * max(weights.values())
-    total = sum(weight for weight in weights.values() if weight >= enough)
-    falling = sorted(weights, key=lambda name: -weights[name])
-    return {name: weights[name] / total for name in falling if weights[name] >= enough}
+    own: Mapping[str, float]
+    """The shares of the families that were selected for predictions within the range."""
+    families: Mapping[str, Family]
+    given: SelectionSamples
+    validation: CrossValidation
+
+    def before_slopes(self, name: str, error: float) -> float:
+        """Return a family's logarithmic weight by its errors, here in the trial, and its prior."""
+        held_out = max(self.validation.predictions[name].mean_error, LEAST_ERROR)
+        by_errors = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
+        return by_errors + math.log1p((CREDIT_OF_OWN - 1) * self.own.get(name, 0.0))
+
+    def after_slopes(self, name: str, before: float) -> float:
+        """Return a weight less the sum of the squares of the family's slopes beyond the range."""
+        fitted = fit_family(self.families[name], self.given)
+        slopes = slopes_between(fitted.predict(corners_of(self.given.parameters))[None])
+        return before - float((slopes**2).sum())
+
+    def shares(self, trial: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the shares of families, given their errors in the trial.
+
+        Families that choose the same terms are one, with the mean of their weights.
+        """
+        before = {name: self.before_slopes(name, error) for name, error in trial.items()}
+        logs: dict[str, list[float]] = {}
+        first: dict[frozenset[Expression], str] = {}
+        least = -math.inf
+        for name in sorted(before, key=lambda name: (-before[name], name not in self.own)):
+            if before[name] < least:
+                break
+            log = self.after_slopes(name, before[name])
+            terms = frozenset(fit_family(self.families[name], self.given).terms)
+            logs.setdefault(first.setdefault(terms, name), []).append(log)
+            least = max(least, log + math.log(LEAST_PART))
+        largest = max(log for some in logs.values() for log in some)
+        weights = {
+            name: float(np.exp(np.array(some) - largest).mean()) for name, some in logs.items()
+        }
+        enough = LEAST_PART * max(weights.values())
+        total = sum(weight for weight in weights.values() if weight >= enough)
+        falling = sorted(weights, key=lambda name: -weights[name])
+        return {name: weights[name] / total for name in falling if weights[name] >= enough}
 
 
 def _trial_splits(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
