@@ -47,12 +47,16 @@ def rows_among(rows: Floats, others: Floats) -> Ints:
     few = np.unique(hash_rows(others))
     if not len(few):
         return np.zeros(0, dtype=np.int64)
-    keys, shift = hash_rows(rows), np.uint64(64 - FILTER_BITS)
-    may_be = np.zeros(1 << FILTER_BITS, dtype=np.bool_)
+    may_be, shift = np.zeros(1 << FILTER_BITS, dtype=np.bool_), np.uint64(64 - FILTER_BITS)
     may_be[few >> shift] = True
-    likely = np.flatnonzero(may_be[keys >> shift])
-    nearest = few[np.minimum(np.searchsorted(few, keys[likely]), len(few) - 1)]
-    return np.asarray(likely[nearest == keys[likely]])
+
+    def found(start: int) -> Ints:
+        keys = hash_rows(rows[start : start + BLOCK_ROWS])
+        likely = np.flatnonzero(may_be[keys >> shift])
+        nearest = few[np.minimum(np.searchsorted(few, keys[likely]), len(few) - 1)]
+        return np.asarray(start + likely[nearest == keys[likely]])
+
+    return np.concatenate(list(map_in_threads(found, range(0, len(rows), BLOCK_ROWS))))
 
 
 def grouped(rows: Floats) -> tuple[Keys, Ints, Flags]:
@@ -93,18 +97,13 @@ class ExactTimes:
         the same samples. The mean of equal times is exactly that time.
         """
         keys, order, first = grouped(timings.params)
+        means, counts = _means(timings.seconds[order], first)
         sets = order[first]
-        group = np.cumsum(first) - 1
-        seconds = timings.seconds[order]
-        base = seconds[first]
-        sums = np.bincount(group, weights=seconds - base[group], minlength=len(sets))
-        counts = np.bincount(group, minlength=len(sets))
-        runs = np.diff(np.flatnonzero(_changes(keys[sets])), append=len(sets))
+        del order, first  # of very many samples they take as much memory as the result
+        keys = keys[sets]
+        runs = np.diff(np.flatnonzero(_changes(keys)), append=len(sets))
         longest = int(runs.max(initial=0))
-        means = base + sums / counts
-        return cls(
-            keys[sets], timings.params.take(sets, axis=0), means, counts.astype(np.float64), longest
-        )
+        return cls(keys, timings.params.take(sets, axis=0), means, counts, longest)
 
     def find(self, params: Floats) -> Ints:
         """Return the index of each row's set, −1 if it was not timed."""
@@ -119,6 +118,14 @@ class ExactTimes:
                 equal &= params[:, column] == self.rows[candidate, column]
             indices[equal] = candidate[equal]
         return indices
+
+
+def _means(seconds: Floats, first: Flags) -> tuple[Floats, Floats]:
+    """Return mean and number of the times of each group, given where each group begins."""
+    base, group = seconds[first], np.cumsum(first) - 1
+    sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
+    counts = np.bincount(group, minlength=len(base))
+    return base + sums / counts, counts.astype(np.float64)
 
 
 def _changes(values: NDArray[Any]) -> Flags:

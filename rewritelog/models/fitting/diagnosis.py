@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import columns_of, singular_values, unit_columns
-from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.function import AnyFunction, FittedFunction
 from rewritelog.models.fitting.intervals import coverage
 from rewritelog.models.fitting.leverage import leverage_root, leverages_of
 from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
@@ -151,7 +151,11 @@ class _Sums:
 
     def add(self, function: AnyFunction, block: Samples) -> tuple[Floats, Floats]:
         """Add a block of samples; return the values of its terms, and its predictions."""
-        raw = function.raw(block.params)
+        columns = columns_of(function.terms, block.params)
+        if isinstance(function, FittedFunction):
+            raw = function.raw(block.params, columns)
+        else:
+            raw = function.raw(block.params)
         predicted = function.bounded(raw, block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
@@ -166,7 +170,6 @@ class _Sums:
         if block.first.any():
             first = float(ratio[block.first][0])
             self.first_call = first if math.isfinite(first) else None
-        columns = columns_of(function.terms, block.params)
         rows = columns / block.scale_s[:, None]
         finite = np.isfinite(rows)
         if not finite.all():

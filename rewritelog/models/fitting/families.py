@@ -79,6 +79,12 @@ class TermTable:
         places = self._places(terms)
         return np.asarray(self._values[places[:, None], rows].T)
 
+    def forget_values(self) -> None:
+        """Free the memory of all values; those that are asked for later are computed anew."""
+        self._index.clear()
+        self._columns.clear()
+        self._values = np.empty((0, len(self._rows)))
+
     def slopes(self, terms: Sequence[Expression]) -> Floats:
         """Return the slopes of terms (see `slopes_between`), shape (terms, parameters)."""
         places = self._places(terms)

@@ -120,10 +120,12 @@ def _fit_class(
     if len(samples) >= FEWEST_TO_VALIDATE:
         validation = cross_validate(families, given)
     shares = select_families(families, validation)
-    function = solve_families(shares, families, given, samples)
     growth, held_out_s = None, validation.predicted_by(shares)
     if config.families is None:
         growth = growth_of(shares, families, given, validation)
+    if samples is not given.samples:  # what follows works on all of the many samples
+        given.table.forget_values()
+    function = solve_families(shares, families, given, samples)
     diagnosis = diagnose(function, samples, validation.samples, held_out_s)
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(

@@ -37,6 +37,9 @@ ROUNDS_OF_MANY = 3
 SETTLED = 1e-4
 """A fit has converged if coefficients change by at most this share."""
 
+BLOCK_ROWS = 1 << 14
+"""Rows that are reduced at a time, if there are more than `LARGE`."""
+
 LARGE = 1 << 16
 """With more samples, columns are computed anew in each pass in place of being kept in memory."""
 
@@ -70,8 +73,9 @@ def solve(
     a sign constraint imposed by NNLS (Lawson and Hanson 1974). Coefficients have the shape (terms,)
     and are in seconds per unit of the term. Rows that are not finite have no weight. `columns` are
     the values of the terms, shape (samples, terms), where they are known. Memory does not grow with
-    the samples without them: each pass reduces them block by block to the triangle of a QR
-    decomposition (Golub and Van Loan, Matrix Computations, 5.3).
+    the samples without them: each pass reduces blocks of them, in threads, to the triangles of QR
+    decompositions (Golub and Van Loan, Matrix Computations, 5.3), and these to one triangle (J.
+    Demmel et al., "Communication-optimal parallel and sequential QR and LU factorizations", 2012).
     """
     level_s = _level(terms, samples, non_negative=non_negative)
     robust = loss == "huber" and len(samples) > len(terms) + 2
@@ -183,7 +187,7 @@ class _Blocks:
         """Return a function of columns, times less the level, and scales for each block."""
         if self._kept is not None:
             return [function(*self._kept)]
-        blocks = list(self._samples.blocks())
+        blocks = list(self._samples.blocks(BLOCK_ROWS))
         return map_in_threads(lambda block: function(*self._made(block)), blocks)
 
     def _made(self, samples: Samples) -> tuple[Floats, Floats, Floats]:
@@ -219,10 +223,13 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
             rows[~np.isfinite(rows).all(axis=1)] = 0.0
         return rows
 
-    triangle = np.zeros((0, blocks.width))
-    for rows in blocks.map(weighted):
-        triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
-    return triangle
+    def triangle(columns: Floats, times: Floats, scale_s: Floats) -> Floats:
+        return np.asarray(np.linalg.qr(weighted(columns, times, scale_s), mode="r"))
+
+    triangles = list(blocks.map(triangle))
+    if len(triangles) == 1:
+        return triangles[0]
+    return np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
 
 
 def least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
