@@ -72,6 +72,7 @@ def main() -> None:
     _save(_program_terms(), folder / "program-terms.svg")
     _save(_averaged_products(), folder / "averaged-products.svg")
     _save(_breaks(), folder / "breaks.svg")
+    _save(_power_sums(), folder / "power-sums.svg")
     _save(_growth(), folder / "growth.svg")
 
 
@@ -244,6 +245,26 @@ def _breaks() -> Figure:
         axes.plot(line, fitted.predict("kernel", line[:, None]) * MICRO, color=BLUE, linewidth=1)
         axes.set_title(title, fontsize=9)
         axes.set(xscale="log", yscale="log", xlabel="p1", ylabel="µs")
+    return figure
+
+
+def _power_sums() -> Figure:
+    """Draw a kernel with work for each element and for each pair, with what auto says of it."""
+    rng = np.random.default_rng(1)
+    n, m = np.round(10 ** rng.uniform(1, 4, 120)), np.round(10 ** rng.uniform(0, 2, 120))
+    times: Any = 4e-8 * n + 5e-10 * n**1.7 * m**0.6
+    times *= np.exp(rng.normal(0, 0.05, len(n)))
+    fitted = load_model("auto", {}).fit((EventTimings("kernel", np.column_stack((n, m)), times),))
+    line = np.geomspace(n.min(), n.max(), 200)
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(n, times * MICRO, ".", color=ORANGE, markersize=3, label="120 lines")
+    for second, style in ((1.0, ":"), (10.0, "--"), (100.0, "-")):
+        table = np.column_stack((line, np.full(len(line), second)))
+        seconds = fitted.predict("kernel", table)
+        axes.plot(line, seconds * MICRO, style, color=BLUE, linewidth=1, label=f"p2 = {second:g}")
+    axes.set(xscale="log", yscale="log", xlabel="p1", ylabel="µs")
+    axes.legend(frameon=False)
     return figure
 
 

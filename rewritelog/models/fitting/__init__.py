@@ -10,7 +10,8 @@
 - `product_shape`: the powers of a product of all parameters
 - `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
 - `calibration`: the factor that makes the sum of the predictions equal the measured sum
-- `families`, `logarithmic`, `program_terms`: the kinds of function, each a way to choose terms
+- `families`, `logarithmic`, `power_sums`, `program_terms`: the kinds of function, each a way to
+  choose terms
 - `log_terms`, `constant_part`: the regressors of families in logarithms, and their regressand
 - `polynomial`: the family of the least-squares model
 - `automatic`: the families among which the model `auto` chooses

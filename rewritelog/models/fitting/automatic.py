@@ -8,6 +8,7 @@ from rewritelog.models.fitting.averaged_products import averaged_products
 from rewritelog.models.fitting.cross_validation import ENOUGH_FOR_ONE, solve_families
 from rewritelog.models.fitting.families import FAMILIES, Family, SelectionSamples, proportional
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
+from rewritelog.models.fitting.power_sums import sum_of_power_laws
 from rewritelog.models.fitting.product_shape import single_factor_may_fit
 from rewritelog.models.fitting.program_terms import program_terms
 
@@ -39,6 +40,8 @@ def automatic_families(samples: int) -> dict[str, Family]:
         families["averaged products"] = Family(averaged_products, credit=AVERAGE_CREDIT)
     if samples >= ENOUGH_FOR_BREAKS:
         families["power law with breaks"] = Family(power_law_with_breaks)
+    if samples >= ENOUGH_FOR_ONE:
+        families["sum of power laws"] = Family(sum_of_power_laws)
     return families
 
 

@@ -41,6 +41,9 @@ MOST_VALUES = 8
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
 """Quantiles of a parameter at which a threshold may be, or an exponent may change."""
 
+EXPONENTS = (-3.0, 4.0)
+"""The least and the largest exponent of a power law."""
+
 ONE = parse("1")
 
 Product: TypeAlias = tuple[int, ...]

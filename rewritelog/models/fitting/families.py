@@ -17,6 +17,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import (
+    EXPONENTS,
     ONE,
     CandidateTerms,
     Parameters,
@@ -34,9 +35,6 @@ from rewritelog.models.fitting.solving import Loss
 MOST_FACTORS = 6
 """All partial products of at most this many factors are candidates; of more factors, only single
 ones, pairs and the whole product."""
-
-EXPONENTS = (-3.0, 4.0)
-"""The least and the largest exponent of a power law."""
 
 STEEPEST = 4.0
 """Steeper slopes, d log T / d log p, count as this."""

@@ -14,6 +14,7 @@ from rewritelog.arrays import Floats, distinct, quantiles
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import (
     DEEPEST,
+    EXPONENTS,
     KNOTS,
     MOST_VALUES,
     ONE,
@@ -80,6 +81,20 @@ class LogTerm:
 def product_of(factors: Sequence[Expression]) -> Expression:
     """Return the product of factors, 1 without any."""
     return reduce(Expression.times, factors) if factors else ONE
+
+
+def product_of_powers(
+    terms: Sequence[LogTerm], exponents: Floats, least: float | Floats
+) -> Expression:
+    """Return the product of the terms' factors, without those of exponents smaller than `least`."""
+    enough = np.abs(exponents) > least
+    return product_of(
+        [
+            term.factor(float(np.clip(exponent, *EXPONENTS)) if term.kind == "power" else exponent)
+            for term, exponent, counts in zip(terms, exponents.tolist(), enough, strict=True)
+            if counts
+        ]
+    )
 
 
 def fewest_beyond(count: int) -> int:

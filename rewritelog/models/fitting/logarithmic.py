@@ -15,7 +15,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, distinct
 from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import ONE
+from rewritelog.models.fitting.candidates import EXPONENTS, ONE
 from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.log_terms import (
@@ -26,6 +26,7 @@ from rewritelog.models.fitting.log_terms import (
     fewest_beyond,
     powers_and_flags,
     product_of,
+    product_of_powers,
     smooth_factors,
 )
 from rewritelog.models.fitting.selection import select
@@ -36,12 +37,12 @@ NEAR = 0.15
 MOST_BREAKS = 48
 """… to one of at most this many positions."""
 
+LEAST_EXPONENT = 1e-3
+"""Smaller exponents of the ridge power law count as 0."""
+
 NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
 to them."""
-
-EXPONENTS = (-3.0, 4.0)
-"""The least and the largest exponent."""
 
 PRIOR_EXPONENTS = ((0.0, 0.35), (1.0, 0.35), (0.5, 0.12), (2.0, 0.1), (1.5, 0.05), (3.0, 0.03))
 """Exponents that kernels usually have, each with its prior probability, most probable first."""
@@ -179,18 +180,12 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     if not terms:
         return (ONE,)
     columns = given.table.columns("powers", make)[given.rows]
-    exponents = _posterior_mean(
-        columns, tuple(term.kind for term in terms), np.log(samples.scale_s)
-    )
-    factors = [
-        term.factor(float(np.clip(exponent, *EXPONENTS)) if term.kind == "power" else exponent)
-        for term, exponent in zip(terms, exponents.tolist(), strict=True)
-        if abs(exponent) > 1e-3
-    ]
-    return (product_of(factors),)
+    kinds = tuple(term.kind for term in terms)
+    exponents = posterior_mean(columns, kinds, np.log(samples.scale_s))
+    return (product_of_powers(terms, exponents, LEAST_EXPONENT),)
 
 
-def _posterior_mean(columns: Floats, kinds: tuple[str, ...], times: Floats) -> Floats:
+def posterior_mean(columns: Floats, kinds: tuple[str, ...], times: Floats) -> Floats:
     """Return the posterior means of the exponents in a Bayesian linear regression of log t.
 
     The prior of the exponents is normal about exponents that kernels usually have, that of other

@@ -1,0 +1,92 @@
+"""Sums of power laws: that they are found, readable, right beyond the lines, and left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from chosen import by_tier
+
+from rewritelog.arrays import Floats
+from rewritelog.models.auto import Auto
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting.logarithmic import ridge_power_law
+from rewritelog.models.fitting.power_sums import most_power_laws, sum_of_power_laws
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.options import AutoOptions
+
+
+def drawn(count: int, seed: int, largest: float = 4.0) -> Floats:
+    rng = np.random.default_rng(seed)
+    columns = (10 ** rng.uniform(1, largest, count), 10 ** rng.uniform(0, 2, count))
+    return np.asarray(np.round(np.column_stack(columns)), dtype=np.float64)
+
+
+def two_laws(params: Floats) -> Any:
+    """Work for each element, and for pairs of neighbouring ones."""
+    n, m = params.T
+    return np.asarray(4e-8 * n + 5e-10 * n**1.7 * m**0.6)
+
+
+def given(params: Floats, seconds: Any) -> SelectionSamples:
+    return SelectionSamples.of(Samples.weighted(params, seconds, "relative"), "huber")
+
+
+@pytest.mark.parametrize("seed", by_tier(range(1, 9), [2], range(1, 9)))
+def test_two_laws_are_told_apart_and_extrapolated(seed: int) -> None:
+    params, noise = drawn(120, seed), np.random.default_rng(seed).normal(0, 0.05, 120)
+    timings = EventTimings("kernel", params, two_laws(params) * np.exp(noise))
+    fitted = Auto(AutoOptions("relative", "huber", "never")).fit((timings,))
+    assert "sum of power laws" in fitted.summary()[0]
+    for others in (drawn(200, 100 + seed), drawn(200, 100 + seed, largest=5.0)):
+        errors = np.abs(fitted.predict("kernel", others) / two_laws(others) - 1)
+        assert errors.mean() < 0.05
+
+
+def test_exact_sums_are_found_to_the_digits_that_are_printed() -> None:
+    params = drawn(100, seed=3)
+    n, m = params.T
+    terms = sum_of_power_laws(given(params, 1e-6 * n + 1e-9 * n**2 * m**0.5))
+    assert len(terms) == 2
+    values = np.column_stack([term.evaluate(params) for term in terms])
+    others = np.column_stack((n, n**2 * np.sqrt(m)))
+    for column in others.T:
+        ratios = np.ptp(np.log(values / column[:, None]), axis=0)
+        assert ratios.min() < 0.2
+
+
+def test_one_power_law_stays_one() -> None:
+    params = drawn(100, seed=4)
+    noise = np.exp(np.random.default_rng(4).normal(0, 0.1, 100))
+    some = given(params, 1e-9 * params[:, 0] ** 1.3 * noise)
+    assert sum_of_power_laws(some) == ridge_power_law(some)
+
+
+def test_flags_zeros_and_negative_values_have_factors_of_their_own() -> None:
+    rng = np.random.default_rng(5)
+    flag, zero = rng.integers(0, 2, 120) * 3.0, rng.integers(0, 40, 120) * 1.0
+    negative = rng.integers(-20, 20, 120) * 1.0
+    params = np.column_stack((flag, zero, negative))
+    seconds = 1e-6 * (1 + zero) * np.where(flag == 3, 5, 1) + 1e-8 * (1 + np.abs(negative)) ** 3
+    terms = sum_of_power_laws(given(params, seconds))
+    assert len(terms) > 1
+    for others in ([[0.0, 0.0, 0.0]], [[3.0, 100.0, -100.0]], [[-1.0, 0.5, 9.0]]):
+        values = [term.evaluate(np.array(others)) for term in terms]
+        assert np.isfinite(values).all()
+        assert (np.array(values) > 0).all()
+
+
+@pytest.mark.parametrize(("samples", "parameters", "most"), [
+    (17, 2, 1), (18, 2, 2), (27, 2, 3), (900, 2, 3), (900, 12, 3), (900, 13, 1), (20, 3, 1),
+])  # fmt: skip
+def test_laws_are_no_more_than_samples_can_determine(
+    samples: int, parameters: int, most: int
+) -> None:
+    params = np.random.default_rng(6).uniform(1, 9, (samples, parameters))
+    assert most_power_laws(given(params, np.ones(samples))) == most
+
+
+def test_constant_parameters_leave_the_constant() -> None:
+    assert str(sum_of_power_laws(given(np.full((30, 2), 5.0), np.ones(30)))[0]) == "1"
