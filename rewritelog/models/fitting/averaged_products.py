@@ -16,7 +16,13 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints, median
 from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import DEEPEST, ONE, Parameters, logarithm
+from rewritelog.models.fitting.candidates import (
+    DEEPEST,
+    ONE,
+    Parameters,
+    bounded_below,
+    logarithm,
+)
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.program_terms import most_correlated
 
@@ -189,8 +195,8 @@ def _of_one(number: int, column: Floats, parameters: Parameters) -> Iterator[tup
         return
     kinds = POSITIVE if low > 0 else WITH_ZEROS if low == 0 else WITH_NEGATIVES
     for text, probability in kinds:
-        bounded = f"max({name}, {low / 2:.4g})"
-        yield text.format(p=name, log=logarithm(name, low), bounded=bounded), probability
+        parts = {"p": name, "log": logarithm(name, low), "bounded": bounded_below(name, low)}
+        yield text.format(**parts), probability
     whole = bool((column == np.floor(column)).all())
     if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= DEEPEST:
         yield f"2^min({name}, {2 * high - low:.6g})", TREE
