@@ -10,7 +10,13 @@ from kinds import MakeTimings
 from models.laws import LAWS, auto
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.intervals import quantiles
+from rewritelog.models.fitting.intervals import (
+    ENDS,
+    LEAST_RATE,
+    NEAREST,
+    quantiles,
+    widening_rate,
+)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +149,24 @@ def test_intervals_of_few_ratios_bear_ratios_below_zero() -> None:
     low, high = quantiles(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), np.array([0.05, 0.95]))
     assert low == -0.5
     assert high > 1.3
+
+
+def test_nine_in_ten_lines_of_a_trial_lie_within_intervals_that_widen() -> None:
+    rng = np.random.default_rng(21)
+    ratios = np.sort(np.exp(rng.normal(0, 0.05, 200)))
+    distances = rng.uniform(0, 2, 400)
+    tried = np.exp(rng.normal(0, 0.05, 400) + rng.normal(0, 0.4, 400) * distances)
+    rate = widening_rate(ratios, tried, distances)
+    assert rate is not None
+    assert rate > LEAST_RATE
+    low, high = quantiles(ratios, ENDS)
+    wider = np.exp(rate * np.maximum(distances, NEAREST))
+    inside = (tried >= low / wider) & (tried <= high * wider)
+    assert 0.895 <= inside.mean() <= 0.92
+
+
+def test_noise_within_the_range_does_not_widen_intervals_beyond_it() -> None:
+    rng = np.random.default_rng(22)
+    ratios, tried = np.sort(np.exp(rng.normal(0, 0.2, 300))), np.exp(rng.normal(0, 0.2, 100))
+    assert widening_rate(ratios, tried, np.full(100, 1.5)) == LEAST_RATE
+    assert widening_rate(ratios, tried, np.zeros(100)) is None

@@ -33,6 +33,7 @@ from rewritelog.models.fitting.families import (
     slopes_between,
 )
 from rewritelog.models.fitting.function import AnyFunction, growth_between
+from rewritelog.models.fitting.intervals import widening_rate
 
 FEWEST = 12
 """With fewer samples there is no trial."""
@@ -90,8 +91,8 @@ class Growth:
     function: AnyFunction | None
     """The function whose growth from the edge of the range is used; None for the fit's own."""
     error: float | None
-    """The 0.9 quantile of |log predicted / measured| per unit of `distance` in the trial; None
-    without one."""
+    """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
+    one."""
     least_s: float
     """Least prediction beyond the range, but for rows with parameters below it, in proportion."""
     most_s: float | None = None
@@ -202,12 +203,20 @@ def growth_of(
     logs = _logs_in_trials(trials, weighing)
     distances = np.concatenate([trial.distances for trial in trials])
     shares = weighing.shares({name: _trial_error(of_family) for name, of_family in logs.items()})
-    residual = sum(share * logs[name] for name, share in shares.items())
-    far = distances > 1e-9
-    rate = np.abs(np.asarray(residual)[far]) / np.maximum(distances[far], 0.1)
-    error = float(np.quantile(rate, 0.9)) if far.any() else None
+    residual = np.asarray(sum(share * logs[name] for name, share in shares.items()))
+    error = widening_rate(_ratios(own, validation), np.exp(-residual), distances)
     function = None if shares == own else solve_families(shares, families, given)
     return Growth(function, error, least_s, most_s)
+
+
+def _ratios(own: Mapping[str, float], validation: CrossValidation) -> Floats:
+    """Return measured over predicted time of the held-out samples, ascending."""
+    held_out_s = validation.predicted_by(own)
+    if held_out_s is None:
+        return np.zeros(0)
+    with np.errstate(all="ignore"):
+        ratios = validation.samples.seconds / held_out_s
+    return np.sort(ratios[np.isfinite(ratios)])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rewritelog.arrays import Floats
@@ -17,6 +19,12 @@ ENOUGH_RATIOS = 20
 
 WIDER_WITH_FEW = 0.25
 """How much wider intervals are, as a share of their logarithmic width, with half as many ratios."""
+
+LEAST_RATE = 0.1
+"""Intervals widen at least at this rate: in a trial functions reach less far than in use."""
+
+NEAREST = 0.1
+"""A smaller distance counts as this in a trial, whose noise is not divided by nearly 0."""
 
 
 def quantiles(ascending: Floats, levels: Floats) -> Floats:
@@ -37,6 +45,26 @@ def quantiles(ascending: Floats, levels: Floats) -> Floats:
         return found
     wider = 1 + WIDER_WITH_FEW * (ENOUGH_RATIOS / count - 1)
     return np.where(found > 0, middle * np.maximum(found / middle, 0) ** wider, found)
+
+
+def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | None:
+    """Return how fast intervals have to widen beyond the range, in logarithms per unit of distance.
+
+    In a trial `tried` are the measured over the predicted times of samples at these `distances`
+    beyond the range. Nine in ten of them lie within the intervals that widen at this rate, at the
+    rank that `quantiles` uses; `ratios` are the ascending ones within the range. It is at least
+    `LEAST_RATE`, and None without a sample beyond the range.
+    """
+    far = distances > 0
+    if not far.any():
+        return None
+    low, high = quantiles(ratios, ENDS) if len(ratios) else (1.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(tried[far])
+        outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
+    rates = np.sort(outside / np.maximum(distances[far], NEAREST))
+    rank = min(math.ceil((len(rates) + 1) * LEVEL), len(rates))
+    return max(float(rates[rank - 1]), LEAST_RATE)
 
 
 def coverage(ratios: Floats) -> float | None:
