@@ -41,6 +41,9 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+PlainSeconds = Callable[..., float]
+"""A function of a kernel's arguments that returns its approximate uncompiled time in seconds."""
+
 _WAYS = ("auto", "compiled", "plain")
 _LOG_NS_PER_BYTE = 600
 """Nanoseconds per byte that the fastest pass over a log takes uncompiled."""
@@ -127,10 +130,10 @@ def way() -> str:
 class Kernel:
     """A function over arrays that runs compiled or as plain Python."""
 
-    def __init__(self, function: FunctionType, ns_per_byte: float | None) -> None:
+    def __init__(self, function: FunctionType, plain_s: PlainSeconds | None) -> None:
         update_wrapper(self, function)
         self.function = function
-        self.ns_per_byte = ns_per_byte
+        self.plain_s = plain_s
         self._dispatcher: Any = None
         _state.kernels.append(self)
 
@@ -141,15 +144,13 @@ class Kernel:
         chosen = way()
         if chosen == "plain":
             return self.plain(*args)
-        if chosen == "auto" and self._dispatcher is None and self._is_quick(args[0]):
+        if chosen == "auto" and self._dispatcher is None and self._is_quick(args):
             return self.plain(*args)
         return self.compiled(*args)
 
-    def _is_quick(self, first: Any) -> bool:
-        """Return whether a call with this first argument runs uncompiled; if so, count its time."""
-        if self.ns_per_byte is None:
-            return False
-        return _state.takes_plain(self, 1e-9 * self.ns_per_byte * _size_bytes(first))
+    def _is_quick(self, args: tuple[Any, ...]) -> bool:
+        """Return whether a call with these arguments runs uncompiled; if so, count its time."""
+        return self.plain_s is not None and _state.takes_plain(self, self.plain_s(*args))
 
     def plain(self, *args: Any) -> Any:
         """Run the kernel uncompiled, with overflow and division by zero as in compiled code."""
@@ -188,6 +189,13 @@ class Kernel:
         return self.cache.holds_any()
 
 
+def _in_proportion(ns_per_byte: float | None) -> PlainSeconds | None:
+    """Return the function for an uncompiled time in proportion to the first argument's size."""
+    if ns_per_byte is None:
+        return None
+    return lambda *args: 1e-9 * ns_per_byte * _size_bytes(args[0])
+
+
 def _size_bytes(first: Any) -> int:
     """Return the size of an array, or of the first array of a structure."""
     while isinstance(first, tuple):
@@ -204,15 +212,22 @@ def kernel(function: Function) -> Function: ...
 def kernel(*, ns_per_byte: float) -> Callable[[Function], Function]: ...
 
 
-def kernel(function: Any = None, *, ns_per_byte: float | None = None) -> Any:
+@overload
+def kernel(*, plain_s: PlainSeconds) -> Callable[[Function], Function]: ...
+
+
+def kernel(
+    function: Any = None, *, ns_per_byte: float | None = None, plain_s: PlainSeconds | None = None
+) -> Any:
     """Turn a function into a kernel; division by zero follows IEEE 754, as in numpy.
 
     `ns_per_byte` is its approximate uncompiled time for each byte of its first argument: an array,
-    or a structure that begins with one. A kernel without it is always compiled.
+    or a structure that begins with one. `plain_s` computes that time, in seconds, from all of its
+    arguments. A kernel without either is always compiled.
     """
     if function is None:
-        return lambda given: Kernel(given, ns_per_byte)
-    return Kernel(function, ns_per_byte)
+        return lambda given: Kernel(given, plain_s or _in_proportion(ns_per_byte))
+    return Kernel(function, plain_s)
 
 
 def inner(function: Function) -> Function:

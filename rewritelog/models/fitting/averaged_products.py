@@ -25,6 +25,7 @@ from rewritelog.models.fitting.candidates import (
 )
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.program_terms import most_correlated
+from tracebigsim.compiled import expect_s
 
 NONE = 0.36
 """Prior probability that a parameter does not matter, and of what has none of its own."""
@@ -85,6 +86,10 @@ LEAST_PROBABILITY = 0.05
 the most probable one."""
 
 
+_FITS = 8
+"""Roughly how often products are tried for an event, with different samples."""
+
+
 @dataclass(frozen=True)
 class _Factor:
     column: Expression
@@ -103,6 +108,7 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
     """
     from rewritelog.models.kernels.product_posteriors import (  # noqa: PLC0415 - numba
         most_probable_products,
+        plain_seconds,
     )
 
     def make(params: Floats) -> list[_Factor]:
@@ -118,8 +124,10 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
     depth = min(MOST_FACTORS, len(given.parameters.used))
     found = np.full((MOST_AVERAGED, 1 + depth), -1, dtype=np.int64)
     figures = np.zeros((MOST_AVERAGED, 2))
+    logs = np.ascontiguousarray(logs[:, given.rows])
+    expect_s(_FITS * plain_seconds(logs, found))
     count = most_probable_products(
-        np.ascontiguousarray(logs[:, given.rows]),
+        logs,
         prior,
         second_prior,
         uses,

@@ -42,6 +42,9 @@ MOST_WITH_SECOND = 8
 LEAST_SHARE = 1e-9
 """Two terms are collinear if their determinant is less than this share of its largest value."""
 
+PLAIN_NS_PER_BYTE = 16_000
+"""Approximate uncompiled time for each byte of `logs` and each factor of a product."""
+
 _LEAST_SPREAD = 1e-3
 _CHUNK = 32
 """The product of so many densities does not overflow."""
@@ -197,7 +200,13 @@ def _to_shape(logs: Floats, shape: Floats) -> float:
     return largest
 
 
-@kernel
+def plain_seconds(logs: Floats, found: Ints) -> float:
+    """Return how long `most_probable_products` takes uncompiled."""
+    most_factors = found.shape[1] - 1
+    return 1e-9 * PLAIN_NS_PER_BYTE * most_factors * logs.nbytes
+
+
+@kernel(plain_s=lambda *args: plain_seconds(args[0], args[7]))
 def most_probable_products(
     logs: Floats,
     prior: Floats,

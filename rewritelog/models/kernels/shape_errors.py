@@ -26,7 +26,7 @@ def _line(
     return 0.0, along / square
 
 
-@kernel
+@kernel(ns_per_byte=150)
 def shape_errors(logs: Floats, fixed: Floats, weights: Floats, target: Floats) -> Floats:
     """Return the mean weighted error of c0 + c1 · exp(fixed + column) for each column of `logs`.
 
