@@ -9,6 +9,9 @@ import numpy as np
 from rewritelog.arrays import Floats
 from tracebigsim.compiled import inner, kernel
 
+PLAIN_NS_PER_BYTE = 150
+"""Approximate uncompiled time for each byte of `logs`."""
+
 
 @inner
 def _line(
@@ -26,7 +29,7 @@ def _line(
     return 0.0, along / square
 
 
-@kernel(ns_per_byte=150)
+@kernel(ns_per_byte=PLAIN_NS_PER_BYTE)
 def shape_errors(logs: Floats, fixed: Floats, weights: Floats, target: Floats) -> Floats:
     """Return the mean weighted error of c0 + c1 · exp(fixed + column) for each column of `logs`.
 
