@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import product
@@ -24,16 +25,35 @@ _NAMES = tuple(
 """The names of two functions, as builds of OpenBLAS spell them."""
 
 
+class _Blocks:
+    """The `with` blocks of `one_blas_thread` in all threads."""
+
+    lock = threading.Lock()
+    running = 0
+    restore = ExitStack()
+    """What the last of them does when it ends."""
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let OpenBLAS use one thread in the `with` block; elsewhere than on Linux nothing happens."""
-    with ExitStack() as stack:
+    """Let OpenBLAS use one thread in the `with` block; elsewhere than on Linux nothing happens.
+
+    The number of threads is that of the process: the last of several such blocks restores it.
+    """
+    with _Blocks.lock:
+        _Blocks.running += 1
         for threads, set_threads in _openblas_functions():
             before = threads()
             if before > 1:
                 set_threads(1)
-                stack.callback(set_threads, before)
+                _Blocks.restore.callback(set_threads, before)
+    try:
         yield
+    finally:
+        with _Blocks.lock:
+            _Blocks.running -= 1
+            if not _Blocks.running:
+                _Blocks.restore.close()
 
 
 def _openblas_functions() -> Iterator[tuple[Callable[[], int], Callable[[int], Any]]]:

@@ -28,7 +28,7 @@ _AHEAD = 2
 """Items in progress in threads, per thread, including results that wait for earlier ones."""
 
 _work: list[Callable[[], Any]] = []
-"""The calls to make, which forked processes inherit."""
+"""The calls that a forked process may be asked to make, by their numbers."""
 
 
 def map_in_processes(
@@ -44,13 +44,9 @@ def map_in_processes(
     if len(items) < fewest or processes < 2 or not _may_fork():
         yield from map(function, items)
         return
-    _work[:] = [partial(function, item) for item in items]
-    try:
-        with _pool(processes) as pool:
-            at_once = min(MOST_AT_ONCE, 1 + len(items) // (4 * processes))
-            yield from pool.imap(_run, range(len(items)), chunksize=at_once)
-    finally:
-        _work.clear()
+    with _pool(processes, [partial(function, item) for item in items]) as pool:
+        at_once = min(MOST_AT_ONCE, 1 + len(items) // (4 * processes))
+        yield from pool.imap(_run, range(len(items)), chunksize=at_once)
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -73,17 +69,22 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
         yield from in_order(executor, handled, items, _AHEAD * threads)
 
 
-def _pool(processes: int) -> Any:
+def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
     """Return a pool of processes; signals are blocked until these have set up their handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        return multiprocessing.get_context("fork").Pool(processes, _reset_signals, (before,))
+        return multiprocessing.get_context("fork").Pool(processes, _set_up, (before, work))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _reset_signals(mask: set[int]) -> None:
-    """Let signals end a child process at once, without the parent's handlers and traceback."""
+def _set_up(mask: set[int], work: Sequence[Callable[[], Any]]) -> None:
+    """Prepare a child process.
+
+    Signals end it at once, without the parent's handlers and traceback. It inherits the work, which
+    is not pickled; a variable of the parent would be shared by all of its threads.
+    """
+    _work[:] = work
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)

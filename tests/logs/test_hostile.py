@@ -194,7 +194,7 @@ def test_a_summary_that_claims_more_pes_than_the_files_hold(
     command: Callable[[Path, Path], None], pes: int, logs: Path
 ) -> None:
     overwrite(logs / "bgTrace", 16, struct.pack("<2i", pes, pes))
-    assert f"the summary puts {pes} PEs into this file" in refused(command, logs)
+    assert f"the summary puts {pes:,} PEs into this file" in refused(command, logs)
     overwrite(logs / "bgTrace0", 16, struct.pack("<i", pes))
     assert "offsets do not fit in the file" in refused(command, logs)
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import NoReturn
 
@@ -33,6 +34,15 @@ def test_children_that_are_done_print_nothing(capfd: pytest.CaptureFixture[str])
     finally:
         signal.signal(signal.SIGTERM, before)
     assert capfd.readouterr().err == ""
+
+
+def test_threads_that_use_processes_at_once_get_their_own_results() -> None:
+    def doubled(first: int) -> list[int]:
+        return list(map_in_processes(lambda number: 2 * number, range(first, first + 9)))
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(doubled, range(0, 400, 100)))
+    assert found == [[2 * n for n in range(first, first + 9)] for first in range(0, 400, 100)]
 
 
 def test_one_job_is_this_process() -> None:
