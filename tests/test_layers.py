@@ -14,6 +14,7 @@ LAYERS = [
     "cores",
     "arrays",
     "hashing",
+    "core",
     "format",
     "kernels",
     "models",

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import construct as c
 import numpy as np
 
+from rewritelog.core import core
 from rewritelog.format import declaration
 from rewritelog.format.declaration import ByteOrder
 
@@ -66,6 +67,8 @@ class Layout:
     count: np.dtype[Any]
     """The type of counts, indices and dependencies."""
     kernel: KernelLayout
+    core: np.ndarray[Any, Any]
+    """The struct `layout` of the compiled core."""
 
 
 def dtype_of(struct: c.Struct) -> np.dtype[Any]:
@@ -135,4 +138,8 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         dependency_bytes=declaration.COUNT_BYTES,
         **{name: offset for name, offset in offsets.items() if name in KernelLayout._fields},
     )
-    return Layout(log_version, order, seb, message, event, count, kernel)
+    struct = np.array(
+        tuple(getattr(kernel, name) for name in core.structs["layout"].names or ()),
+        dtype=core.structs["layout"],
+    )
+    return Layout(log_version, order, seb, message, event, count, kernel, struct)

@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Table
+from rewritelog.arrays import Table
 from rewritelog.format import EventType, layout
-from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS, MISSING
-from rewritelog.kernels import walk
-from rewritelog.logs.blocks import LoadedBlock, raise_fault
+from rewritelog.format.declaration import LOG_VERSIONS
+from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.logs.records import LISTS, BlockRecords, Records, records_of
 
 _NEWEST = layout(LOG_VERSIONS[-1], "little")
 _SEB: list[Any] = [("pe", np.int64), ("seb", np.int64)]
-
-CONTENTS = ("messages", "events", "backward", "forward")
-"""The lists of a SEB after its fixed part."""
 
 
 def _native(dtype: np.dtype[Any]) -> list[Any]:
@@ -41,7 +38,7 @@ SEB_ROW = np.dtype(
         *_SEB,
         ("offset", np.int64),
         *_native(_NEWEST.seb),
-        *((name, np.int64) for name in CONTENTS),
+        *((name, np.int64) for name in LISTS),
     ]
 )
 """A SEB: its location, its fields, and the lengths of its lists. Times are in seconds."""
@@ -86,11 +83,15 @@ class Tables:
 
 def tables_of(loaded: LoadedBlock) -> Tables:
     """Return the tables of a block; raise `DamagedLogError` if it is damaged."""
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    pieces, lay = loaded.pieces, loaded.layout.kernel
-    totals = walk.tally(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay, fault)
-    raise_fault(fault, loaded)
-    return join_tables([_Piece(loaded, k).tables(totals[k]) for k in range(len(totals))])
+    block = records_of(loaded)
+    dependencies = [_dependencies(block, one) for one in (block.backward, block.forward)]
+    dependencies[1]["forward"] = True
+    return Tables(
+        sebs=_sebs(block),
+        messages=_rows(block, block.messages, MESSAGE_ROW, "message"),
+        events=_events(block),
+        dependencies=np.concatenate(dependencies),
+    )
 
 
 def join_tables(parts: list[Tables]) -> Tables:
@@ -103,114 +104,43 @@ def join_tables(parts: list[Tables]) -> Tables:
     )
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Converts the records of one piece of a block to rows."""
-
-    loaded: LoadedBlock
-    index: int
-
-    def tables(self, totals: Table) -> Tables:
-        """Return the tables of the piece, given the counts of `walk.tally`."""
-        pieces, k = self.loaded.pieces, self.index
-        count = int(pieces.counts[k])
-        sebs = np.empty((count, 5), dtype=np.int64)
-        messages, events = (np.empty((int(n), 3), dtype=np.int64) for n in totals[:2])
-        backward, forward = (np.empty((int(n), 2), dtype=np.int64) for n in totals[2:])
-        walk.locate(
-            self.loaded.buffer,
-            pieces.starts[k],
-            pieces.ends[k],
-            count,
-            self.loaded.layout.kernel,
-            np.zeros(walk.FAULT_SIZE, dtype=np.int64),
-            sebs,
-            messages,
-            events,
-            backward,
-            forward,
-        )
-        return Tables(
-            sebs=self._sebs(sebs),
-            messages=self._messages(messages),
-            events=self._events(events),
-            dependencies=self._dependencies(backward, forward),
-        )
-
-    def _rows(self, dtype: np.dtype[Any], found: Table, source: np.dtype[Any]) -> Table:
-        """Return rows for records; `found` has their SEBs first, and their offsets last."""
-        rows = np.zeros(len(found), dtype=dtype)
-        rows["pe"] = self.loaded.pes[self.index]
-        rows["seb"] = found[:, 0] + self.loaded.pieces.firsts[self.index]
-        rows["offset"] = found[:, -1] + self.loaded.block.offset
-        _copy_fields(rows, gather(self.loaded.buffer, found[:, -1], source))
-        return rows
-
-    def _sebs(self, found: Table) -> Table:
-        where = np.column_stack([np.arange(len(found)), found[:, 0]])
-        rows = self._rows(SEB_ROW, where, self.loaded.layout.seb)
-        for column, name in enumerate(CONTENTS, start=1):
-            rows[name] = found[:, column]
-        return rows
-
-    def _messages(self, found: Table) -> Table:
-        rows = self._rows(MESSAGE_ROW, found, self.loaded.layout.message)
-        rows["message"] = found[:, 1]
-        return rows
-
-    def _events(self, found: Table) -> Table:
-        buffer, lay = self.loaded.buffer, self.loaded.layout
-        rows = self._rows(EVENT_ROW, found, lay.event)
-        rows["event"] = found[:, 1]
-        after = found[:, 2] + lay.event.itemsize
-        numbers = gather(buffer, after, lay.count)
-        pointers = rows["type"] == EventType.PROJECTIONS
-        rows["index"] = np.where(pointers, numbers, -1)
-        rows["text"] = [
-            None if pointer else buffer[at : at + int(length)].tobytes()
-            for pointer, at, length in zip(pointers, after + COUNT_BYTES, numbers, strict=True)
-        ]
-        return rows
-
-    def _dependencies(self, backward: Table, forward: Table) -> Table:
-        rows = np.empty(len(backward) + len(forward), dtype=DEPENDENCY_ROW)
-        rows["pe"] = self.loaded.pes[self.index]
-        rows["forward"] = np.arange(len(rows)) >= len(backward)
-        found = np.concatenate([backward, forward])
-        rows["seb"] = found[:, 0] + self.loaded.pieces.firsts[self.index]
-        rows["other"] = found[:, 1]
-        return rows
-
-
-def gather(buffer: Bytes, offsets: Table, dtype: np.dtype[Any]) -> Table:
-    """Return the records at the offsets, shape (offsets,)."""
-    rows: Table = buffer[offsets[:, None] + np.arange(dtype.itemsize)].reshape(-1).view(dtype)
+def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name: str) -> Table:
+    """Return rows with the locations of records, and with all columns they have of the dtype."""
+    rows = np.zeros(len(records), dtype=dtype)
+    rows["pe"], rows["seb"] = block.pe[records.seb], block.index[records.seb]
+    rows["offset"] = records.at + block.loaded.block.offset
+    for name in rows.dtype.names or ():
+        if name in (records.newest.names or ()):
+            rows[name] = records[name]
+    if list_name:
+        rows[list_name] = np.arange(len(records)) - block.first(f"{list_name}s")[records.seb]
     return rows
 
 
-def _copy_fields(rows: Table, records: Table) -> None:
-    present = records.dtype.names or ()
-    for name in rows.dtype.names or ():
-        if name in present and rows.dtype[name].kind == "S":
-            rows[name] = names_of(records[name])
-        elif name in present:
-            _copy_field(rows[name], records[name], MISSING.get(name))
-        elif name in MISSING:
-            rows[name] = MISSING[name]
+def _sebs(block: BlockRecords) -> Table:
+    rows = _rows(block, block.sebs, SEB_ROW, "")
+    for column, name in enumerate(LISTS):
+        rows[name] = block.counts[:, column]
+    return rows
 
 
-def _copy_field(column: Table, values: Table, missing: Any) -> None:
-    if column.shape != values.shape:
-        column[:] = missing
-        column[:, : values.shape[1]] = values
-    else:
-        column[:] = values
+def _events(block: BlockRecords) -> Table:
+    events = block.events
+    rows = _rows(block, events, EVENT_ROW, "event")
+    pointers = events["type"] == EventType.PROJECTIONS
+    rows["index"] = np.where(pointers, events["number"], -1)
+    texts = events.at + events.dtype.itemsize
+    rows["text"] = [
+        None if pointer else events.buffer[at : at + length].tobytes()
+        for pointer, at, length in zip(
+            pointers.tolist(), texts.tolist(), events["number"].tolist(), strict=True
+        )
+    ]
+    return rows
 
 
-def names_of(fields: Table) -> Table:
-    """Return name fields as byte strings that end before their first NUL."""
-    width = fields.dtype.itemsize
-    raw = np.ascontiguousarray(fields).view(np.uint8).reshape(len(fields), width)
-    ended = np.maximum.accumulate(raw == 0, axis=1)
-    names: Table = np.where(ended, np.uint8(0), raw).view(f"S{width}").reshape(len(fields))
-    return names
+def _dependencies(block: BlockRecords, dependencies: Records) -> Table:
+    rows = np.zeros(len(dependencies), dtype=DEPENDENCY_ROW)
+    rows["pe"], rows["seb"] = block.pe[dependencies.seb], block.index[dependencies.seb]
+    rows["other"] = dependencies["other"]
+    return rows

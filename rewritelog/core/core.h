@@ -1,0 +1,107 @@
+/* The functions of the compiled core.
+
+   This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
+   against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
+   `buf`, times are in seconds. Only `tally` and `advance` read bytes that nobody has checked: they
+   check every count against `buf_len`. All other functions take what these returned for the same
+   bytes. No function keeps state, so that threads may call any at a time. */
+#ifndef REWRITELOG_CORE_H
+#define REWRITELOG_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef CORE
+#define CORE __attribute__((visibility("default")))
+#endif
+
+/* ---- walk.c: where SEBs, messages, events and dependencies are ---- */
+
+/* Sizes and offsets in bytes of one log version, derived from `format/declaration.py`. */
+typedef struct {
+    int64_t swap; /* whether the byte order differs from this machine's */
+    int64_t seb_bytes; /* the fixed part of a SEB, up to the number of messages */
+    int64_t seb_seqno, seb_src_pe, seb_msg_id, seb_recv_time, seb_eff_recv_time;
+    int64_t seb_start_time, seb_exec_time, seb_end_time, seb_name, name_bytes;
+    int64_t count_bytes;
+    int64_t message_bytes, message_msg_id, message_dst_node, message_send_time;
+    int64_t message_recv_time, message_tid, message_size;
+    int64_t event_bytes; /* the fixed part of an event, up to the index or the text length */
+    int64_t event_r_time, index_bytes, dependency_bytes;
+} layout;
+
+/* The codes of faults; `logs/faults.py` has a message for each. */
+enum fault_code {
+    OK,
+    SEB_TRUNCATED,
+    MESSAGE_COUNT_NEGATIVE,
+    MESSAGES_TRUNCATED,
+    EVENT_COUNT_NEGATIVE,
+    EVENTS_TRUNCATED,
+    EVENT_TYPE,
+    TEXT_NEGATIVE,
+    TEXT_TRUNCATED,
+    BACKWARD_NEGATIVE,
+    BACKWARD_TRUNCATED,
+    FORWARD_NEGATIVE,
+    FORWARD_TRUNCATED,
+    SEB_COUNT_NEGATIVE,
+    SEB_COUNT_TOO_LARGE,
+    BYTES_LEFT_OVER,
+    TIME_NOT_FINITE,
+    SEND_NOT_FINITE,
+    DURATION_OVERFLOW,
+    SEND_OVERFLOW,
+    RECV_OVERFLOW,
+    EVENT_OVERFLOW,
+    SEQNO_WRONG,
+    LOG_CHANGED
+};
+
+/* A fault is FAULT_SIZE integers: its code, offset, value, piece and SEB in the piece. */
+enum fault_part { FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB, FAULT_SIZE };
+
+/* Walk up to `most` SEBs from `at`; return how many end before `end`, and in `after` where. `fault`
+   says why the walk stopped early. */
+CORE int64_t advance(const uint8_t *buf, int64_t buf_len, int64_t at, int64_t end, int64_t most,
+                     const layout *lay, int64_t *after, int64_t *fault);
+
+/* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`. Add the
+   numbers of messages, events, backward and forward dependencies to `totals` (4), set `walked` to
+   the number of whole SEBs of each piece, and `faults` (pieces x FAULT_SIZE) to what ended it. */
+CORE void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
+                const int64_t *ends, const int64_t *counts, const layout *lay, int64_t *walked,
+                int64_t *totals, int64_t *faults);
+
+/* Fill in where the records of all `walked` SEBs are, in the order of the buffer. `sebs` has a row
+   of 5 for each SEB: its offset and the numbers of its messages, events, backward and forward
+   dependencies. The other arrays come in pairs: the SEB of each record, counted over all pieces,
+   and its offset. */
+CORE void locate(const uint8_t *buf, const int64_t *starts, int64_t starts_len,
+                 const int64_t *walked, const layout *lay, int64_t *sebs, int64_t *message_seb,
+                 int64_t *message_at, int64_t *event_seb, int64_t *event_at,
+                 int64_t *backward_seb, int64_t *backward_at, int64_t *forward_seb,
+                 int64_t *forward_at);
+
+/* ---- columns.c: fields of records to columns and back ---- */
+
+/* Copy the `width` bytes at `field` in each record to `column`; `swap` reverses the bytes of each
+   of the numbers of `number` bytes of which the field consists. */
+CORE void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len,
+                 int64_t field, int64_t width, int64_t number, bool swap, uint8_t *column);
+
+/* Copy `column` to the fields of the records, as `gather` read them. */
+CORE void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
+                  int64_t width, int64_t number, bool swap, const uint8_t *column);
+
+/* ---- names.c: distinct SEB names, numbered in order of first appearance ---- */
+
+/* Number the NUL-terminated names of `width` bytes at `at`. The table holds `capacity` names,
+   padded with NULs, `slots` (2 x capacity) the hash table: 1 + the number of a name, or 0. `key` is
+   random, so that no log can make all names collide. Unknown names are added if `adds`; otherwise
+   their number is -1. Return how many names were numbered before the table was full. */
+CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len,
+                          int64_t width, uint64_t key, bool adds, uint8_t *names, int32_t *slots,
+                          int64_t slots_len, int64_t *known, int64_t *numbers);
+
+#endif

@@ -1,0 +1,158 @@
+/* The walk over timelines: the one place where counts in a log are checked against its bytes. */
+#include "walk.h"
+
+/* Set the fault; return -1, which is not an offset. */
+static int64_t set_fault(int64_t *fault, int64_t code, int64_t at, int64_t value)
+{
+    fault[FAULT_CODE] = code;
+    fault[FAULT_AT] = at;
+    fault[FAULT_VALUE] = value;
+    return -1;
+}
+
+/* Return the offset after the list of `size`-byte items whose count is at `at`, or -1. `code` is
+   the fault of a negative count; the next code is that of a list that does not fit. */
+static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t size,
+                         const layout *lay, int64_t *fault, int64_t code)
+{
+    if (lay->count_bytes > end - at)
+        return set_fault(fault, SEB_TRUNCATED, at, 0);
+    int64_t count = load_i4(buf + at, lay->swap);
+    if (count < 0)
+        return set_fault(fault, code, at, count);
+    if (count * size > end - at - lay->count_bytes)
+        return set_fault(fault, code + 1, at, count);
+    return at + lay->count_bytes + count * size;
+}
+
+/* Return the offset after the events whose count is at `at`, or -1. */
+static int64_t skip_events(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
+                           int64_t *fault)
+{
+    int64_t smallest = lay->event_bytes + lay->index_bytes;
+    if (skip_list(buf, at, end, smallest, lay, fault, EVENT_COUNT_NEGATIVE) < 0)
+        return -1;
+    int64_t count = load_i4(buf + at, lay->swap);
+    int64_t offset = at + lay->count_bytes;
+    for (int64_t k = 0; k < count; k++) {
+        if (smallest > end - offset)
+            return set_fault(fault, EVENTS_TRUNCATED, at, count);
+        int64_t type = (int8_t)buf[offset];
+        if (type != PROJECTIONS_EVENT && type != PRINT_EVENT && type != MARK_EVENT)
+            return set_fault(fault, EVENT_TYPE, offset, type);
+        if (type != PROJECTIONS_EVENT) {
+            int64_t length = load_i4(buf + offset + lay->event_bytes, lay->swap);
+            if (length < 0)
+                return set_fault(fault, TEXT_NEGATIVE, offset + lay->event_bytes, length);
+            if (length > end - offset - smallest)
+                return set_fault(fault, TEXT_TRUNCATED, offset + lay->event_bytes, length);
+            offset += length;
+        }
+        offset += smallest;
+    }
+    return offset;
+}
+
+/* Return the offset after the SEB at `at`, or -1 with a fault. */
+static int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
+                        int64_t *fault)
+{
+    if (lay->seb_bytes + lay->count_bytes > end - at)
+        return set_fault(fault, SEB_TRUNCATED, at, 0);
+    int64_t offset = skip_list(buf, at + lay->seb_bytes, end, lay->message_bytes, lay, fault,
+                               MESSAGE_COUNT_NEGATIVE);
+    if (offset >= 0)
+        offset = skip_events(buf, offset, end, lay, fault);
+    if (offset >= 0)
+        offset = skip_list(buf, offset, end, lay->dependency_bytes, lay, fault, BACKWARD_NEGATIVE);
+    if (offset >= 0)
+        offset = skip_list(buf, offset, end, lay->dependency_bytes, lay, fault, FORWARD_NEGATIVE);
+    return offset;
+}
+
+int64_t advance(const uint8_t *buf, int64_t buf_len, int64_t at, int64_t end, int64_t most,
+                const layout *lay, int64_t *after, int64_t *fault)
+{
+    int64_t index = 0;
+    end = end < buf_len ? end : buf_len;
+    *after = at;
+    for (; index < most && at >= 0; index++) {
+        int64_t next = skip_seb(buf, at, end, lay, fault);
+        if (next < 0) {
+            fault[FAULT_SEB] = index;
+            break;
+        }
+        *after = at = next;
+    }
+    return index;
+}
+
+/* Add the counts of a checked SEB to the totals. */
+static void add_counts(const uint8_t *buf, seb_parts parts, const layout *lay, int64_t *totals)
+{
+    totals[0] += load_i4(buf + parts.messages, lay->swap);
+    totals[1] += load_i4(buf + parts.events, lay->swap);
+    totals[2] += load_i4(buf + parts.backward, lay->swap);
+    totals[3] += load_i4(buf + parts.forward, lay->swap);
+}
+
+void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
+           const int64_t *ends, const int64_t *counts, const layout *lay, int64_t *walked,
+           int64_t *totals, int64_t *faults)
+{
+    for (int64_t piece = 0; piece < starts_len; piece++) {
+        int64_t *fault = faults + FAULT_SIZE * piece;
+        int64_t at = starts[piece], end = ends[piece] < buf_len ? ends[piece] : buf_len;
+        int64_t seb = 0;
+        fault[FAULT_PIECE] = piece;
+        for (; seb < counts[piece]; seb++) {
+            int64_t next = at < 0 ? -1 : skip_seb(buf, at, end, lay, fault);
+            if (next < 0)
+                break;
+            add_counts(buf, parts_of(buf, at, lay), lay, totals);
+            at = next;
+        }
+        if (seb == counts[piece] && at != ends[piece])
+            set_fault(fault, BYTES_LEFT_OVER, at, ends[piece] - at);
+        fault[FAULT_SEB] = walked[piece] = seb;
+    }
+}
+
+void locate(const uint8_t *buf, const int64_t *starts, int64_t starts_len, const int64_t *walked,
+            const layout *lay, int64_t *sebs, int64_t *message_seb, int64_t *message_at,
+            int64_t *event_seb, int64_t *event_at, int64_t *backward_seb, int64_t *backward_at,
+            int64_t *forward_seb, int64_t *forward_at)
+{
+    int64_t seb = 0;
+    for (int64_t piece = 0; piece < starts_len; piece++) {
+        int64_t at = starts[piece];
+        for (int64_t k = 0; k < walked[piece]; k++, seb++) {
+            seb_parts parts = parts_of(buf, at, lay);
+            int64_t *row = sebs + 5 * seb;
+            row[0] = at;
+            row[1] = load_i4(buf + parts.messages, lay->swap);
+            row[2] = load_i4(buf + parts.events, lay->swap);
+            row[3] = load_i4(buf + parts.backward, lay->swap);
+            row[4] = load_i4(buf + parts.forward, lay->swap);
+            for (int64_t m = 0; m < row[1]; m++) {
+                *message_seb++ = seb;
+                *message_at++ = parts.messages + lay->count_bytes + m * lay->message_bytes;
+            }
+            int64_t event = parts.events + lay->count_bytes;
+            for (int64_t e = 0; e < row[2]; e++) {
+                *event_seb++ = seb;
+                *event_at++ = event;
+                event = after_event(buf, event, lay);
+            }
+            for (int64_t b = 0; b < row[3]; b++) {
+                *backward_seb++ = seb;
+                *backward_at++ = parts.backward + lay->count_bytes + b * lay->dependency_bytes;
+            }
+            for (int64_t f = 0; f < row[4]; f++) {
+                *forward_seb++ = seb;
+                *forward_at++ = parts.forward + lay->count_bytes + f * lay->dependency_bytes;
+            }
+            at = parts.next;
+        }
+    }
+}

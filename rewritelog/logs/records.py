@@ -1,0 +1,204 @@
+"""The records of a block as columns: SEBs, messages, log events and dependencies.
+
+A walk in the compiled core finds where each record is, and checks every count. A column is one
+field of all records of a kind, in native byte order and with the fields of the newest log version;
+it is gathered from the bytes when it is first used. Fields that a log version lacks have the values
+of `MISSING`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Ints, Table
+from rewritelog.core import core
+from rewritelog.format import Layout, layout
+from rewritelog.format.declaration import LOG_VERSIONS, MISSING, ByteOrder
+from rewritelog.logs.blocks import LoadedBlock, fault_error
+from rewritelog.logs.faults import FaultHandler, raise_first
+
+LISTS = ("messages", "events", "backward", "forward")
+"""The lists of a SEB after its fixed part."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of one kind, in the order of the buffer; `records[name]` is the column of a field."""
+
+    buffer: Bytes
+    dtype: np.dtype[Any]
+    """The fixed part of a record as it is in the buffer."""
+    newest: np.dtype[Any]
+    """The fixed part of a record of the newest log version, in native byte order."""
+    seb: Ints
+    """The SEB of each record, counted over the whole block."""
+    at: Ints
+    """The offset of each record in the buffer."""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @cached_property
+    def _columns(self) -> dict[str, Table]:
+        return {}
+
+    def __getitem__(self, name: str) -> Table:
+        """Return the column of a field, shape (records,) or (records, elements)."""
+        if name not in self._columns:
+            self._columns[name] = self._column(name)
+        return self._columns[name]
+
+    def _column(self, name: str) -> Table:
+        wanted = self.newest[name]
+        if name not in (self.dtype.names or ()):
+            column = np.empty(len(self), wanted)
+            column[...] = MISSING[name]
+            return column
+        found = self.raw(name)
+        if found.dtype.kind == "V":
+            return names_of(found)
+        if found.shape[1:] != wanted.shape:
+            column = np.empty(len(self), wanted)
+            column[...] = MISSING[name]
+            column[:, : found.shape[1]] = found
+            return column
+        return found
+
+    def raw(self, name: str) -> Table:
+        """Return a field as this log version has it, in native byte order."""
+        kind, field, width, number, swap = _place(self.dtype, name)
+        column = np.empty(len(self), kind)
+        core.gather(
+            self.buffer, self.at, field, width, number, swap, column.view(np.uint8).reshape(-1)
+        )
+        return column
+
+    def put(self, name: str, values: Table, which: Ints | None = None) -> None:
+        """Write a field of all records, or of those whose indices are given, into the buffer."""
+        kind, field, width, number, swap = _place(self.dtype, name)
+        column = np.ascontiguousarray(values, dtype=kind.base)
+        at = self.at if which is None else self.at[which]
+        if column.shape != (len(at), *kind.shape):
+            raise ValueError(f"{name}: {column.shape} values for {len(at)} records")
+        core.scatter(self.buffer, at, field, width, number, swap, column.view(np.uint8).reshape(-1))
+        self._columns.pop(name, None)
+
+
+def _place(dtype: np.dtype[Any], name: str) -> tuple[np.dtype[Any], int, int, int, bool]:
+    """Return a field's native dtype, offset and size, the size of its numbers, and if it swaps."""
+    kind, field = dtype[name], offset_of(dtype, name)
+    return kind.newbyteorder("="), field, kind.itemsize, kind.base.itemsize, not kind.base.isnative
+
+
+def offset_of(dtype: np.dtype[Any], name: str) -> int:
+    """Return the offset of a field in a record, in bytes."""
+    fields: Any = dtype.fields
+    return int(fields[name][1])
+
+
+@dataclass(frozen=True)
+class BlockRecords:
+    """The records of a block, as far as it could be walked."""
+
+    loaded: LoadedBlock
+    walked: Ints
+    """The number of whole SEBs in each piece."""
+    sebs: Records
+    messages: Records
+    events: Records
+    """Log events; the field `number` is the index into a Projections log, or the text's length."""
+    backward: Records
+    """Backward dependencies; the field `other` is a SEB of the same timeline."""
+    forward: Records
+    counts: Ints
+    """The number of records in each SEB's lists, shape (SEBs, 4), in the order of `LISTS`."""
+
+    @cached_property
+    def piece(self) -> Ints:
+        """The piece of each SEB."""
+        return np.repeat(np.arange(len(self.walked)), self.walked)
+
+    @cached_property
+    def pe(self) -> Ints:
+        """The PE of each SEB."""
+        return np.repeat(self.loaded.pes, self.walked)
+
+    @cached_property
+    def index(self) -> Ints:
+        """The index of each SEB in its timeline."""
+        begins = np.cumsum(self.walked) - self.walked
+        shifts = np.repeat(self.loaded.pieces.firsts - begins, self.walked)
+        return np.asarray(np.arange(len(self.sebs)) + shifts)
+
+    def first(self, name: str) -> Ints:
+        """Return the index of each SEB's first record in the list `name`, and the list's length.
+
+        Shape (SEBs + 1,): the records of SEB k are those from element k to element k + 1.
+        """
+        return np.concatenate([[0], np.cumsum(self.counts[:, LISTS.index(name)])])
+
+
+def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> BlockRecords:
+    """Walk a block and return its records; damage that the handler tolerates ends its piece.
+
+    Raise `DamagedLogError` for damage that it does not tolerate.
+    """
+    pieces, lay = loaded.pieces, loaded.layout.core
+    walked = np.zeros(len(pieces.starts), dtype=np.int64)
+    totals = np.zeros(len(LISTS), dtype=np.int64)
+    faults = np.zeros((len(walked), core.FAULT_SIZE), dtype=np.int64)
+    where = (loaded.buffer, pieces.starts)
+    core.tally(*where, pieces.ends, pieces.counts, lay, walked, totals, faults)
+    left_open = (faults[:, core.FAULT_CODE] == core.BYTES_LEFT_OVER) & ~loaded.closed
+    damaged = np.flatnonzero((faults[:, core.FAULT_CODE] != core.OK) & ~left_open)
+    on_faults((fault_error(faults[k], loaded) for k in damaged.tolist()), len(damaged))
+    sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
+    lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
+    core.locate(*where, walked, lay, sebs, *(one for pair in lists for one in pair))
+    return _block_records(loaded, walked, sebs, lists)
+
+
+def _block_records(
+    loaded: LoadedBlock, walked: Ints, sebs: Ints, lists: list[Ints]
+) -> BlockRecords:
+    """Return the records, given where they are."""
+    lay = loaded.layout
+    newest = layout(LOG_VERSIONS[-1], _NATIVE)
+    dependency = np.dtype([("other", lay.count)])
+    kinds = (
+        (lay.message, newest.message),
+        (_event_dtype(lay), _event_dtype(newest)),
+        (dependency, np.dtype([("other", newest.count)])),
+        (dependency, np.dtype([("other", newest.count)])),
+    )
+    records = [
+        Records(loaded.buffer, *kind, *found) for kind, found in zip(kinds, lists, strict=True)
+    ]
+    at = np.ascontiguousarray(sebs[:, 0])
+    heads = Records(loaded.buffer, lay.seb, newest.seb, np.arange(len(at)), at)
+    messages, events, backward, forward = records
+    return BlockRecords(
+        loaded, walked, heads, messages, events, backward, forward, counts=sebs[:, 1:]
+    )
+
+
+_NATIVE: ByteOrder = "little" if np.dtype("<i4").isnative else "big"
+
+
+def _event_dtype(lay: Layout) -> np.dtype[Any]:
+    """Return the dtype of an event's fixed part and the number after it."""
+    fields = [(name, lay.event[name]) for name in lay.event.names or ()]
+    return np.dtype([*fields, ("number", lay.count)])
+
+
+def names_of(fields: Table) -> Table:
+    """Return name fields as byte strings that end before their first NUL."""
+    width = fields.dtype.itemsize
+    raw = np.ascontiguousarray(fields).view(np.uint8).reshape(len(fields), width)
+    ended = np.maximum.accumulate(raw == 0, axis=1)
+    names: Table = np.where(ended, np.uint8(0), raw).view(f"S{width}").reshape(len(fields))
+    return names

@@ -1,0 +1,1 @@
+"""The compiled core of tracebigsim: the scan of text for timing lines."""

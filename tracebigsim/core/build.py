@@ -1,0 +1,81 @@
+"""Compiles the C cores of tracebigsim and rewritelog, each to one shared library beside its header.
+
+Hatchling runs this when it builds the package. `python tracebigsim/core/build.py` compiles them
+again in a checkout, with the compiler and the flags that the environment variables `CC` and
+`CFLAGS` name. The libraries contain no Python, so that one wheel of a platform serves all Pythons.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a program
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parents[2]
+CORES = ("tracebigsim/core", "rewritelog/core")
+LIBRARY = "libcore.so"
+
+_FLAGS = "-std=c11 -O3 -ffp-contract=off -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror"
+"""No flag reorders or contracts floating-point operations, so that results have the same bits."""
+
+_ZIG = "-m ziglang cc -mcpu=baseline"
+"""Zig brings a C compiler for machines without one; its default is the processor it runs on."""
+
+
+def compiler() -> list[str] | None:
+    """Return the command of the C compiler: `CC`, `cc`, `gcc`, `clang` or zig; None without one."""
+    if named := os.environ.get("CC"):
+        return shlex.split(named)
+    for name in ("cc", "gcc", "clang"):
+        if path := shutil.which(name):
+            return [path]
+    return [sys.executable, *_ZIG.split()] if importlib.util.find_spec("ziglang") else None
+
+
+def compile_core(folder: Path, flags: str = "") -> Path:
+    """Compile the C files of a folder; return the library. Raise `SystemExit` if that fails."""
+    command = compiler()
+    if command is None:
+        raise SystemExit("no C compiler: install gcc or clang, or pip install ziglang")
+    library = folder / LIBRARY
+    draft = library.with_suffix(f".{os.getpid()}")
+    sources = sorted(path.name for path in folder.glob("*.c"))
+    flags = f"{_FLAGS} {os.environ.get('CFLAGS', '')} {flags}"
+    called = [*command, *flags.split(), "-o", draft.name, *sources, "-lm"]
+    if subprocess.run(called, cwd=folder, check=False).returncode != 0:  # noqa: S603
+        raise SystemExit(f"{folder}: the compiled core could not be built: {shlex.join(called)}")
+    draft.replace(library)
+    return library
+
+
+class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
+    """Adds the libraries to wheels and to editable installs."""
+
+    def dependencies(self) -> list[str]:
+        """Return what the build needs from PyPI: a C compiler where the machine has none."""
+        return [] if compiler() else ["ziglang>=0.13"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        """Compile the cores, and tag the wheel for this platform and every Python 3."""
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform}"
+        for core in CORES:
+            compile_core(Path(self.root) / core)
+            build_data["artifacts"].append(f"/{core}/{LIBRARY}")
+
+
+if __name__ == "__main__":
+    for _core in CORES:
+        sys.stdout.write(f"{compile_core(ROOT / _core, ' '.join(sys.argv[1:]))}\n")
