@@ -22,6 +22,7 @@ The map of the package, lowest layer first:
 - `text`: text output: names safe for a terminal, numbers with units, tables
 - `progress`: progress of long jobs, reported to a listener
 - `cores`: the number of cores that a job may use, and parallel work with its results in order
+- `running`: a function mapped over blocks by threads or by the ranks of an MPI job
 - `arrays`: type aliases for arrays, medians, rows grouped by a key
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `core`: the compiled core: C functions for what is sequential, checked against their header

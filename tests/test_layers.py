@@ -12,6 +12,7 @@ LAYERS = [
     "text",
     "progress",
     "cores",
+    "running",
     "arrays",
     "hashing",
     "core",

@@ -24,12 +24,12 @@ from rewritelog.cli.option_groups import DurationGroup, with_groups
 from rewritelog.cli.standard import reporting
 from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import (
-    EngineName,
     RecvPolicy,
     RewriteOptions,
     SpreadName,
     TotalName,
 )
+from rewritelog.running import EngineName
 
 
 @reporting(warns=True, pages=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rewritelog.errors import UsageError
+from rewritelog.running import ENGINES, EngineName
 
 if TYPE_CHECKING:
     from rewritelog.models.base import Model
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
-EngineName: TypeAlias = Literal["threads", "mpi"]
 SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "quiet"]
 
@@ -101,7 +101,7 @@ class RewriteOptions:
             raise UsageError(f"the spread must be 'none' or 'residual', not {self.spread!r}")
         if not 0 <= self.spread_seed < 1 << 64:
             raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
-        if self.engine not in ("threads", "mpi"):
+        if self.engine not in ENGINES:
             raise UsageError(f"the engine must be 'threads' or 'mpi', not {self.engine!r}")
         if self.jobs < 0:
             raise UsageError(f"the number of jobs must be 0 or more, not {self.jobs}")

@@ -5,30 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rewritelog.cores import in_order, limited_to
+from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.logs.blocks import plan_in_turn
+from rewritelog.logs.blocks import Block, plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
-from rewritelog.output import copy_file, create_file, new_folder
+from rewritelog.output import copy_file, create_file, flush_files, new_folder
 from rewritelog.output.companions import copy_companions, copy_own_files
 from rewritelog.progress import report_progress
-from rewritelog.rewriting.block import RewriteTask
+from rewritelog.rewriting.block import RewriteTask, rewrite_block
 from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.engines import Engine, engine_of
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.provenance import write_provenance
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.running.engines import Gathered, lead, map_blocks, workers
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import (
     named_fit,
@@ -36,9 +37,6 @@ from rewritelog.timings.texts import (
     read_param_names,
     read_texts,
 )
-
-_AHEAD = 4
-"""The number of blocks in progress per worker."""
 
 
 def rewrite(
@@ -66,19 +64,10 @@ def rewrite_or_serve(
     The other ranks work for it, and return None when it is done or has failed.
     """
     options = options or RewriteOptions()
-    with engine_of(options.engine, options.jobs) as engine:
-        if engine.leads:
-            return _lead(engine, logs, out, options)
-        engine.serve()
-        return None
+    return lead(options.engine, options.jobs, partial(_rewrite, logs, out, options))
 
 
-def _lead(
-    engine: Engine,
-    logs: LogSet | str | Path,
-    out: str | Path | None,
-    options: RewriteOptions,
-) -> Report:
+def _rewrite(logs: LogSet | str | Path, out: str | Path | None, options: RewriteOptions) -> Report:
     started = time.perf_counter()
     report_progress("reading the heads of the logs")
     source = open_logs(logs)
@@ -92,10 +81,7 @@ def _lead(
             draft = stack.enter_context(new_output(source, Path(out), options))
             write_provenance(draft, source, options, model, read)
         task = rewrite_task(source, predictor, params, options, draft)
-        executor, work = stack.enter_context(engine.start(task))
-        blocks = plan_in_turn(source.files, options.block_bytes)
-        results = in_order(executor, work, blocks, _AHEAD * engine.workers)
-        statistics = _add_up(results, source)
+        statistics = _add_up(_BlockRewriter(task), source, options.block_bytes)
         expected = expected_of(fitted, options.model_name, statistics)
     return Report(
         logs=source,
@@ -107,7 +93,7 @@ def _lead(
         params=params,
         statistics=statistics,
         expected=expected,
-        workers=engine.workers,
+        workers=workers(),
         seconds=time.perf_counter() - started,
     )
 
@@ -219,14 +205,44 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) 
         copy_own_files(logs, (params / f"param.{pe}" for pe in pes), draft)
 
 
-def _add_up(results: Iterator[BlockStatistics], logs: LogSet) -> BlockStatistics:
-    total = logs.timelines_bytes
-    statistics, written = BlockStatistics(), 0
+class _BlockRewriter(Gathered[Block, BlockStatistics]):
+    """Rewrites blocks; each process flushes the files that it wrote, as no other host can."""
+
+    def __init__(self, task: RewriteTask) -> None:
+        self._task = task
+        self._written: set[int] = set()
+
+    def __call__(self, block: Block, /) -> BlockStatistics:
+        """Rewrite a block and return its statistics."""
+        self._written.add(block.file)
+        return rewrite_block(self._task, block)
+
+    def state(self) -> OSError | None:
+        """Flush the files; return the error if that fails."""
+        task = self._task
+        if task.output is None or not task.flush:
+            return None
+        try:
+            flush_files(
+                task.output / task.logs.files[index].path.name for index in sorted(self._written)
+            )
+        except OSError as error:
+            return error
+        return None
+
+    def gather(self, state: OSError | None) -> None:
+        """Raise the error of a process that could not flush its files."""
+        if state is not None:
+            raise state
+
+
+def _add_up(work: _BlockRewriter, logs: LogSet, block_bytes: int) -> BlockStatistics:
+    """Rewrite all blocks and add up their statistics."""
+    statistics = BlockStatistics()
+    blocks = plan_in_turn(logs.files, block_bytes)
     try:
-        for done in results:
+        for _, done in map_blocks(work, blocks, "rewriting", logs.timelines_bytes):
             statistics.add(done)
-            written += done.size_bytes
-            report_progress("rewriting", written, total, "bytes")
     except DamagedLogError as error:
         from rewritelog.checking.versions import with_likely_version  # noqa: PLC0415 - only then
 

@@ -1,4 +1,7 @@
-"""The MPI engine: rank 0 leads a rewrite, the other ranks work for it.
+"""The MPI engine: rank 0 leads a job, the other ranks work for it.
+
+For each pass rank 0 broadcasts the work, hands out blocks with the executor of `mpi4py.futures`,
+and collects the states of the ranks if the work has any (`Gathered`).
 
 A rank that stops before the work is done must not simply exit: MPI_Finalize waits for all ranks,
 and those waiting for this one would never get there. It notifies rank 0, which removes the output
@@ -13,19 +16,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from rewritelog.cores import in_order
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.logs.blocks import Block
-from rewritelog.output import flush_files
-from rewritelog.rewriting.block import RewriteTask, rewrite_block
-from rewritelog.rewriting.engines import Engine, Work
-from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.running.engines import AHEAD, Engine, Gathered, Results, Work
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0
@@ -34,10 +34,12 @@ _GRACE_S = 3.0
 _SHORT_S, _LONG_S = 0.0005, 0.05
 """The shortest and longest pause while polling, so that waiting ranks do not occupy processors."""
 
-_STOPS, _FLUSHED = 1, 2
+_STOPS, _STATE = 1, 2
 """Tags of messages to rank 0."""
 
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class MpiEngine(Engine):
@@ -55,7 +57,6 @@ class MpiEngine(Engine):
         self._rank = self._comm.Get_rank()
         self.leads = self._rank == 0
         self.workers = max(1, self._comm.Get_size() - 1)
-        self._shared = False
         self._watching = threading.Thread(target=self._watch, daemon=True)
         if self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
             self._watching.start()
@@ -70,7 +71,7 @@ class MpiEngine(Engine):
                 self._comm.isend(Stopped(number, self._rank), dest=0, tag=_STOPS)
             self._end.abort_with(error, grace_s=0 if self.leads else _GRACE_S)
             return
-        if self.leads and not self._shared:
+        if self.leads:
             self._share(None)
         self._end.in_order.set()
         if self._watching.is_alive():
@@ -83,12 +84,11 @@ class MpiEngine(Engine):
                 return
         stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
 
-    def _share(self, task: RewriteTask | None) -> RewriteTask | None:
-        """Send the task of rank 0 to all ranks."""
-        global _task, _rank
-        _task, _rank = self._broadcast(task), self._rank
-        self._shared = True
-        return _task
+    def _share(self, work: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+        """Send the work of rank 0 to all ranks; None ends the job."""
+        global _work, _rank
+        _work, _rank = self._broadcast(work), self._rank
+        return _work
 
     def _broadcast(self, value: Answer) -> Answer:
         """Return the value of rank 0 in all ranks; waiting can be interrupted by a signal."""
@@ -101,45 +101,42 @@ class MpiEngine(Engine):
         received: Answer = pickle.loads(data.tobytes())  # noqa: S301 - from a rank of this job
         return received
 
-    @contextmanager
-    def start(self, task: RewriteTask) -> Iterator[tuple[Executor, Work]]:
-        """Send the task to all ranks, once; yield the executor that sends them blocks.
-
-        On leaving the block each rank has flushed its output; raise `OSError` if that failed.
-        """
+    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
+        """Send the work to all ranks; yield the results in the order of the items."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
-        self._share(task)
+        self._share(work)
         pool = MPICommExecutor(self._comm, root=0)
         executor: Any = pool.__enter__()  # None on the other ranks, which never come here
         try:
-            yield executor, _rewrite_shared
-        except Exception:
-            self._finish(pool)
+            yield from in_order(executor, _do_shared, items, AHEAD * self.workers)
+        except (Exception, GeneratorExit):
+            if stopped() is None:  # otherwise this rank aborts the job
+                self._states(pool)
             raise
-        for failure in self._finish(pool):
-            if failure is not None:
-                raise failure
+        for state in self._states(pool):
+            if isinstance(work, Gathered):
+                work.gather(state)
 
-    def _finish(self, pool: Any) -> list[OSError | None]:
-        """End the workers; return the error of each that could not flush its output."""
+    def _states(self, pool: Any) -> list[Any]:
+        """End a pass; return the states of the other ranks, None for work without states."""
         pool.__exit__(None, None, None)
-        any_rank, failures = self._mpi.ANY_SOURCE, list[OSError | None]()
-        for _ in range(self._comm.Get_size() - 1):
-            _wait_until(lambda: self._comm.iprobe(source=any_rank, tag=_FLUSHED))
-            failures.append(self._comm.recv(source=any_rank, tag=_FLUSHED))
-        return failures
+        states = []
+        for rank in range(1, self._comm.Get_size()):
+            _wait_until(partial(self._comm.iprobe, source=rank, tag=_STATE))
+            states.append(self._comm.recv(source=rank, tag=_STATE))
+        return states
 
     def serve(self) -> None:
-        """Process blocks that rank 0 sends, until there are no more."""
+        """Do the passes of rank 0, until there are no more."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
-        task = self._share(None)
-        if task is not None:
+        while (work := self._share(None)) is not None:
             with MPICommExecutor(self._comm, root=0):
                 pass
             raise_if_stopped()  # the executor has sent the exception to rank 0
-            _wait_until(self._comm.isend(_flush_written(task), dest=0, tag=_FLUSHED).Test)
+            state = work.state() if isinstance(work, Gathered) else None
+            _wait_until(self._comm.isend(state, dest=0, tag=_STATE).Test)
 
 
 def _wait_until(ready: Callable[[], bool]) -> None:
@@ -197,28 +194,15 @@ class _JobEnd:
             loaded.COMM_WORLD.Abort(self._code if reason is None else reason.exit_code)
 
 
-_task: RewriteTask | None = None
+_work: Callable[[Any], Any] | None = None
 _rank: int | None = None
-_written: set[int] = set()
-"""The indices of the timeline files that this rank has written to."""
 
 
-def _rewrite_shared(block: Block) -> BlockStatistics:
-    if _task is None:
-        raise RewriteLogError("a rank was sent a block, but no task")
-    _written.add(block.file)
+def _do_shared(item: Any) -> Any:
+    """Return the result of the shared work, in whichever rank the executor runs this."""
+    if _work is None:
+        raise RewriteLogError("a rank was sent a block, but no work")
     try:
-        return rewrite_block(_task, block)
+        return _work(item)
     except Stopped as reason:
         raise Stopped(reason.number, _rank) from reason
-
-
-def _flush_written(task: RewriteTask) -> OSError | None:
-    """Flush the files that this rank has written, as no other host can; return an error."""
-    if task.output is None or not task.flush:
-        return None
-    try:
-        flush_files(task.output / task.logs.files[index].path.name for index in sorted(_written))
-    except OSError as error:
-        return error
-    return None
