@@ -16,6 +16,7 @@ LAYERS = [
     "arrays",
     "hashing",
     "core",
+    "sums",
     "format",
     "kernels",
     "models",

@@ -13,6 +13,7 @@ from rewritelog.errors import DamagedLogError
 from rewritelog.format import ByteOrder, layout, number_type
 from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS
 from rewritelog.kernels import walk
+from rewritelog.logs.faults import FAULTS
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.timelines import TimelineFile
@@ -98,6 +99,6 @@ def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
         if sample.whole:
             exact += sebs == sample.count and at == end
         else:
-            kind = walk.FAULTS.get(int(fault[walk.FAULT_CODE]))
+            kind = FAULTS.get(int(fault[walk.FAULT_CODE]))
             exact += sebs > 0 and kind is not None and kind.truncated
     return exact, total

@@ -104,4 +104,21 @@ CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at
                           int64_t width, uint64_t key, bool adds, uint8_t *names, int32_t *slots,
                           int64_t slots_len, int64_t *known, int64_t *numbers);
 
+/* ---- brackets.c: the pairs of start and end marks in SEBs ---- */
+
+enum { IRREGULAR = -1 };
+
+/* Find the brackets of the SEBs at `sebs`: set `counts` to the number of each SEB's brackets, or
+   IRREGULAR if its marks do not pair up in order within the SEB; in an unclosed SEB, only their
+   order counts. Write start and end of each bracket, in seconds since the start of its SEB, to
+   `times`, which has room for a number for each event of these SEBs. Return how many there are. */
+CORE int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *sebs,
+                           int64_t sebs_len, const layout *lay, int64_t *counts, double *times);
+
+/* ---- sums.c: compensated sums ---- */
+
+/* Add each value, in this order, to the sum of its group: a high and a low part in `sums`. */
+CORE void add_by_group(const int64_t *groups, int64_t groups_len, const double *values,
+                       double *sums);
+
 #endif

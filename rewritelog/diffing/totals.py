@@ -27,7 +27,7 @@ from rewritelog.diffing.kernels.interface import (
     Durations,
     Field,
 )
-from rewritelog.kernels.sums import NOTHING, ExactSum
+from rewritelog.sums import NOTHING, ExactSum
 
 RATIO_ERROR = 2.0 ** (0.5 / BINS_AN_OCTAVE) - 1.0
 """The largest relative error of a quantile; the lowest and the highest ratio are exact."""

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 import construct
 import numpy as np
 
+from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import Layout
 from rewritelog.format.declaration import PRIMITIVES, event_struct, message_struct, seb_head_struct
-from rewritelog.kernels import walk
+from rewritelog.logs.faults import FAULTS
 from rewritelog.logs.files import InputFile
 
 Record: TypeAlias = dict[str, Any]
@@ -117,9 +118,9 @@ class SebReader:
         A number that is too large is detected at the first SEB that is incomplete.
         """
         at = self._stream.tell()
-        count = self._number(walk.SEB_COUNT_TOO_LARGE)
+        count = self._number(core.SEB_COUNT_TOO_LARGE)
         if count < 0:
-            raise self._fault(walk.SEB_COUNT_NEGATIVE, at, count)
+            raise self._fault(core.SEB_COUNT_NEGATIVE, at, count)
         self._end = self._stream.tell()
         return count
 
@@ -128,7 +129,7 @@ class SebReader:
         self._stream.seek(self._end)
         if self._stream.left > 0:
             self._seb = count
-            raise self._fault(walk.BYTES_LEFT_OVER, self._stream.tell(), self._stream.left)
+            raise self._fault(core.BYTES_LEFT_OVER, self._stream.tell(), self._stream.left)
 
     def read_seb(self, seb: int) -> Record:
         """Return a SEB: its location, its fields, and its lists as `Items`.
@@ -140,11 +141,11 @@ class SebReader:
         at = self._end
         record: Record = {"pe": self._pe, "seb": seb, "offset": at, **self._read_head(at)}
         record["messages"] = self._list(
-            self._message, walk.MESSAGE_COUNT_NEGATIVE, walk.MESSAGES_TRUNCATED
+            self._message, core.MESSAGE_COUNT_NEGATIVE, core.MESSAGES_TRUNCATED
         )
         record["events"] = self._events()
-        record["backward"] = self._list(self._i4, walk.BACKWARD_NEGATIVE, walk.BACKWARD_TRUNCATED)
-        record["forward"] = self._list(self._i4, walk.FORWARD_NEGATIVE, walk.FORWARD_TRUNCATED)
+        record["backward"] = self._list(self._i4, core.BACKWARD_NEGATIVE, core.BACKWARD_TRUNCATED)
+        record["forward"] = self._list(self._i4, core.FORWARD_NEGATIVE, core.FORWARD_TRUNCATED)
         self._end = self._stream.tell()
         return record
 
@@ -154,7 +155,7 @@ class SebReader:
         except construct.StreamError as error:
             field = _field_of(error)
             offset = at + self._fields[field][1]
-            raise self._damage(offset, field, walk.FAULTS[walk.SEB_TRUNCATED].problem) from error
+            raise self._damage(offset, field, FAULTS[core.SEB_TRUNCATED].problem) from error
 
     def _list(self, item: Any, negative: int, cut: int) -> Items:
         at = self._stream.tell()
@@ -169,9 +170,9 @@ class SebReader:
 
     def _events(self) -> Items:
         at = self._stream.tell()
-        count = self._number(walk.EVENTS_TRUNCATED)
+        count = self._number(core.EVENTS_TRUNCATED)
         smallest = sum(part.sizeof() for part in self._event.subcons[:2]) + self._i4.sizeof()
-        self._check_count(at, count, smallest, walk.EVENT_COUNT_NEGATIVE, walk.EVENTS_TRUNCATED)
+        self._check_count(at, count, smallest, core.EVENT_COUNT_NEGATIVE, core.EVENTS_TRUNCATED)
         return Items(self._stream, count, lambda: self._read_event(at, count))
 
     def _read_event(self, counted_at: int, count: int) -> Record:
@@ -182,14 +183,14 @@ class SebReader:
         except construct.ExplicitError as error:
             self._stream.seek(at)
             kind = self._event.subcons[0].parse_stream(self._stream)
-            raise self._fault(walk.EVENT_TYPE, at, kind) from error
+            raise self._fault(core.EVENT_TYPE, at, kind) from error
         except construct.StreamError as error:
             length_at = at + sum(part.sizeof() for part in self._event.subcons[:2])
             self._stream.seek(length_at)
             if self._stream.left < self._i4.sizeof():
-                raise self._fault(walk.EVENTS_TRUNCATED, counted_at, count) from error
+                raise self._fault(core.EVENTS_TRUNCATED, counted_at, count) from error
             length = self._i4.parse_stream(self._stream)
-            code = walk.TEXT_NEGATIVE if length < 0 else walk.TEXT_TRUNCATED
+            code = core.TEXT_NEGATIVE if length < 0 else core.TEXT_TRUNCATED
             raise self._fault(code, length_at, length) from error
 
     def _number(self, cut: int) -> int:
@@ -197,8 +198,8 @@ class SebReader:
         try:
             return int(self._i4.parse_stream(self._stream))
         except construct.StreamError as error:
-            field = walk.FAULTS[cut].field
-            raise self._damage(at, field, walk.FAULTS[walk.SEB_TRUNCATED].problem) from error
+            field = FAULTS[cut].field
+            raise self._damage(at, field, FAULTS[core.SEB_TRUNCATED].problem) from error
 
     def _check_count(self, at: int, count: int, size: int, negative: int, cut: int) -> None:
         if count < 0:
@@ -207,7 +208,7 @@ class SebReader:
             raise self._fault(cut, at, count)
 
     def _fault(self, code: int, at: int, value: int) -> DamagedLogError:
-        kind = walk.FAULTS[code]
+        kind = FAULTS[code]
         return self._damage(at, kind.field, kind.problem.format(value))
 
     def _damage(self, at: int, field: str, problem: str) -> DamagedLogError:

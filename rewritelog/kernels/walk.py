@@ -1,7 +1,7 @@
 """The walk over timelines: it finds each SEB, message and event, and checks every count.
 
-A walk stops at the first fault: the kernel stores its code and byte offset in `fault`, and `FAULTS`
-has the message of each code.
+A walk stops at the first fault: the kernel stores its code and byte offset in `fault`, and
+`logs/faults.py` has the message of each code.
 """
 
 from __future__ import annotations
@@ -15,18 +15,6 @@ from rewritelog.format.declaration import EventType
 from rewritelog.format.layout import KernelLayout
 from rewritelog.kernels.raw import load_i4
 from tracebigsim.compiled import inner, kernel
-
-
-class FaultKind(NamedTuple):
-    """A kind of damage: the field, and a message in which `{}` is the value of the field."""
-
-    field: str
-    problem: str
-    truncated: bool = False
-    """Whether the fault may only mean that the buffer ends within a SEB."""
-    rule: str = "count"
-    """The rule of `check` that is violated."""
-
 
 OK = 0
 SEB_TRUNCATED = 1
@@ -52,39 +40,6 @@ RECV_OVERFLOW = 20
 EVENT_OVERFLOW = 21
 SEQNO_WRONG = 22
 LOG_CHANGED = 23
-
-_MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event text length"
-_BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
-
-FAULTS = {
-    SEB_TRUNCATED: FaultKind("ep", "the SEB is truncated", truncated=True, rule="cut-off"),
-    MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
-    MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "{} messages do not fit", truncated=True),
-    EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
-    EVENTS_TRUNCATED: FaultKind(_EVENTS, "{} events do not fit", truncated=True),
-    EVENT_TYPE: FaultKind(
-        "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
-    ),
-    TEXT_NEGATIVE: FaultKind(_TEXT, "negative text length {}"),
-    TEXT_TRUNCATED: FaultKind(_TEXT, "a text of {} bytes does not fit", truncated=True),
-    BACKWARD_NEGATIVE: FaultKind(_BACKWARD, "negative count {} of backward dependencies"),
-    BACKWARD_TRUNCATED: FaultKind(_BACKWARD, "{} backward dependencies do not fit", truncated=True),
-    FORWARD_NEGATIVE: FaultKind(_FORWARD, "negative count {} of forward dependencies"),
-    FORWARD_TRUNCATED: FaultKind(_FORWARD, "{} forward dependencies do not fit", truncated=True),
-    SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
-    SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
-    BYTES_LEFT_OVER: FaultKind("count", "{} bytes left over after the last SEB", rule="left-over"),
-    TIME_NOT_FINITE: FaultKind("startTime, endTime", "the time is not a finite number"),
-    SEND_NOT_FINITE: FaultKind("sendTime", "the time is not a finite number"),
-    DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
-    SEND_OVERFLOW: FaultKind("sendTime", "the new time is too large for a number"),
-    RECV_OVERFLOW: FaultKind("recvTime", "the new time is too large for a number"),
-    EVENT_OVERFLOW: FaultKind("event rTime", "the new time is too large for a number"),
-    SEQNO_WRONG: FaultKind(
-        "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
-    ),
-    LOG_CHANGED: FaultKind(_MESSAGES, "{} messages now, not as many as when it was read first"),
-}
 
 FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB = range(5)
 FAULT_SIZE = 5

@@ -14,11 +14,12 @@ from itertools import islice
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Ints
+from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import Layout
 from rewritelog.format.declaration import COUNT_BYTES
-from rewritelog.kernels import walk
-from rewritelog.logs.faults import FaultHandler, raise_first
+from rewritelog.kernels.walk import Pieces
+from rewritelog.logs.faults import FAULTS, FaultHandler, FaultKind, raise_first
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.timelines import TimelineFile
 from rewritelog.text import bytes_text
@@ -70,7 +71,7 @@ class LoadedBlock:
     file: TimelineFile
     buffer: Bytes
     layout: Layout
-    pieces: walk.Pieces
+    pieces: Pieces
     pes: Ints
     """The PE of each piece."""
     totals: Ints
@@ -185,7 +186,7 @@ def _load_whole(
         file=file,
         buffer=window,
         layout=layout,
-        pieces=walk.Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts)),
+        pieces=Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts)),
         pes=file.pes[inside][kept],
         totals=counts,
         closed=file.closed[inside][kept],
@@ -210,8 +211,8 @@ def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tupl
 def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
     """Return the fault of a timeline that is too short for its SEB count."""
     begin, end = (int(border) for border in file.borders[index : index + 2])
-    code = walk.SEB_COUNT_NEGATIVE if count < 0 else walk.SEB_COUNT_TOO_LARGE
-    problem = walk.FAULTS[code].problem.format(count)
+    code = core.SEB_COUNT_NEGATIVE if count < 0 else core.SEB_COUNT_TOO_LARGE
+    problem = FAULTS[code].problem.format(count)
     if end - begin < COUNT_BYTES:
         problem = f"the timeline has {end - begin} bytes, too few for a SEB count"
     location = Location(file.path, begin, int(file.pes[index]), field="count")
@@ -265,12 +266,9 @@ class LongTimeline:
             size = min(max(self._part_bytes, self._skip), self._block.end - self._at)
             self._window = self._buffer.take(size)
             self._source.read_into(self._window, self._at)
-            fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-            self._seen, self._used = walk.advance(
-                self._window, self._skip, size, self.left, self._layout.kernel, fault
-            )
+            self._seen, self._used, fault = self._walk(self.left)
             truncated = fault_kind(fault).truncated and self._at + size < self._block.end
-            if fault[walk.FAULT_CODE] != walk.OK and not truncated:
+            if fault[core.FAULT_CODE] != core.OK and not truncated:
                 part = self._part(self._seen, self._used)
                 self._stop(fault_error(fault, part), self._seen)
             elif truncated and self._seen == 0:
@@ -284,10 +282,7 @@ class LongTimeline:
         """Return the first `sebs` SEBs of the window as a part, and advance past them."""
         used = self._used
         if sebs < self._seen:
-            fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-            _, used = walk.advance(
-                self._window, self._skip, len(self._window), sebs, self._layout.kernel, fault
-            )
+            _, used, _ = self._walk(sebs)
         part = self._part(sebs, used)
         self._at, self._skip = part.block.end, 0
         self._seb += sebs
@@ -295,6 +290,17 @@ class LongTimeline:
         if sebs:
             self._check_end(self._at)
         return part
+
+    def _walk(self, most: int) -> tuple[int, int, Ints]:
+        """Walk up to `most` SEBs of the window; return how many are whole, their end, and a fault.
+
+        The SEB of the fault is relative to the first one of the window.
+        """
+        after = np.zeros(1, dtype=np.int64)
+        fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
+        end, lay = len(self._window), self._layout.core
+        sebs = core.advance(self._window, self._skip, end, most, lay, after, fault)
+        return sebs, int(after[0]), fault
 
     def _part(self, sebs: int, used: int) -> LoadedBlock:
         last = self._seb + sebs == self._totals[0]
@@ -310,7 +316,7 @@ class LongTimeline:
             file=self._file,
             buffer=self._window[:used],
             layout=self._layout,
-            pieces=walk.Pieces(*pieces),
+            pieces=Pieces(*pieces),
             pes=self._pes,
             totals=self._totals,
             closed=np.zeros(1, dtype=np.bool_),
@@ -326,7 +332,7 @@ class LongTimeline:
         if self.left or self._damaged or at == self._block.end:
             return
         if self._file.closed[self._block.first_timeline]:
-            kind = walk.FAULTS[walk.BYTES_LEFT_OVER]
+            kind = FAULTS[core.BYTES_LEFT_OVER]
             location = self._location(at, int(self._totals[0]), kind.field)
             problem = kind.problem.format(self._block.end - at)
             self._on_faults([DamagedLogError(location, problem, kind.rule)])
@@ -340,9 +346,9 @@ class LongTimeline:
         return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
-def fault_kind(fault: Ints) -> walk.FaultKind:
+def fault_kind(fault: Ints) -> FaultKind:
     """Return the kind of damage of a kernel's fault."""
-    return walk.FAULTS.get(int(fault[walk.FAULT_CODE]), walk.FaultKind("", ""))
+    return FAULTS.get(int(fault[core.FAULT_CODE]), FaultKind("", ""))
 
 
 def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
@@ -351,19 +357,19 @@ def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> 
     The SEB in the fault is relative to its piece, or to its timeline if `absolute`.
     """
     kind = fault_kind(fault)
-    piece = int(fault[walk.FAULT_PIECE])
+    piece = int(fault[core.FAULT_PIECE])
     first = 0 if absolute else int(loaded.pieces.firsts[piece])
     location = Location(
         loaded.file.path,
-        loaded.block.offset + int(fault[walk.FAULT_AT]),
+        loaded.block.offset + int(fault[core.FAULT_AT]),
         int(loaded.pes[piece]),
-        first + int(fault[walk.FAULT_SEB]),
+        first + int(fault[core.FAULT_SEB]),
         kind.field,
     )
-    return DamagedLogError(location, kind.problem.format(int(fault[walk.FAULT_VALUE])), kind.rule)
+    return DamagedLogError(location, kind.problem.format(int(fault[core.FAULT_VALUE])), kind.rule)
 
 
 def raise_fault(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> None:
     """Raise `DamagedLogError` if a kernel has found a fault in a block (see `fault_error`)."""
-    if fault[walk.FAULT_CODE] != walk.OK:
+    if fault[core.FAULT_CODE] != core.OK:
         raise fault_error(fault, loaded, absolute=absolute)

@@ -12,10 +12,11 @@ from typing import TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.kernels.sums import ExactSum, add_by_group, group_by_piece
+from rewritelog.core import core
 from rewritelog.models.base import EventKey
 from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.statistics import EventSums
+from rewritelog.sums import ExactSum
 
 EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 """The contribution of each record to the fields of `EventSums`."""
@@ -57,17 +58,19 @@ class RunningSums:
 
         `kind` (index into `kinds`) and `piece` have one entry for each record.
         """
-        groups, group_kind = group_by_piece(piece, kind, len(kinds))
-        sums = np.zeros((len(group_kind), len(values), 2))
+        pairs, groups = np.unique(piece * max(len(kinds), 1) + kind, return_inverse=True)
+        group_kind = pairs % max(len(kinds), 1)
+        sums = np.zeros((len(values), len(pairs), 2))
         for group, number in enumerate(group_kind if self._events else ()):
-            sums[group] = self._events.get(kinds[number], 0.0)
-        for column, value in enumerate(values):
-            add_by_group(groups, np.ascontiguousarray(value), sums, column)
+            sums[:, group] = self._events.get(kinds[number], 0.0)
+        for column, value in zip(sums, values, strict=True):
+            core.add_by_group(groups, np.ascontiguousarray(value), column)
+        by_group = sums.swapaxes(0, 1)
         if not done:
-            self._events |= {kinds[k]: row for k, row in zip(group_kind, sums, strict=True)}
+            self._events |= {kinds[k]: row for k, row in zip(group_kind, by_group, strict=True)}
             return {}
         rows = {name: row[None] for name, row in self._events.items()}
-        rows |= _by_kind(kinds, group_kind, sums)
+        rows |= _by_kind(kinds, group_kind, by_group)
         return {name: EventSums(*_exact(row)) for name, row in rows.items()}
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.kernels.sums import NOTHING, ExactSum
 from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
+from rewritelog.sums import NOTHING, ExactSum
 
 BlockStart = tuple[int, int]
 """The index of a file, and the offset of a block in it."""

@@ -18,11 +18,11 @@ from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
 from rewritelog.format import layout
-from rewritelog.kernels.sums import ExactSum
 from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite
+from rewritelog.sums import ExactSum
 
 RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "100_000"))
 

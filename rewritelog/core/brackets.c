@@ -1,0 +1,73 @@
+/* Brackets: the pairs of start and end marks among the log events of a SEB. */
+#include "brackets.h"
+#include "walk.h"
+
+#include <float.h>
+#include <math.h>
+
+enum mark { NO_MARK, START_MARK, END_MARK };
+
+/* Return whether the `length` bytes of a text begin with `beginning`. */
+static bool begins_with(const uint8_t *text, int64_t length, const char *beginning)
+{
+    int64_t wanted = (int64_t)strlen(beginning);
+    return length >= wanted && !memcmp(text, beginning, (size_t)wanted);
+}
+
+static enum mark mark_at(const uint8_t *buf, int64_t at, const layout *lay)
+{
+    if (buf[at] == PROJECTIONS_EVENT)
+        return NO_MARK;
+    int64_t length = load_i4(buf + at + lay->event_bytes, lay->swap);
+    const uint8_t *text = buf + at + lay->event_bytes + lay->count_bytes;
+    if (begins_with(text, length, "startTraceBigSim"))
+        return START_MARK;
+    return begins_with(text, length, "endTraceBigSim") ? END_MARK : NO_MARK;
+}
+
+bool is_mark(const uint8_t *buf, int64_t at, const layout *lay)
+{
+    return mark_at(buf, at, lay) != NO_MARK;
+}
+
+double rounding_of(double start, double end)
+{
+    return 4.0 * DBL_EPSILON * fmax(fabs(start), fabs(end));
+}
+
+int64_t pair_marks(const uint8_t *buf, int64_t events, const layout *lay, double duration,
+                   double latest, double *times)
+{
+    int64_t count = load_i4(buf + events, lay->swap), known = 0;
+    int64_t at = events + lay->count_bytes;
+    double before = 0.0;
+    for (int64_t k = 0; k < count; k++, at = after_event(buf, at, lay)) {
+        enum mark mark = mark_at(buf, at, lay);
+        if (mark == NO_MARK)
+            continue;
+        double time = load_f8(buf + at + lay->event_r_time, lay->swap);
+        enum mark expected = known % 2 ? END_MARK : START_MARK;
+        if (mark != expected || !(before <= time && time <= latest))
+            return IRREGULAR;
+        times[known++] = before = time < duration ? time : duration;
+    }
+    return known % 2 ? IRREGULAR : known / 2;
+}
+
+int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *sebs, int64_t sebs_len,
+                      const layout *lay, int64_t *counts, double *times)
+{
+    (void)buf_len;
+    int64_t found = 0;
+    for (int64_t k = 0; k < sebs_len; k++) {
+        double start = load_f8(buf + sebs[k] + lay->seb_start_time, lay->swap);
+        double end = load_f8(buf + sebs[k] + lay->seb_end_time, lay->swap);
+        bool closed = end >= start;
+        double duration = closed ? end - start : INFINITY;
+        double latest = closed ? duration + rounding_of(start, end) : INFINITY;
+        int64_t events = parts_of(buf, sebs[k], lay).events;
+        counts[k] = pair_marks(buf, events, lay, duration, latest, times + 2 * found);
+        found += counts[k] > 0 ? counts[k] : 0;
+    }
+    return found;
+}

@@ -1,0 +1,14 @@
+/* Compensated sums. */
+#ifndef REWRITELOG_SUMS_H
+#define REWRITELOG_SUMS_H
+
+/* Add a value to a sum, a high and a low part, with Knuth's TwoSum (The Art of Computer
+   Programming, vol. 2, 4.2.2), also found by Møller (1965). */
+static inline void add_to(double *sum, double value)
+{
+    double high = sum[0], total = high + value, part = total - high;
+    sum[0] = total;
+    sum[1] += (high - (total - part)) + (value - part);
+}
+
+#endif

@@ -1,0 +1,51 @@
+"""The brackets of a block's SEBs: the pairs of start and end marks among their log events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.core import core
+from rewritelog.logs.records import BlockRecords
+
+IRREGULAR: int = core.IRREGULAR
+"""The number of brackets of a SEB whose marks do not pair up in order within the SEB."""
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """The brackets of SEBs, in the order of the buffer; times in seconds since the SEB's start."""
+
+    counts: Ints
+    """The number of brackets of each SEB, or `IRREGULAR`."""
+    seb: Ints
+    """The SEB of each bracket, counted over the whole block."""
+    starts: Floats
+    ends: Floats
+
+    def __len__(self) -> int:
+        return len(self.seb)
+
+    @property
+    def number(self) -> Ints:
+        """The index of each bracket in its SEB."""
+        many = np.maximum(self.counts, 0)
+        first = np.cumsum(many) - many
+        return np.asarray(np.arange(len(self)) - first[self.seb])
+
+
+def brackets_of(block: BlockRecords) -> Brackets:
+    """Return the brackets of a block.
+
+    A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that ends
+    before it starts, or has no times, marks are only checked for their order.
+    """
+    counts = np.empty(len(block.sebs), dtype=np.int64)
+    times = np.empty(len(block.events))
+    loaded = block.loaded
+    found = core.find_brackets(loaded.buffer, block.sebs.at, loaded.layout.core, counts, times)
+    starts, ends = times[: 2 * found].reshape(-1, 2).T.copy()
+    sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+    return Brackets(counts, sebs, starts, ends)
