@@ -52,3 +52,11 @@ void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, i
 #define MOVE_TO (buf + at[k] + field)
     MOVE_FIELDS
 }
+
+void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
+                 const int64_t *to, const int64_t *sizes, uint8_t *out)
+{
+    (void)buf_len;
+    for (int64_t k = 0; k < from_len; k++)
+        memcpy(out + to[k], buf + from[k], (size_t)sizes[k]);
+}

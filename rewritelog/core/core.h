@@ -94,6 +94,10 @@ CORE void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t
 CORE void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
                   int64_t width, int64_t number, bool swap, const uint8_t *column);
 
+/* Copy `sizes` bytes from each offset `from` of `buf` to an offset `to` of `out`. */
+CORE void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
+                      const int64_t *to, const int64_t *sizes, uint8_t *out);
+
 /* ---- names.c: distinct SEB names, numbered in order of first appearance ---- */
 
 /* Number the NUL-terminated names of `width` bytes at `at`. The table holds `capacity` names,

@@ -13,7 +13,6 @@ import numpy as np
 
 from fuzz.mutation import Bytes, Ints
 from rewritelog.arrays import Flags, Table
-from rewritelog.converting.kernels.convert import Losses, RecordConversion, convert
 from rewritelog.diffing.kernels import interface as diff
 from rewritelog.diffing.kernels.diff import compare
 from rewritelog.format.layout import KernelLayout
@@ -51,7 +50,6 @@ BROKEN = {
     3: "two walks over the same bytes do not agree",
     4: "the walk in parts does not come to the same SEBs",
     5: "the survey does not agree with the walk",
-    6: "a conversion to the other byte order and back changes bytes",
     7: "a rewrite changes more than times",
     8: "a rewrite changes a SEB without a duration",
     9: "execTime is not endTime - startTime",
@@ -63,9 +61,7 @@ BROKEN = {
     15: "the answer depends on what lies beside the block",
     16: "names of a walked block cannot be interned",
     17: "a comparison fails where the walk does not",
-    18: "a log differs from itself in the other byte order",
     19: "a comparison of a rewritten log finds more than times",
-    20: "a comparison does not count what the walk does",
 }
 
 _EPSILON = 2.0**-52
@@ -75,17 +71,10 @@ _TIME_FIELDS = tuple(int(field) for field in diff.Field if field.name.endswith("
 
 
 class Tools(NamedTuple):
-    """What the kernels need beside a block: layouts, moves to the other order and back, rates."""
+    """What the kernels need beside a block: layout, rules, rates."""
 
     lay: KernelLayout
-    other: KernelLayout
-    sebs: RecordConversion
-    messages: RecordConversion
-    sebs_back: RecordConversion
-    messages_back: RecordConversion
     rules: diff.Rules
-    rules_other: diff.Rules
-    """How records are compared with those of the same order, and of the other one."""
     names: NameTable
     """Empty."""
     factor: float
@@ -295,36 +284,6 @@ def _check_rewrite(
 
 
 @kernel
-def _check_conversion(
-    buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints
-) -> int:
-    """Convert to the other byte order and back; both have the same sizes."""
-    turned, back = np.zeros(len(buf), np.uint8), np.zeros(len(buf), np.uint8)
-    none = Losses(np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
-    sizes = convert(buf, pieces, tools.lay, True, tools.sebs, tools.messages, turned, none, none)
-    if sizes.sum() != len(buf):
-        return 6
-    again = convert(
-        turned, pieces, tools.other, True, tools.sebs_back, tools.messages_back, back, none, none
-    )
-    if not (np.array_equal(again, sizes) and np.array_equal(back, buf)):
-        return 6
-    outcome, changed, _, sebs = _compare(
-        diff.Side(buf, pieces, tools.lay),
-        diff.Side(turned, pieces, tools.other),
-        tools.rules_other,
-        records,
-        begins,
-        tools,
-    )
-    if outcome == diff.FAULTY:
-        return 17
-    if changed != 0:
-        return 18
-    return 20 if outcome == diff.DONE and sebs != pieces.counts.sum() else 0
-
-
-@kernel
 def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
     lay = tools.lay
     found = Survey(
@@ -445,7 +404,6 @@ def check_block(
     for broken in (
         _check_places(buf, pieces, lay, totals, fault),
         _check_survey(buf, pieces, tools, totals, fault),
-        _check_conversion(buf, pieces, tools, records, begins),
     ):
         if broken != 0:
             return broken

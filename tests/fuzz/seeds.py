@@ -10,7 +10,6 @@ import numpy as np
 
 from fuzz.promises import Tools
 from fuzz.timelines import Seed
-from rewritelog.converting.convert import _plan as conversion_plan
 from rewritelog.diffing.rules import rules_of
 from rewritelog.format import ByteOrder, layout
 from rewritelog.format.declaration import LOG_VERSIONS
@@ -52,17 +51,9 @@ def block_seeds() -> list[tuple[Seed, Tools]]:
 
 def _tools(version: int, order: ByteOrder, *, keep_recv: bool) -> Tools:
     lay = layout(version, order)
-    other = layout(version, "big" if order == "little" else "little")
-    there, back = conversion_plan(lay, other), conversion_plan(other, lay)
     return Tools(
         lay.kernel,
-        other.kernel,
-        there.sebs,
-        there.messages,
-        back.sebs,
-        back.messages,
         rules_of(lay, lay),
-        rules_of(lay, other),
         new_table(lay.kernel.name_bytes, 64),
         factor=0.7 if keep_recv else 1.9,
         by_name=keep_recv,

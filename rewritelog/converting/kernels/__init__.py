@@ -1,1 +1,0 @@
-"""The compiled conversion of a block, by moves of byte ranges."""
