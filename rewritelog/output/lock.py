@@ -1,8 +1,7 @@
-"""The lock on an output folder: a locked file beside it, which names the process that holds it.
+"""The lock on an output folder: a file beside it, locked by the process that writes the folder.
 
-Where the file system has locks, they distinguish dead runs from running ones: the system releases
-the locks of a process that ends. Where it has none, or none that other hosts see, the process
-named in the file is looked up, and undecidable cases are left to the user.
+The system releases the lock of a process that ends, so a file that nobody has locked is what a
+killed run left. On a file system without locks, an existing file is left to the user.
 """
 
 from __future__ import annotations
@@ -10,58 +9,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 
 from rewritelog.errors import OutputError, OutputWarning
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-_LOCAL_OPTIONS = {"nolock", "localflock", "local_lock=flock", "local_lock=all"}
-"""Mount options of network file systems whose locks other hosts do not see."""
-
 _MOST_BYTES = 1000
-_LARGEST_PROCESS = (1 << 31) - 1
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
-class _Locked(Enum):
-    MINE = auto()
-    TAKEN = auto()
-    UNKNOWN = auto()
-    """The file system has no locks."""
-
-
-@dataclass(frozen=True)
-class _Owner:
-    """The process that holds, or held, the lock."""
-
-    host: str
-    process: int
-
-    def __str__(self) -> str:
-        return f"process {self.process} on {self.host}"
-
-    @property
-    def is_here(self) -> bool:
-        return self.host == os.uname().nodename
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether the process is known to have ended; unknown for one on another host."""
-        if not self.is_here:
-            return False
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
 
 
 class OutputLock:
@@ -97,26 +54,39 @@ class OutputLock:
                 )
 
     def _acquire(self) -> bool:
-        """Open, lock and sign the file; return False if it has vanished."""
-        self._open()
-        if self._fd < 0:
-            return False
+        """Open, lock and sign the file; return False if it has vanished meanwhile."""
+        self._created = True
+        try:
+            self._fd = os.open(self._path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            self._created = False
+            try:
+                self._fd = os.open(self._path, _FLAGS)
+            except FileNotFoundError:
+                return False
         _check_lock_file(self._fd, self._out, self._path)
-        if not self._is_mine(self._fd):
+        self._lock()
+        if not _is_at(self._fd, self._path):
             return False
         self._mine = True
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         return True
 
-    def _open(self) -> None:
-        self._created = True
+    def _lock(self) -> None:
+        """Lock the open file; raise `OutputError` if another run has, or may have."""
         try:
-            self._fd = os.open(self._path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
-        except FileExistsError:
-            self._created = False
-            with suppress(FileNotFoundError):
-                self._fd = os.open(self._path, _FLAGS)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"{self._out}: {_owner(self._fd)} is writing it") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            if not self._created:
+                raise OutputError(
+                    f"{self._out}: {_owner(self._fd)} is writing it, or was killed and left "
+                    f"{self._path}: remove that file if no such run exists any more"
+                ) from None
 
     def _release(self) -> None:
         """Remove the file if it belongs to this process, even if it is still empty."""
@@ -126,46 +96,25 @@ class OutputLock:
         if self._fd < 0:
             return
         try:
-            unsigned = (
-                self._created and _lock(self._fd) is _Locked.MINE and _owner(self._fd) is None
-            )
-            if (self._mine or unsigned) and _is_at(self._fd, self._path):
+            if (self._mine or self._is_unsigned()) and _is_at(self._fd, self._path):
                 self._path.unlink(missing_ok=True)
         finally:
             self._close()
+
+    def _is_unsigned(self) -> bool:
+        """Return whether this process made the file, and was interrupted before it signed it."""
+        if not self._created or os.fstat(self._fd).st_size:
+            return False
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
     def _close(self) -> None:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
-
-    def _is_mine(self, fd: int) -> bool:
-        """Return whether this process holds the lock; False means to try again."""
-        locked = _lock(fd)
-        owner = _owner(fd)
-        if locked is _Locked.TAKEN:
-            raise OutputError(f"{self._out}: {owner or 'another run'} is writing it")
-        if not _is_at(fd, self._path):
-            return False
-        if self._created:
-            return True
-        if locked is _Locked.MINE and (owner is None or owner.is_here or _locks_are_shared(fd)):
-            return True
-        if owner is not None and owner.is_dead:
-            self._remove(fd)
-            return False
-        raise OutputError(
-            f"{self._out}: {owner or 'another run'} is writing it, or was killed and left "
-            f"{self._path}: remove that file if no such run exists any more"
-        )
-
-    def _remove(self, fd: int) -> None:
-        """Remove the file of a dead process, but not one that another process has just created."""
-        aside = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
-        self._path.rename(aside)
-        if not _is_at(fd, aside):
-            os.link(aside, self._path)
-        aside.unlink()
 
 
 def _check_lock_file(fd: int, out: Path, path: Path) -> None:
@@ -182,23 +131,11 @@ def _check_lock_file(fd: int, out: Path, path: Path) -> None:
     raise OutputError(f"{out}: its lock {path} {problem}: remove it")
 
 
-def _lock(fd: int) -> _Locked:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _Locked.TAKEN
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return _Locked.UNKNOWN
-        raise
-    return _Locked.MINE
-
-
-def _owner(fd: int) -> _Owner | None:
-    """Return the process that the file names; None if it names none, or not yet."""
+def _owner(fd: int) -> str:
+    """Return the process and host that the file names."""
     process, _, host = os.pread(fd, _MOST_BYTES, 0).decode(errors="replace").strip().partition(" ")
-    known = process.isascii() and process.isdecimal() and 0 < int(process) <= _LARGEST_PROCESS
-    return _Owner(host, int(process)) if known else None
+    known = process.isascii() and process.isdecimal() and host
+    return f"process {process} on {host}" if known else "another run"
 
 
 def _is_at(fd: int, path: Path) -> bool:
@@ -207,16 +144,3 @@ def _is_at(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), path.stat(follow_symlinks=False))
     except FileNotFoundError:
         return False
-
-
-def _locks_are_shared(fd: int) -> bool:
-    """Return whether other hosts see the locks of a file, according to its mount options."""
-    device = os.fstat(fd).st_dev
-    name = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True
-    fields = [line.split() for line in mounts.splitlines()]
-    options = [f"{words[5]},{words[-1]}" for words in fields if len(words) > 5 and words[2] == name]
-    return not any(_LOCAL_OPTIONS.intersection(text.split(",")) for text in options)
