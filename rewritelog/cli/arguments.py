@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rewritelog.cli.completers import complete_model
+from rewritelog.running import EngineName
 
 MODEL, DILATION, OUTPUT = "Model", "Dilation", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
@@ -131,6 +132,10 @@ Jobs = Annotated[
         rich_help_panel=RUNNING,
         help="Threads or processes to use [default: one for each available core].",
     ),
+]
+Engine = Annotated[
+    EngineName,
+    typer.Option(help="Threads of this machine, or the ranks of mpiexec.", rich_help_panel=RUNNING),
 ]
 Seed = Annotated[
     int,

@@ -15,7 +15,7 @@ from rewritelog.errors import UsageError
 UNSOUND = 1
 
 
-@reporting()
+@reporting(engines=True)
 def check_command(
     logs: Annotated[
         Path | None, typer.Argument(metavar="LOGS", help=LOGS_HELP, show_default=False)

@@ -15,7 +15,7 @@ from rewritelog.errors import NotComparableError, RewriteLogError
 DIFFERENT = 1
 
 
-@reporting()
+@reporting(engines=True)
 def diff_command(
     a: Annotated[
         Path,

@@ -15,7 +15,7 @@ from rewritelog.exporting.options import ExportOptions, Target
 CHOICE = "Selection"
 
 
-@reporting(warns=True)
+@reporting(warns=True, engines=True)
 def export_command(
     logs: Logs,
     out: Out,

@@ -40,7 +40,7 @@ LostAs = Annotated[
 ]
 
 
-@reporting(warns=True, pages=True)
+@reporting(warns=True, pages=True, engines=True)
 @with_model_options
 @with_groups(without="param_names")
 def replay_command(
@@ -117,7 +117,7 @@ def replay_command(
     return _replay(logs, against, chosen, whole)
 
 
-@reporting(warns=True)
+@reporting(warns=True, engines=True)
 @with_model_options
 @with_groups(without="param_names")
 def lost_cycles_command(

@@ -13,15 +13,15 @@ from rewritelog.cli.arguments import (
     OUTPUT,
     RUNNING,
     CopyParams,
+    Engine,
     Force,
     Jobs,
     Logs,
 )
-from rewritelog.cli.console import Outcome, note
-from rewritelog.cli.job import this_job
+from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import with_model_options
 from rewritelog.cli.option_groups import DurationGroup, with_groups
-from rewritelog.cli.standard import reporting
+from rewritelog.cli.standard import reporting, warn_of_ranks
 from rewritelog.errors import UsageError
 from rewritelog.rewriting.options import (
     RecvPolicy,
@@ -29,7 +29,6 @@ from rewritelog.rewriting.options import (
     SpreadName,
     TotalName,
 )
-from rewritelog.running import EngineName
 
 
 @reporting(warns=True, pages=True)
@@ -56,12 +55,7 @@ def rewrite_command(
         ),
     ] = False,
     jobs: Jobs = 0,
-    engine: Annotated[
-        EngineName,
-        typer.Option(
-            help="Threads of this machine, or the ranks of mpiexec.", rich_help_panel=RUNNING
-        ),
-    ] = "threads",
+    engine: Engine = "threads",
     no_flush: Annotated[
         bool,
         typer.Option(
@@ -138,7 +132,7 @@ def rewrite_command(
 def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | None:
     from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
 
-    _warn_of_ranks(options)
+    warn_of_ranks(engine=options.engine, command="rewrite")
     report = rewrite_or_serve(logs, out, options)
     if report is None:
         return None
@@ -149,13 +143,3 @@ def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | Non
         return rewrite_page(report)
 
     return Outcome(report, page=page)
-
-
-def _warn_of_ranks(options: RewriteOptions) -> None:
-    """Warn, once, if every rank of a job does the same work."""
-    job = this_job()
-    if options.engine != "mpi" and job.ranks > 1 and job.rank == 0:
-        note(
-            f"each of {job.ranks} ranks does this rewrite on its own; --engine mpi makes them "
-            "share it"
-        )

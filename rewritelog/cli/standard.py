@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -14,9 +14,11 @@ import typer
 
 from rewritelog import __version__
 from rewritelog.cli import console
-from rewritelog.cli.arguments import OTHER, OUTPUT, STANDARD_STREAM, is_stdout, to_path
+from rewritelog.cli.arguments import OTHER, OUTPUT, STANDARD_STREAM, Engine, is_stdout, to_path
 from rewritelog.cli.console import Outcome
+from rewritelog.cli.job import this_job
 from rewritelog.cli.progress import shown_progress
+from rewritelog.running import EngineName
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -91,6 +93,9 @@ FailOnWarning = Annotated[
 ]
 
 
+_DEFAULTS = {"report_file": None, "html_file": None, "engine": "threads"}
+
+
 def plain(
     *, quiet: bool = True, prints_lines: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -113,17 +118,24 @@ def plain(
 
 
 def reporting(
-    *, warns: bool = False, quiet: bool = True, pages: bool = False, rereads: str = ""
+    *,
+    warns: bool = False,
+    quiet: bool = True,
+    pages: bool = False,
+    engines: bool = False,
+    rereads: str = "",
 ) -> Callable[[Callable[..., Outcome | None]], Callable[..., None]]:
     """Return a decorator that prints a command's result as its options request.
 
-    Commands with `warns` take `--fail-on-warning`, and those with `pages` take `--html`; if their
-    pages read input files a second time, `rereads` names the argument with these files.
+    Commands with `warns` take `--fail-on-warning`, those with `pages` take `--html`, and those with
+    `engines` take `--engine`. If pages read input files a second time, `rereads` names the argument
+    with these files.
     """
     own = {"as_json": _Json, "report_file": _ReportFile}
     own |= {"quiet": _Quiet} if quiet else {}
     own |= {"fail_on_warning": FailOnWarning} if warns else {}
     own |= {"html_file": _Html} if pages else {}
+    own |= {"engine": Engine} if engines else {}
 
     def decorator(command: Callable[..., Outcome | None]) -> Callable[..., None]:
         def run(given: dict[str, Any]) -> None:
@@ -134,8 +146,9 @@ def reporting(
             _check_reports([one for one in (file, html) if one is not None], given)
             if html is not None:
                 _check_pages(given.get(rereads, ()))
+            run_it = partial(command, **given)
             with shown_progress():
-                outcome = command(**given)
+                outcome = _on_engine(options["engine"], given, run_it) if engines else run_it()
                 pages = {}
                 if outcome is not None and outcome.page is not None and html is not None:
                     pages = {html: outcome.page()}
@@ -145,6 +158,26 @@ def reporting(
         return _extended(command, run, {**own, "debug": Debug, "version": Version})
 
     return decorator
+
+
+def _on_engine(
+    engine: EngineName, given: Mapping[str, Any], job: partial[Outcome | None]
+) -> Outcome | None:
+    """Return the outcome of a command on an engine; None in ranks that do not lead."""
+    from rewritelog.running.engines import lead  # noqa: PLC0415
+
+    warn_of_ranks(engine, inspect.unwrap(job.func).__name__.removesuffix("_command"))
+    return lead(engine, given.get("jobs", 0), job)
+
+
+def warn_of_ranks(engine: EngineName, command: str) -> None:
+    """Warn, once, if every rank of an MPI job does the same work."""
+    job = this_job()
+    if engine != "mpi" and job.ranks > 1 and job.rank == 0:
+        console.note(
+            f"each of {job.ranks} ranks does this {command} on its own; --engine mpi makes them "
+            "share it"
+        )
 
 
 def _check_reports(reports: list[Path], given: Mapping[str, Any]) -> None:
@@ -214,7 +247,7 @@ def _extended(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             annotation=kind,
-            default=None if name in ("report_file", "html_file") else False,
+            default=_DEFAULTS.get(name, False),
         )
         for name, kind in added.items()
     ]

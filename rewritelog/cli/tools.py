@@ -14,7 +14,7 @@ Order = Literal["little", "big"]
 _VERSION_HELP = "The log version to write, 0 to 6"
 
 
-@reporting(warns=True)
+@reporting(warns=True, engines=True)
 def info_command(logs: Logs) -> Outcome:
     """Describe a log set: machine, sizes, brackets, where the time goes."""
     from rewritelog.inspection.info import survey  # noqa: PLC0415
@@ -42,7 +42,7 @@ def dump_command(
         typer.echo(piece, nl=False)
 
 
-@reporting()
+@reporting(engines=True)
 def convert_command(
     logs: Logs,
     out: Out,

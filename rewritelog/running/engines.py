@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from rewritelog.cores import cores, in_order, limited_to
 from rewritelog.errors import UsageError
@@ -117,12 +117,23 @@ def engine_of(name: EngineName, jobs: int = 0) -> Engine:
     raise UsageError(f"the engine must be 'threads' or 'mpi', not {name!r}")
 
 
+@overload
+def lead(name: Literal["threads"], jobs: int, job: Callable[[], Result]) -> Result: ...
+
+
+@overload
+def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | None: ...
+
+
 def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | None:
-    """Return the result of a job whose passes run on an engine.
+    """Return the result of a job whose passes run on an engine; within another job, on its engine.
 
     In an MPI job, all ranks call this: rank 0 runs the job, the others work for it, and get None
-    when it is done or has failed. Raise `UsageError` if the job is within another one.
+    when it is done or has failed.
     """
+    if _engine.get() is not None:
+        with limited_to(jobs):
+            return job()
     with engine_of(name, jobs) as engine:
         if not engine.leads:
             engine.serve()
