@@ -67,7 +67,11 @@ class Library:
 
     def _function(self, name: str, result: str, parameters: str) -> Callable[..., Any]:
         """Return a function that checks its arguments and calls the one in the library."""
-        function = self._loaded[name]
+        try:
+            function = self._loaded[name]
+        except AttributeError as error:
+            why = f"the compiled core is older than its header ({error}): reinstall the package"
+            raise ImportError(why) from error
         function.restype = _NUMBERS[result][0]
         kinds, converters = [], list[Callable[[Any], Any] | None]()
         previous = ""
