@@ -14,7 +14,6 @@ from chosen import by_tier
 from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
-from rewritelog.diffing.run import compare_logs
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 from rewritelog.inspection.info import survey
@@ -36,11 +35,6 @@ def _converted(logs: LogSet, out: Path) -> object:
     return convert_logs(logs, out, log_version=2, order="big", lossy=True).text()
 
 
-def _compared(logs: LogSet, out: Path) -> object:
-    rewrite(logs.folder, out, RewriteOptions(dilation=0.5))
-    return compare_logs(logs, open_logs(out)).to_json()
-
-
 def _exported(logs: LogSet, out: Path) -> object:
     export(logs, out, ExportOptions("goal"))
     return (out / "program.goal").read_bytes()
@@ -53,7 +47,6 @@ def _scanned(path: Path) -> object:
 JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "rewrite": _rewritten,
     "convert": _converted,
-    "diff": _compared,
     "check": lambda logs, _: check_logs(logs.folder).to_json(),
     "replay": lambda logs, _: replay(logs, options=ReplayOptions(gains=2)).to_json(),
     "export": _exported,

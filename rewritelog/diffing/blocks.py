@@ -1,32 +1,41 @@
-"""The comparison of one pair of blocks: load, compare, and format the first differences."""
+"""The comparison of one pair of blocks: records side by side, field by field, as columns."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewritelog.diffing.kernels import interface as kernels
-from rewritelog.diffing.kernels.diff import compare
-from rewritelog.diffing.kernels.interface import MOST_NAMES, Field
+from rewritelog.arrays import Flags, Ints
+from rewritelog.diffing.durations import rows_by_event, rows_by_name, times_of
+from rewritelog.diffing.fields import (
+    DEPENDENCIES,
+    EVENT_FIELDS,
+    EVENT_INDEX,
+    EVENT_TEXT,
+    LIST_LENGTHS,
+    MEANINGLESS,
+    MESSAGE_FIELDS,
+    SEB_FIELDS,
+    Field,
+    differing,
+    field_texts,
+    has,
+)
 from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
-from rewritelog.diffing.totals import MOST_ROWS, FirstDifference, Totals, rows_of
-from rewritelog.diffing.values import value_text
-from rewritelog.format import Layout
-from rewritelog.kernels import walk
-from rewritelog.kernels.names import names_of, new_table
-from rewritelog.logs.blocks import LoadedBlock, raise_fault
+from rewritelog.diffing.totals import Change, FirstDifference, Totals
+from rewritelog.format.declaration import EventType
+from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder, read_params
+from rewritelog.logs.params import NO_RECORDS, ParamFolder, read_params
+from rewritelog.logs.records import LISTS, BlockRecords, Records, records_of
 from rewritelog.text import printable
 
-_NO_BYTES = np.zeros(0, dtype=np.uint8)
-_NONE = np.zeros(0, dtype=np.int64)
-
-NO_RECORD = ""
-"""The event name of brackets without a param record."""
+_ROUNDING = 4.0 * np.finfo(np.float64).eps
+_TEXT_SHOWN = 60
+_ENTRIES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -36,122 +45,203 @@ class DiffTask:
     a: LogSet
     b: LogSet
     params: ParamFolder | None
-    rules: kernels.Rules
     block_bytes: int
+
+    def __call__(self, pair: Pair, /) -> Totals:
+        """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
+        if not hasattr(_local, "loader"):
+            _local.loader = PairLoader()
+        totals = Totals()
+        for loaded in _local.loader.load(self.a, self.b, pair, self.block_bytes):
+            totals.add(compare_loaded(loaded, self.params))
+        return totals
 
 
 _local = threading.local()
 
 
-def compare_pair(task: DiffTask, pair: Pair) -> Totals:
-    """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
-    if not hasattr(_local, "loader"):
-        _local.loader = PairLoader()
-    totals = Totals()
-    for loaded in _local.loader.load(task.a, task.b, pair, task.block_bytes):
-        totals.add(compare_loaded(task, loaded))
-    return totals
-
-
-def compare_loaded(task: DiffTask, loaded: LoadedPair) -> Totals:
+def compare_loaded(loaded: LoadedPair, params: ParamFolder | None) -> Totals:
     """Compare a loaded pair; raise `DamagedLogError` if a side is damaged."""
-    side_a = _side(loaded.a, task.a.layout, len(loaded.pes))
-    side_b = _side(loaded.b, task.b.layout, len(loaded.pes))
-    names, events, faulty = _records(task, loaded)
-    pairs = int(np.minimum(side_a.pieces.counts, side_b.pieces.counts).sum())
-    found = _no_differences(side_a, side_b, pairs, len(names))
-    state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
-    state[kernels.AT_A] = -1
-    faults = [np.zeros(walk.FAULT_SIZE, dtype=np.int64) for _ in range(2)]
-    compare(side_a, side_b, task.rules, events, found, state, *faults)
-    for fault, block in zip(faults, (loaded.a, loaded.b), strict=True):
-        if block is not None:
-            raise_fault(fault, block)
-    totals = _totals(found, state, names)
-    totals.faulty_lines = faulty
-    totals.examples = _examples(found, side_a, side_b, task, loaded)
+    whole = records_of(loaded.a), records_of(loaded.b)
+    a, b = _common_sebs(*whole)
+    totals = Totals()
+    for side, counts in zip(whole, totals.sides, strict=True):
+        counts["SEBs"] = len(side.sebs)
+        counts["unclosed"] = int(np.count_nonzero(~times_of(side).closed))
+        counts.update(dict(zip(LISTS, side.counts.sum(axis=0).tolist(), strict=True)))
+    totals.common["SEBs"] = len(a.sebs)
+    records = NO_RECORDS
+    if params is not None and len(whole[0].sebs):
+        records, notes = read_params(params, loaded.a, strict=False)
+        totals.faulty_lines = notes.faulty
+    noted = _Noted(a, totals)
+    _compare_records(noted, a.sebs, b.sebs, SEB_FIELDS)
+    _compare_messages(noted, a, b)
+    _compare_events(noted, a, b)
+    for name, field in DEPENDENCIES.items():
+        _compare_dependencies(noted, a, b, name, field)
+    totals.by_name = rows_by_name(whole, (a, b))
+    brackets = rows_by_event((a, b), records)
+    totals.by_event = brackets.rows
+    for counts, irregular in zip(totals.sides, brackets.irregular, strict=True):
+        counts["irregular"] = irregular
+    totals.common["unpaired"] = brackets.unpaired
     return totals
 
 
-def _side(block: LoadedBlock | None, layout: Layout, pieces: int) -> kernels.Side:
-    """Return a side in the form that the kernel takes; a missing one has pieces without SEBs."""
-    if block is not None:
-        return kernels.Side(block.buffer, block.pieces, layout.kernel)
-    none = np.zeros(pieces, dtype=np.int64)
-    return kernels.Side(_NO_BYTES.copy(), walk.Pieces(none, none, none, none), layout.kernel)
+def _common_sebs(a: BlockRecords, b: BlockRecords) -> tuple[BlockRecords, BlockRecords]:
+    """Return the SEBs that both sides have: the first ones of each timeline."""
+    if np.array_equal(a.walked, b.walked):
+        return a, b
+    fewer = np.minimum(a.walked, b.walked)
+    return _first_sebs(a.loaded, fewer), _first_sebs(b.loaded, fewer)
 
 
-def _records(
-    task: DiffTask, loaded: LoadedPair
-) -> tuple[list[str | None], kernels.RecordedEvents, int]:
-    """Return the names of events, the param records of the block, and the malformed lines.
-
-    The first name is that of brackets without a record, the last that of events beyond `MOST_ROWS`.
-    """
-    many = len(loaded.pes)
-    if task.params is None or loaded.a is None:
-        return (
-            [NO_RECORD, None],
-            kernels.RecordedEvents(np.zeros(many + 1, np.int64), _NONE, _NONE),
-            0,
-        )
-    records, notes = read_params(task.params, loaded.a, strict=False)
-    begins = np.searchsorted(records.piece, np.arange(many + 1)).astype(np.int64)
-    rows = np.minimum(records.event + 1, MOST_ROWS)
-    names = [NO_RECORD, *(printable(name) for name in records.events[: MOST_ROWS - 1]), None]
-    return names, kernels.RecordedEvents(begins, records.seb, rows.astype(np.int64)), notes.faulty
+def _first_sebs(loaded: LoadedBlock, counts: Ints) -> BlockRecords:
+    pieces = loaded.pieces._replace(counts=counts)
+    return records_of(replace(loaded, pieces=pieces, closed=np.zeros_like(loaded.closed)))
 
 
-def _durations(rows: int, pairs: int) -> kernels.Durations:
-    extremes = np.empty((rows, 2))
-    extremes[:, kernels.LOWEST], extremes[:, kernels.HIGHEST] = np.inf, -np.inf
-    counts, keys = np.zeros((rows, 3), dtype=np.int64), np.empty(pairs, dtype=np.int64)
-    return kernels.Durations(counts, np.zeros((rows, 2, 2)), extremes, keys)
+@dataclass(frozen=True)
+class _Noted:
+    """Takes the differences of a pair of blocks."""
+
+    block: BlockRecords
+    """The SEBs of A that both sides have."""
+    totals: Totals
+
+    def add(
+        self, field: Field, a: Records, rows: Ints, texts: Callable[[int], tuple[str, str]]
+    ) -> None:
+        """Note the rows in which a field of some records differs; `texts` are the values of one."""
+        if not len(rows):
+            return
+        row = int(rows[0])
+        seb = int(a.seb[row])
+        item = None if a is self.block.sebs else row - int(np.searchsorted(a.seb, seb))
+        pe, index = int(self.block.pe[seb]), int(self.block.index[seb])
+        first = FirstDifference(pe, index, item, *texts(row))
+        self.totals.changed[field] = Change(len(rows), first)
 
 
-def _no_differences(
-    a: kernels.Side, b: kernels.Side, pairs: int, events: int
-) -> kernels.Differences:
-    """Return empty differences; a bracket has two events, or is a whole SEB without any."""
-    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
-    return kernels.Differences(
-        changed=np.zeros(len(Field), dtype=np.int64),
-        firsts=np.zeros((len(Field), 5), dtype=np.int64),
-        counts=np.zeros((2, len(kernels.DiffCount)), dtype=np.int64),
-        common=np.zeros(len(kernels.CommonCount), dtype=np.int64),
-        shifts=np.zeros(2),
-        names=new_table(a.lay.name_bytes, MOST_NAMES),
-        by_name=_durations(MOST_NAMES + 1, pairs),
-        by_event=_durations(events, brackets),
+def _compare_records(noted: _Noted, a: Records, b: Records, fields: dict[str, Field]) -> None:
+    """Compare all fields in the fixed parts of records."""
+    for name, field in fields.items():
+        if not (has(a, name) or has(b, name)):
+            continue
+        unequal = differing(a, b, name)
+        if not unequal.any():
+            continue
+        rows = np.flatnonzero(unequal.any(axis=1) if unequal.ndim > 1 else unequal)
+        if name in MEANINGLESS:
+            has_none, other = MEANINGLESS[name]
+            none = has_none(a, b, rows)
+            if has(a, name) and has(b, name):
+                _note_field(noted, a, b, other, name, rows[none])
+            rows = rows[~none]
+        _note_field(noted, a, b, field, name, rows)
+
+
+def _note_field(noted: _Noted, a: Records, b: Records, field: Field, name: str, rows: Ints) -> None:
+    noted.add(field, a, rows, lambda row: field_texts(a, b, field, name, row))
+
+
+def _paired(a: BlockRecords, b: BlockRecords, name: str) -> tuple[Records, Records]:
+    """Return the records that the lists `name` of both sides have, the first ones of each SEB."""
+    old, new = getattr(a, name), getattr(b, name)
+    counts, others = (side.counts[:, LISTS.index(name)] for side in (a, b))
+    if np.array_equal(counts, others):
+        return old, new
+    fewer = np.minimum(counts, others)
+    within = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
+    firsts = (np.repeat(side.first(name)[:-1], fewer) for side in (a, b))
+    return old.take(next(firsts) + within), new.take(next(firsts) + within)
+
+
+def _note_lengths(noted: _Noted, a: BlockRecords, b: BlockRecords, name: str) -> None:
+    """Note the SEBs with different numbers of messages or events."""
+    old, new = (side.counts[:, LISTS.index(name)] for side in (a, b))
+    rows = np.flatnonzero(old != new)
+    noted.add(LIST_LENGTHS[name], a.sebs, rows, lambda row: (str(old[row]), str(new[row])))
+
+
+def _compare_messages(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
+    """Compare messages: fields, places in their SEBs, and transit times."""
+    _note_lengths(noted, a, b, "messages")
+    old, new = _paired(a, b, "messages")
+    _compare_records(noted, old, new, MESSAGE_FIELDS)
+    sent, came = ([side[f"{what}_time"] for side in (old, new)] for what in ("send", "recv"))
+    totals = noted.totals
+    with np.errstate(over="ignore", invalid="ignore"):
+        offsets = [
+            times - block.sebs["start_time"][side.seb]
+            for times, side, block in zip(sent, (old, new), (a, b), strict=True)
+        ]
+        shifts = offsets[1] - offsets[0]
+        largest = np.maximum.reduce([np.abs(times) for times in (*sent, *came)])
+        transit = np.abs((came[1] - sent[1]) - (came[0] - sent[0])) > _ROUNDING * largest
+    moved = shifts[(shifts < 0.0) | (shifts > 0.0)]
+    totals.earlier_s = float(moved.min(initial=0.0))
+    totals.later_s = float(moved.max(initial=0.0))
+    totals.common["messages"] = len(old)
+    totals.common["moved"] = len(moved)
+    totals.common["transit"] = int(np.count_nonzero(transit))
+
+
+def _compare_events(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
+    """Compare log events: their fields, and of those of one type indices or texts."""
+    _note_lengths(noted, a, b, "events")
+    old, new = _paired(a, b, "events")
+    noted.totals.common["events"] = len(old)
+    _compare_records(noted, old, new, EVENT_FIELDS)
+    pointers = old["type"] == EventType.PROJECTIONS
+    alike = old["type"] == new["type"]
+    other = old["number"] != new["number"]
+    rows = np.flatnonzero(alike & pointers & other)
+    numbers = old["number"], new["number"]
+    noted.add(EVENT_INDEX, old, rows, lambda row: (str(numbers[0][row]), str(numbers[1][row])))
+    texts = np.flatnonzero(alike & ~pointers)
+    rows = texts[other[texts] | _texts_differ(old.take(texts), new.take(texts))]
+    noted.add(EVENT_TEXT, old, rows, lambda row: (_event_text(old, row), _event_text(new, row)))
+
+
+def _texts_differ(a: Records, b: Records) -> Flags:
+    """Return which texts of events differ, among those of equal length; others count as equal."""
+    differ = np.zeros(len(a), dtype=np.bool_)
+    lengths = np.where(a["number"] == b["number"], a["number"], 0)
+    order = np.argsort(lengths, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
+    for rows in groups if len(order) else ():
+        length = int(lengths[rows[0]])
+        old, new = (side.take(rows).after(length) for side in (a, b))
+        differ[rows] = (old != new).any(axis=1)
+    return differ
+
+
+def _event_text(side: Records, row: int) -> str:
+    shown = min(int(side["number"][row]), _TEXT_SHOWN)
+    text = side.take(np.array([row])).after(shown).tobytes()
+    return repr(printable(text.rstrip(b"\0")))
+
+
+def _compare_dependencies(
+    noted: _Noted, a: BlockRecords, b: BlockRecords, name: str, field: Field
+) -> None:
+    """Compare the lists of dependencies of each SEB."""
+    old, new = _paired(a, b, name)
+    counts, others = (side.counts[:, LISTS.index(name)] for side in (a, b))
+    changed = counts != others
+    changed[old.seb[old["other"] != new["other"]]] = True
+    noted.add(
+        field,
+        a.sebs,
+        np.flatnonzero(changed),
+        lambda row: (_list_text(a, name, row), _list_text(b, name, row)),
     )
 
 
-def _totals(
-    found: kernels.Differences, state: NDArray[np.int64], events: list[str | None]
-) -> Totals:
-    names: list[str | None] = [printable(name) for name in names_of(found.names)]
-    names += [None] * (MOST_NAMES + 1 - len(names))
-    return Totals(
-        changed=found.changed,
-        counts=found.counts,
-        common=found.common,
-        earlier_s=float(found.shifts[kernels.LOWEST]),
-        later_s=float(found.shifts[kernels.HIGHEST]),
-        by_name=rows_of(names, found.by_name, int(state[kernels.PAIRS])),
-        by_event=rows_of(events, found.by_event, int(state[kernels.BRACKET_PAIRS])),
-    )
-
-
-def _examples(
-    found: kernels.Differences, a: kernels.Side, b: kernels.Side, task: DiffTask, loaded: LoadedPair
-) -> dict[Field, FirstDifference]:
-    """Return the first difference of each field that differs, with the values on both sides."""
-    examples = {}
-    for number in np.flatnonzero(found.changed):
-        kind = Field(int(number))
-        piece, seb, item, at, bt = (int(n) for n in found.firsts[kind])
-        old = value_text(a.buf, task.a.layout, kind, at)
-        new = value_text(b.buf, task.b.layout, kind, bt)
-        pe = int(loaded.pes[piece])
-        examples[kind] = FirstDifference(pe, seb, item if item >= 0 else None, old, new)
-    return examples
+def _list_text(side: BlockRecords, name: str, row: int) -> str:
+    begin, end = side.first(name)[row : row + 2]
+    entries = getattr(side, name)["other"][begin:end]
+    shown = [str(entry) for entry in entries[:_ENTRIES_SHOWN]]
+    return f"[{', '.join([*shown, *['…'] * (len(entries) > _ENTRIES_SHOWN)])}]"

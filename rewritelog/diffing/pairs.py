@@ -6,14 +6,15 @@ different offsets in their files and have different sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from rewritelog.arrays import Ints
+from rewritelog.format import Layout
 from rewritelog.logs.blocks import (
     BLOCK_BYTES,
     Block,
@@ -34,14 +35,18 @@ class Pair:
     a: Block | None
     b: Block | None
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of both sides."""
+        return sum(side.size_bytes for side in (self.a, self.b) if side is not None)
+
 
 @dataclass(frozen=True)
 class LoadedPair:
     """The bytes of both sides, with the same pieces; a side may have no SEBs in some."""
 
-    pes: Ints
-    a: LoadedBlock | None
-    b: LoadedBlock | None
+    a: LoadedBlock
+    b: LoadedBlock
 
 
 def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator[Pair]:
@@ -116,31 +121,41 @@ class PairLoader:
         Parts of both sides end at the same SEBs. Raise `DamagedLogError` if a timeline is too short
         for its SEB count, or if a long timeline is damaged.
         """
-        sides = zip((a, b), (pair.a, pair.b), self._buffers, strict=True)
+        layouts = a.layout, b.layout
         with ExitStack() as stack:
-            readers = []
-            for logs, block, buffer in sides:
+            readers = {}
+            for k, (logs, block) in enumerate(((a, pair.a), (b, pair.b))):
                 if block is not None:
                     file = logs.files[block.file]
                     source = stack.enter_context(InputFile(file.path))
-                    readers.append((source, file, block, logs.layout, buffer))
-            long = any(block.size_bytes > block_bytes for _, _, block, _, _ in readers)
-            if len(pair.pes) == 1 and long:
-                yield from _parts(pair, [LongTimeline(*one, block_bytes) for one in readers])
+                    readers[k] = (source, file, block, layouts[k], self._buffers[k])
+            blocks = [reader[2] for reader in readers.values()]
+            if len(pair.pes) == 1 and any(block.size_bytes > block_bytes for block in blocks):
+                sides = {k: LongTimeline(*one, block_bytes) for k, one in readers.items()}
+                yield from (_both(part, layouts) for part in _parts(sides))
             else:
-                whole = [next(load_blocks(*one, max(1, one[2].size_bytes))) for one in readers]
-                yield _with_sides(pair, whole)
+                whole = {
+                    k: next(load_blocks(*one, max(1, one[2].size_bytes)))
+                    for k, one in readers.items()
+                }
+                yield _both(whole, layouts)
 
 
-def _with_sides(pair: Pair, loaded: Sequence[LoadedBlock | None]) -> LoadedPair:
-    """Return a loaded pair, given the loaded blocks of the sides that exist, in order."""
-    sides = iter(loaded)
-    a = next(sides) if pair.a is not None else None
-    return LoadedPair(pair.pes, a, next(sides, None))
-
-
-def _parts(pair: Pair, sides: list[LongTimeline]) -> Iterator[LoadedPair]:
+def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:
     """Yield the parts of a timeline; a side that has ended has no part."""
-    while any(side.left for side in sides):
-        sebs = min(side.look() for side in sides if side.left)
-        yield _with_sides(pair, [side.take(sebs) if side.left else None for side in sides])
+    while any(side.left for side in sides.values()):
+        sebs = min(side.look() for side in sides.values() if side.left)
+        yield {k: side.take(sebs) for k, side in sides.items() if side.left}
+
+
+def _both(loaded: dict[int, LoadedBlock], layouts: tuple[Layout, Layout]) -> LoadedPair:
+    """Return the sides that are there, and for a missing one the same pieces without SEBs."""
+    some = next(iter(loaded.values()))
+    none = np.zeros(len(some.pes), dtype=np.int64)
+    pieces = some.pieces._replace(starts=none, ends=none, counts=none)
+    buffer = np.zeros(0, dtype=np.uint8)
+    sides = (
+        loaded.get(k) or replace(some, buffer=buffer, pieces=pieces, layout=lay)
+        for k, lay in enumerate(layouts)
+    )
+    return LoadedPair(*sides)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewritelog.diffing.kernels.interface import CommonCount, DiffCount, Field
-from rewritelog.diffing.totals import RATIO_ERROR, FirstDifference, Row, Rows, Totals
-from rewritelog.diffing.values import ABOUT, ABSENT, FieldKind
+from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
+from rewritelog.diffing.fields import ABSENT, FIELDS, Field, FieldKind
+from rewritelog.diffing.totals import FirstDifference, Totals
 from rewritelog.logs.summary import Summary
 from rewritelog.text import (
     Readable,
@@ -30,11 +30,11 @@ QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
 _COUNTS = {
-    DiffCount.SEBS: "SEBs",
-    DiffCount.MESSAGES: "messages",
-    DiffCount.EVENTS: "events",
-    DiffCount.BACKWARD: "backward dependencies",
-    DiffCount.FORWARD: "forward dependencies",
+    "SEBs": "SEBs",
+    "messages": "messages",
+    "events": "events",
+    "backward": "backward dependencies",
+    "forward": "forward dependencies",
 }
 _HEADINGS = {
     FieldKind.TIME: "times",
@@ -82,28 +82,23 @@ class Comparison(Readable):
     @property
     def fields(self) -> tuple[FieldChange, ...]:
         """The fields that differ, in the order of the format."""
-        of = {
-            "SEBs": CommonCount.SEBS,
-            "messages": CommonCount.MESSAGES,
-            "events": CommonCount.EVENTS,
-        }
-        changed, common = self.totals.changed, self.totals.common
+        totals = self.totals
         return tuple(
-            FieldChange(field, int(changed[field]), int(common[of[about.of]]), example)
-            for field, about in ABOUT.items()
-            if (example := self.totals.examples.get(field)) is not None
+            FieldChange(field, change.count, totals.common[field.of], change.first)
+            for field in FIELDS
+            if (change := totals.changed.get(field)) is not None
         )
 
     @property
     def structure_same(self) -> bool:
         """Whether machine and numbers of SEBs, messages, events and dependencies are the same."""
-        a, b = self.totals.counts
+        a, b = self.totals.sides
         return not self.machine and all(a[which] == b[which] for which in _COUNTS)
 
     @property
     def times_alone(self) -> bool:
         """Whether at most times differ."""
-        kinds = {ABOUT[change.field].kind for change in self.fields}
+        kinds = {change.field.kind for change in self.fields}
         return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
     @property
@@ -125,6 +120,10 @@ class Comparison(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object; numbers that are not finite are null."""
         totals = self.totals
+
+        def both(what: str) -> list[int]:
+            return [side[what] for side in totals.sides]
+
         return {
             "a": printable(str(self.folders[0])),
             "b": printable(str(self.folders[1])),
@@ -133,21 +132,21 @@ class Comparison(Readable):
             "verdict": self.verdict,
             "representation": [vars(change) for change in self.representation],
             "machine": [vars(change) for change in self.machine],
-            "counts": {name: totals.counts[:, k].tolist() for k, name in _COUNTS.items()},
-            "unclosed": totals.counts[:, DiffCount.UNCLOSED].tolist(),
-            "irregular_brackets": totals.counts[:, DiffCount.IRREGULAR].tolist(),
+            "counts": {name: both(what) for what, name in _COUNTS.items()},
+            "unclosed": both("unclosed"),
+            "irregular_brackets": both("irregular"),
             "fields": [_field_json(change) for change in self.fields],
             "durations_by_name": _rows_json(totals.by_name),
             "durations_by_event": _rows_json(totals.by_event),
             "ratio_error": RATIO_ERROR,
             "messages": {
-                "compared": int(totals.common[CommonCount.MESSAGES]),
-                "moved": int(totals.common[CommonCount.MOVED]),
+                "compared": totals.common["messages"],
+                "moved": totals.common["moved"],
                 "furthest_earlier_s": json_number(totals.earlier_s),
                 "furthest_later_s": json_number(totals.later_s),
-                "other_transit_time": int(totals.common[CommonCount.TRANSIT]),
+                "other_transit_time": totals.common["transit"],
             },
-            "sebs_with_other_brackets": int(totals.common[CommonCount.UNPAIRED]),
+            "sebs_with_other_brackets": totals.common["unpaired"],
             "malformed_param_lines": totals.faulty_lines,
         }
 
@@ -161,7 +160,7 @@ class Comparison(Readable):
             *self._count_lines(),
         ]
         for kind, heading in _HEADINGS.items():
-            chosen = [one for one in self.fields if ABOUT[one.field].kind is kind]
+            chosen = [one for one in self.fields if one.field.kind is kind]
             if chosen or kind is FieldKind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
                 lines += _field_lines(chosen)
@@ -170,7 +169,7 @@ class Comparison(Readable):
         return "\n".join([*lines, *self._message_lines()])
 
     def _count_lines(self) -> list[str]:
-        a, b = (side.tolist() for side in self.totals.counts)
+        a, b = self.totals.sides
         parts = [
             f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
             for k, name in _COUNTS.items()
@@ -179,13 +178,13 @@ class Comparison(Readable):
 
     def _message_lines(self) -> list[str]:
         totals = self.totals
-        moved, compared = (int(totals.common[k]) for k in (CommonCount.MOVED, CommonCount.MESSAGES))
+        moved, compared = totals.common["moved"], totals.common["messages"]
         lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
         if moved:
             lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
-        lines[0] += f"; {totals.common[CommonCount.TRANSIT]:,} with another transit time"
+        lines[0] += f"; {totals.common['transit']:,} with another transit time"
         lines[0] = wrapped(lines[0])
-        unpaired = int(totals.common[CommonCount.UNPAIRED])
+        unpaired = totals.common["unpaired"]
         if unpaired:
             lines.append(f"{count_text(unpaired, 'SEB')} with different numbers of brackets")
         if totals.faulty_lines:
@@ -198,10 +197,9 @@ def _change_line(what: str, changes: tuple[HeadDifference, ...]) -> str:
 
 
 def _field_json(change: FieldChange) -> dict[str, Any]:
-    about = ABOUT[change.field]
     return {
-        "field": about.label,
-        "kind": about.kind.value,
+        "field": change.field.label,
+        "kind": change.field.kind.value,
         "changed": change.count,
         "of": change.of,
         "first": vars(change.first),
@@ -239,14 +237,14 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
         return []
     rows = []
     for change in changes:
-        about, first = ABOUT[change.field], change.first
-        item = "" if first.item is None else f", {about.of[:-1]} {first.item}"
+        field, first = change.field, change.first
+        item = "" if first.item is None else f", {field.of[:-1]} {first.item}"
         where = f"PE {first.pe}, SEB {first.seb}{item}"
         changed = f"{change.count:,} of {change.of:,}"
         values = (
-            shorten(value, _VALUE_WIDTH) for value in _distinguishable_values(about.kind, first)
+            shorten(value, _VALUE_WIDTH) for value in _distinguishable_values(field.kind, first)
         )
-        rows.append((about.label, changed, where, " → ".join(values)))
+        rows.append((field.label, changed, where, " → ".join(values)))
     return TextTable(
         ("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})
     ).lines()

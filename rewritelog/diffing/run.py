@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
-from rewritelog.cores import cores, in_order
-from rewritelog.diffing.blocks import DiffTask, compare_pair
+from rewritelog.cores import cores, limited_to
+from rewritelog.diffing.blocks import DiffTask
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Comparison, HeadDifference
-from rewritelog.diffing.rules import rules_of
 from rewritelog.diffing.totals import Totals
 from rewritelog.format.declaration import MACHINE_HEADER_BYTES, MachineHeader
 from rewritelog.logs.blocks import BLOCK_BYTES
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params
-from rewritelog.progress import report_progress
-
-_AHEAD = 4
-"""The number of blocks in progress per thread."""
+from rewritelog.running.engines import map_blocks
 
 _MACHINE = {
     "total_pes": "total PEs",
@@ -56,15 +50,13 @@ def compare_logs(
     `RewriteLogError` if a file cannot be read.
     """
     source = _params(a, b, params)
-    task = DiffTask(a, b, source, rules_of(a.layout, b.layout), block_bytes)
-    threads = cores(jobs)
+    task = DiffTask(a, b, source, block_bytes)
+    pairs = plan_pairs(a, b, block_bytes)
+    total_bytes = a.timelines_bytes + b.timelines_bytes
     totals = Totals()
-    with ThreadPoolExecutor(threads) as executor:
-        pairs = list(plan_pairs(a, b, block_bytes))
-        results = in_order(executor, partial(compare_pair, task), pairs, _AHEAD * threads)
-        for number, found in enumerate(results, 1):
+    with limited_to(jobs or cores()):
+        for _, found in map_blocks(task, pairs, "comparing", total_bytes):
             totals.add(found)
-            report_progress("comparing, block", number, len(pairs))
     return Comparison(
         folders=(a.folder, b.folder),
         summaries=(a.summary, b.summary),

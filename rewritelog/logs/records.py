@@ -8,7 +8,7 @@ of `MISSING`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -76,6 +76,17 @@ class Records:
             self.buffer, self.at, field, width, number, swap, column.view(np.uint8).reshape(-1)
         )
         return column
+
+    def take(self, rows: Ints) -> Records:
+        """Return the records of these indices."""
+        return replace(self, seb=self.seb[rows], at=self.at[rows])
+
+    def after(self, length: int) -> Bytes:
+        """Return the bytes after each record, shape (records, length); they have to be there."""
+        raw = np.empty((len(self), length), dtype=np.uint8)
+        behind = self.dtype.itemsize
+        core.gather(self.buffer, self.at, behind, length, 1, False, raw.reshape(-1))
+        return raw
 
     def put(self, name: str, values: Table, which: Ints | None = None) -> None:
         """Write a field of all records, or of those whose indices are given, into the buffer."""

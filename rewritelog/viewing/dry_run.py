@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
 
-from rewritelog.cores import cores, in_order
-from rewritelog.diffing.blocks import DiffTask, compare_loaded
+from rewritelog.cores import cores, limited_to
+from rewritelog.diffing.blocks import compare_loaded
 from rewritelog.diffing.pairs import LoadedPair
-from rewritelog.diffing.rules import rules_of
 from rewritelog.diffing.totals import Totals
 from rewritelog.logs.blocks import Block, Buffer, load_blocks, plan_in_turn
 from rewritelog.logs.files import InputFile
-from rewritelog.logs.params import list_params
-from rewritelog.progress import report_progress
+from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import task_without_output
 from rewritelog.rewriting.running_sums import RunningSums
+from rewritelog.running.engines import map_blocks
 
 
 def compare_dry_run(report: Report) -> Totals:
@@ -27,28 +25,32 @@ def compare_dry_run(report: Report) -> Totals:
     """
     logs, options = report.logs, report.options
     params = list_params(logs.folder) if report.params is None else report.params
-    rules = rules_of(logs.layout, logs.layout)
-    comparing = DiffTask(logs, logs, params if params.pes else None, rules, options.block_bytes)
-    work = partial(_compare_block, task_without_output(report), comparing)
-    threads = cores(options.jobs)
+    work = _DryRun(task_without_output(report), params if params.pes else None)
+    blocks = plan_in_turn(logs.files, options.block_bytes)
     totals = Totals()
-    with ThreadPoolExecutor(threads) as executor:
-        blocks = plan_in_turn(logs.files, options.block_bytes)
-        for number, found in enumerate(in_order(executor, work, blocks, 2 * threads), 1):
+    with limited_to(options.jobs or cores()):
+        for _, found in map_blocks(work, blocks, "comparing", logs.timelines_bytes):
             totals.add(found)
-            report_progress(f"comparing, block {number:,}")
     return totals
 
 
-def _compare_block(rewriting: RewriteTask, comparing: DiffTask, block: Block) -> Totals:
-    file, layout = rewriting.logs.files[block.file], rewriting.logs.layout
-    totals, running = Totals(), RunningSums()
-    with InputFile(file.path) as source:
-        old, new = (
-            load_blocks(source, file, block, layout, Buffer(), rewriting.block_bytes)
-            for _ in range(2)
-        )
-        for a, b in zip(old, new, strict=True):
-            rewrite_part(rewriting, b, running)
-            totals.add(compare_loaded(comparing, LoadedPair(a.pes, a, b)))
-    return totals
+@dataclass(frozen=True)
+class _DryRun:
+    """Compares blocks with what a rewrite makes of them."""
+
+    task: RewriteTask
+    params: ParamFolder | None
+
+    def __call__(self, block: Block, /) -> Totals:
+        task = self.task
+        file = task.logs.files[block.file]
+        totals, running = Totals(), RunningSums()
+        with InputFile(file.path) as source:
+            old, new = (
+                load_blocks(source, file, block, task.logs.layout, Buffer(), task.block_bytes)
+                for _ in range(2)
+            )
+            for a, b in zip(old, new, strict=True):
+                rewrite_part(task, b, running)
+                totals.add(compare_loaded(LoadedPair(a, b), self.params))
+        return totals

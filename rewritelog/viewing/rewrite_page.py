@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
+from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.run import compare_logs
-from rewritelog.diffing.totals import Row, Rows, Totals
+from rewritelog.diffing.totals import Totals
 from rewritelog.logs.logset import open_logs
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.event_lines import speedup

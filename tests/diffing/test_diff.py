@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,9 @@ from oracle import rich_timelines
 
 from rewritelog import RewriteOptions, open_logs, rewrite
 from rewritelog.converting.convert import convert_logs
+from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
-from rewritelog.diffing.totals import RATIO_ERROR
 from rewritelog.errors import DamagedLogError
 
 HALF = RewriteOptions(dilation=0.5, jobs=1, flush=False)
@@ -406,3 +409,56 @@ def test_a_seb_larger_than_a_block_on_one_side(tmp_path: Path) -> None:
     for block_bytes in (1 << 20, 200):
         changed = changes(found(tmp_path / "a", tmp_path / "b", block_bytes=block_bytes))
         assert changed == {"number of messages": 1}
+
+
+NEW_FIELDS = """
+from pathlib import Path
+import construct as c
+from rewritelog.format import declaration
+
+def with_field(struct, name, documented):
+    def longer(log_version, order):
+        kind = declaration.PRIMITIVES[order].f8
+        new = [declaration._field(name, kind, documented)] if log_version == 6 else []
+        return c.Struct(*struct(log_version, order).subcons, *new)
+    return longer
+
+declaration.seb_head_struct = with_field(declaration.seb_head_struct, "power", "watts")
+declaration.message_struct = with_field(declaration.message_struct, "hops", "hopCount")
+declaration.MISSING |= {"power": 1.5, "hops": 2.0}
+
+from logbuilder import message, seb, write_logs
+from rewritelog import open_logs
+from rewritelog.diffing.run import compare_logs
+
+def sebs(power, hops):
+    return [[seb(0, 1, power=power, messages=[message(0.5, hops=hops)])] * 2]
+
+write_logs(Path("a"), sebs(1.5, 2.0))
+write_logs(Path("b"), sebs(2.5, 2.0))
+write_logs(Path("c"), sebs(1.5, 7.0), order="big")
+write_logs(Path("old"), sebs(0, 0), log_version=4)
+for b in ("a", "old", "b", "c"):
+    changes = compare_logs(open_logs("a"), open_logs(b)).to_json()["fields"]
+    print(b, *((one["field"], one["kind"], *one["first"].values()) for one in changes))
+"""
+"""Declares two new fields; compares logs that have them, and one that is too old for them."""
+
+
+def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
+    """It only has to be in the declaration; a log version without it has its default."""
+    done = subprocess.run(
+        [sys.executable, "-c", NEW_FIELDS],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "a",
+        "old",
+        "b ('watts', 'time', 0, 0, None, '1.5', '2.5')",
+        "c ('message hopCount', 'time', 0, 0, 0, '2', '7')",
+    ]

@@ -13,8 +13,6 @@ import numpy as np
 
 from fuzz.mutation import Bytes, Ints
 from rewritelog.arrays import Flags, Table
-from rewritelog.diffing.kernels import interface as diff
-from rewritelog.diffing.kernels.diff import compare
 from rewritelog.format.layout import KernelLayout
 from rewritelog.inspection.kernels import survey as survey_kernels
 from rewritelog.inspection.kernels.survey import Survey, SurveyCount, survey
@@ -60,21 +58,16 @@ BROKEN = {
     14: "a time became something that is no finite number",
     15: "the answer depends on what lies beside the block",
     16: "names of a walked block cannot be interned",
-    17: "a comparison fails where the walk does not",
-    19: "a comparison of a rewritten log finds more than times",
 }
 
 _EPSILON = 2.0**-52
-_FIELDS, _DIFF_COUNTS, _COMMON_COUNTS = len(diff.Field), len(diff.DiffCount), len(diff.CommonCount)
 _COUNTS, _SUMS, _SURVEY_COUNTS = len(BlockCount), len(DurationSum), len(SurveyCount)
-_TIME_FIELDS = tuple(int(field) for field in diff.Field if field.name.endswith("_TIME"))
 
 
 class Tools(NamedTuple):
-    """What the kernels need beside a block: layout, rules, rates."""
+    """What the kernels need beside a block: layout, rates."""
 
     lay: KernelLayout
-    rules: diff.Rules
     names: NameTable
     """Empty."""
     factor: float
@@ -194,51 +187,6 @@ def _copied(names: NameTable) -> NameTable:
 
 
 @kernel
-def _durations(rows: int, pairs: int) -> diff.Durations:
-    extremes = np.zeros((rows, 2))
-    return diff.Durations(
-        np.zeros((rows, 3), np.int64), np.zeros((rows, 2, 2)), extremes, np.zeros(pairs, np.int64)
-    )
-
-
-@kernel
-def _compare(
-    a: diff.Side, b: diff.Side, rules: diff.Rules, records: Table, begins: Ints, tools: Tools
-) -> tuple[int, int, int, int]:
-    """Compare two blocks; return the outcome, the differences, those in times, and the SEBs of A.
-
-    The outcome is `FAULTY` as well where a fault was noted.
-    """
-    pairs = np.minimum(a.pieces.counts, b.pieces.counts).sum()
-    brackets = pairs + min(len(a.buf), len(b.buf)) // (2 * a.lay.event_bytes)
-    seb, event = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
-    for k in range(len(records)):
-        seb[k], event[k] = records[k].seb, records[k].exact
-    found = diff.Differences(
-        np.zeros(_FIELDS, np.int64),
-        np.zeros((_FIELDS, 5), np.int64),
-        np.zeros((2, _DIFF_COUNTS), np.int64),
-        np.zeros(_COMMON_COUNTS, np.int64),
-        np.zeros(2),
-        _copied(tools.names),
-        _durations(65, pairs),
-        _durations(2, brackets),
-    )
-    state = np.zeros(diff.STATE_SIZE, np.int64)
-    state[diff.AT_A] = -1
-    fault_a, fault_b = np.zeros(FAULT_SIZE, np.int64), np.zeros(FAULT_SIZE, np.int64)
-    outcome = compare(
-        a, b, rules, diff.RecordedEvents(begins, seb, event), found, state, fault_a, fault_b
-    )
-    if outcome == diff.DONE and (fault_a[FAULT_CODE] != OK or fault_b[FAULT_CODE] != OK):
-        outcome = diff.FAULTY
-    times = 0
-    for field in _TIME_FIELDS:
-        times += found.changed[field]
-    return outcome, found.changed.sum(), times, found.counts[0, 0]
-
-
-@kernel
 def _check_rewrite(
     buf: Bytes, pieces: Pieces, tools: Tools, records: Table, begins: Ints, trace: Ints
 ) -> int:
@@ -271,12 +219,6 @@ def _check_rewrite(
                 trace[15] = at
                 return broken
             at = following
-    rewritten, original = diff.Side(buf, pieces, lay), diff.Side(old, pieces, lay)
-    outcome, changed, times, _ = _compare(original, rewritten, tools.rules, records, begins, tools)
-    if outcome == diff.FAULTY:
-        return 17
-    if changed != times:
-        return 19
     hidden = buf.copy()
     _hide_times(hidden, pieces, lay, fault)
     _hide_times(old, pieces, lay, fault)
@@ -378,18 +320,6 @@ def check_block(
     pieces = Pieces(starts + lay.count_bytes, ends, counts, np.zeros_like(counts))
     totals = tally(buf, pieces.starts, pieces.ends, counts, lay, fault)
     trace[2], trace[3], trace[4] = fault[FAULT_CODE], fault[FAULT_AT], fault[FAULT_SEB]
-    with_itself = _compare(
-        diff.Side(buf, pieces, lay),
-        diff.Side(buf, pieces, lay),
-        tools.rules,
-        records,
-        begins,
-        tools,
-    )
-    trace[5], trace[6] = with_itself[0], with_itself[1]
-    agree = (with_itself[0] == diff.DONE) == (fault[FAULT_CODE] == OK) and with_itself[1] == 0
-    if not agree:
-        return 17
     if fault[FAULT_CODE] != OK:
         if _odd_fault(fault, len(buf), len(starts)):
             return 1

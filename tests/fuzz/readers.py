@@ -200,6 +200,8 @@ def convert_back_check(work: Path) -> tuple[Check, list[bytes]]:
         taken = _refusals(there_and_back)
         if taken and (work / "back" / path.name).read_bytes() != data:
             raise AssertionError("a conversion there and back changes bytes")
+        if taken and compare_logs(open_logs(logs.folder), open_logs(work / "there"), jobs=1).fields:
+            raise AssertionError("a log differs from itself in the other byte order")
         return taken
 
     return check, [path.read_bytes()]
@@ -216,6 +218,8 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
         itself = compare_logs(opened, opened, jobs=1)
         if not itself.same or itself.fields:
             raise AssertionError(f"a log set differs from itself: {itself.fields}")
+        if itself.totals.sides[0]["SEBs"] != survey(opened).sebs:
+            raise AssertionError("a comparison does not count what the walk does")
         there, back = (
             compare_logs(open_logs(a), open_logs(b), jobs=1)
             for a, b in ((logs.folder, other), (other, logs.folder))
@@ -226,7 +230,10 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
-        return _refusals(compare)
+        taken = _refusals(compare)
+        if not taken and not set(check_logs(logs.folder, jobs=1).findings.counts) & REFUSED:
+            raise AssertionError("a comparison fails where the walk does not")
+        return taken
 
     return check, [path.read_bytes()]
 

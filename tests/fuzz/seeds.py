@@ -10,7 +10,6 @@ import numpy as np
 
 from fuzz.promises import Tools
 from fuzz.timelines import Seed
-from rewritelog.diffing.rules import rules_of
 from rewritelog.format import ByteOrder, layout
 from rewritelog.format.declaration import LOG_VERSIONS
 from rewritelog.kernels.names import new_table
@@ -53,7 +52,6 @@ def _tools(version: int, order: ByteOrder, *, keep_recv: bool) -> Tools:
     lay = layout(version, order)
     return Tools(
         lay.kernel,
-        rules_of(lay, lay),
         new_table(lay.kernel.name_bytes, 64),
         factor=0.7 if keep_recv else 1.9,
         by_name=keep_recv,

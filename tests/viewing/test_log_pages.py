@@ -12,7 +12,7 @@ from commands import rewritelog as run
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from pages import data_of
 
-from rewritelog.diffing.kernels.interface import BINS, BINS_AN_OCTAVE, OCTAVES
+from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
 from rewritelog.logs.logset import open_logs
 from rewritelog.rewriting.options import RewriteOptions

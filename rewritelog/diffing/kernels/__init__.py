@@ -1,1 +1,0 @@
-"""The compiled comparison of two blocks, field by field, in one pass."""
