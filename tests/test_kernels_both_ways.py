@@ -20,7 +20,6 @@ from rewritelog.inspection.info import survey
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 from tracebigsim import compiled
-from tracebigsim.files import scan_file
 
 
 def _rewritten(logs: LogSet, out: Path) -> object:
@@ -40,10 +39,6 @@ def _exported(logs: LogSet, out: Path) -> object:
     return (out / "program.goal").read_bytes()
 
 
-def _scanned(path: Path) -> object:
-    return [(one.events, one.params.tolist(), one.time.tolist()) for one in scan_file(path)]
-
-
 JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "rewrite": _rewritten,
     "convert": _converted,
@@ -52,11 +47,10 @@ JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "export": _exported,
     "info": lambda logs, _: survey(logs).to_json(),
     "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
-    "timings": lambda logs, _: _scanned(logs.folder / "timings.txt"),
 }
 
 
-@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables", "timings"]))
+@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables"]))
 def test_both_ways_give_the_same(
     job: str,
     sample_logs: Path,
