@@ -16,16 +16,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from chosen import by_tier
 from faulty import SCRIPT, Killing, Zygote, content, make_read_only, ran, small_disk, started
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from users import heeding_modes
 from watching import watched_rewrite
 
-import rewritelog
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -460,32 +459,9 @@ def test_what_is_no_file_is_named_and_not_waited_for(
     assert names(tmp_path) == {"in", "timings"}
 
 
-@pytest.fixture
-def readable_by_all() -> Iterator[Path]:
-    """A folder outside of pytest's own, which only its user may enter."""
-    with TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)
-        yield Path(folder)
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Give up the rights of root, whom no file's mode keeps out, for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        if not os.access(rewritelog.__file__, os.R_OK, effective_ids=True):
-            pytest.skip("rewritelog is installed where nobody but root may read it")
-        yield
-    finally:
-        os.seteuid(0)
-
-
 @pytest.mark.parametrize("name", ["bgTrace", "bgTrace1", "param.2", "timings", "p.sts"])
-def test_an_input_that_may_not_be_read_is_named(name: str, readable_by_all: Path) -> None:
-    folder = readable_by_all
+def test_an_input_that_may_not_be_read_is_named(name: str, tmp_path: Path) -> None:
+    folder = tmp_path
     timelines = [[seb(k, k + 1, events=bracket(0.2, 0.6)) for k in range(9)] for _ in range(4)]
     write_logs(folder / "in", timelines, files=2)
     for pe in range(4):
@@ -494,18 +470,21 @@ def test_an_input_that_may_not_be_read_is_named(name: str, readable_by_all: Path
     write_timings(folder / "timings", ("k", 1.0, 1.0), ("k", 2.0, 2.0))
     (folder / "in" / name if name != "timings" else folder / name).chmod(0)
     with (
-        as_nobody(),
+        heeding_modes(),
         pytest.raises(RewriteLogError, match=f"{name}: (cannot be read: )?Permission denied"),
     ):
         rewrite(folder / "in", folder / "out", fitted(folder))
     assert names(folder) == {"in", "timings"}
 
 
-def test_a_folder_that_may_not_be_written_is_named(readable_by_all: Path) -> None:
-    write_logs(readable_by_all / "in", [[seb(0, 1)]])
-    readable_by_all.chmod(0o555)
-    with as_nobody(), pytest.raises(OutputError, match="out: cannot be written: Permission denied"):
-        rewrite(readable_by_all / "in", readable_by_all / "out", TWICE)
+def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+    write_logs(tmp_path / "in", [[seb(0, 1)]])
+    tmp_path.chmod(0o555)
+    with (
+        heeding_modes(),
+        pytest.raises(OutputError, match="out: cannot be written: Permission denied"),
+    ):
+        rewrite(tmp_path / "in", tmp_path / "out", TWICE)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,7 @@
 import errno
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,6 +11,7 @@ from chosen import by_tier
 from commands import rewritelog
 from faulty import SCRIPT, content
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from users import heeding_modes
 
 from rewritelog.errors import OutputError, OutputWarning
 from rewritelog.output import check_outputs, write_text_file
@@ -155,33 +153,16 @@ def test_a_companion_that_links_out_of_its_folder_is_not_copied(logs: Path, tmp_
     assert all("key" not in path.read_text("latin-1") for path in (tmp_path / "out").iterdir())
 
 
-@contextmanager
-def as_nobody(folder: Path) -> Iterator[None]:
-    """Give up the rights of root, whom no mode of a folder keeps out."""
-    if os.geteuid() != 0:
-        yield
-        return
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, 65534, 65534, follow_symlinks=False)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def test_a_read_only_folder_in_an_old_output_does_not_stay(logs: Path) -> None:
-    with TemporaryDirectory() as place:
-        folder = Path(place)
-        write_logs(folder / "in", [[seb(0, 1)]])
-        (folder / "out/sub/deeper").mkdir(parents=True)
-        (folder / "out/sub/file").write_text("x")
-        (folder / "out/sub/deeper").chmod(0)
-        (folder / "out/sub").chmod(0o555)
-        with as_nobody(folder):
-            rewrite(folder / "in", folder / "out", AGAIN)
-            assert names(folder) == {"in", "out"}
-            rewrite(folder / "in", folder / "out", AGAIN)
+def test_a_read_only_folder_in_an_old_output_does_not_stay(tmp_path: Path) -> None:
+    write_logs(tmp_path / "in", [[seb(0, 1)]])
+    (tmp_path / "out/sub/deeper").mkdir(parents=True)
+    (tmp_path / "out/sub/file").write_text("x")
+    (tmp_path / "out/sub/deeper").chmod(0)
+    (tmp_path / "out/sub").chmod(0o555)
+    with heeding_modes():
+        rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
+        assert names(tmp_path) == {"in", "out"}
+        rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
 
 
 def failing_after(monkeypatch: pytest.MonkeyPatch, function: str, when: Any) -> None:
