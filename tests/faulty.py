@@ -22,6 +22,9 @@ SCRIPT = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
+HANGS_S = 600
+"""What has not ended after that time hangs: on no machine is it only slow."""
+
 
 class Running(Protocol):
     """A process that runs rewritelog."""
@@ -95,7 +98,7 @@ class _Forked:
 def ran(words: Sequence[str | Path]) -> tuple[int, str]:
     """Run the command; return its exit code and what it printed as an error."""
     process = started(words)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=HANGS_S)
     return process.returncode, errors
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from chosen import by_tier
+from faulty import HANGS_S
 from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
@@ -398,7 +399,7 @@ def test_huge_claims_cost_neither_memory_nor_time(
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
+        timeout=HANGS_S,
         cwd=tmp_path,
     )
     for line in done.stdout.splitlines():

@@ -18,6 +18,7 @@ import commands
 import pytest
 from chosen import by_tier
 from commands import Done
+from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "rewritelog"
@@ -365,7 +366,7 @@ def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> 
     while process.poll() is None and not list(tmp_path.glob(".out.*")):
         time.sleep(0.001)
     os.kill(process.pid, number)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=HANGS_S)
     if process.returncode == 0:
         pytest.skip("the rewrite was done before the signal came")
     assert process.returncode == code, stderr

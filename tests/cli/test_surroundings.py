@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import rewritelog as run
-from faulty import SCRIPT
+from faulty import HANGS_S, SCRIPT
 from logbuilder import write_timings
 from oracle import SAMPLE_LOGS
 from users import heeding_modes
@@ -23,7 +23,7 @@ def started(*words: object, cwd: Path, within: str = "") -> subprocess.Completed
     code = f"import os, resource, sys\n{within}\nos.execv(sys.argv[1], sys.argv[1:])"
     return subprocess.run(
         [sys.executable, "-c", code, str(SCRIPT), *map(str, words)],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=120,
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=HANGS_S,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import commands
 import pytest
 from building import PROGRAMS, run, sound, tool, tracebigsim_command
+from faulty import HANGS_S
 
 import tracebigsim
 from tracebigsim import TraceFileError, format_line, merge, stats
@@ -251,6 +252,6 @@ def test_its_streams_and_signals_are_as_those_of_rewritelog(tmp_path: Path) -> N
     while not list(tmp_path.iterdir()):
         time.sleep(0.01)
     waits.send_signal(signal.SIGTERM)
-    _, errors = waits.communicate(timeout=60)
+    _, errors = waits.communicate(timeout=HANGS_S)
     assert (waits.returncode, errors) == (143, b"tracebigsim: ended by SIGTERM\n")
     assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -48,7 +49,7 @@ def mpi(ranks: int, *command: object) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANGS_S,
         stdin=subprocess.DEVNULL,
     )
 
@@ -135,10 +136,6 @@ def test_what_rank_0_refuses_ends_all_ranks(logs: Path, tmp_path: Path) -> None:
         assert not out.exists()
 
 
-ENDED_S = 20
-"""A job whose ranks wait for one that has gone never ends."""
-
-
 def ranks_of(mark: str) -> dict[int, int]:
     """The processes of a marked job, by rank."""
     found = {}
@@ -172,13 +169,13 @@ def signalled(logs: Path, work: Path, rank: int, number: signal.Signals, after_s
         sent = rank in processes and job.poll() is None
         if sent:
             os.kill(processes[rank], number)
-        _, errors = job.communicate(timeout=ENDED_S)
+        _, errors = job.communicate(timeout=HANGS_S)
         left = {path.name for path in work.iterdir()}
         if number != signal.SIGKILL:
             assert left <= {"out"}
         assert "out" in left or (sent and job.returncode != 0), errors
     except ProcessLookupError:  # the job was done before the signal was sent
-        job.communicate(timeout=ENDED_S)
+        job.communicate(timeout=HANGS_S)
         assert job.returncode == 0
     finally:
         for process in ranks_of(mark).values():

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import rewritelog as run
+from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -42,7 +43,7 @@ class Opened:
 
     def __init__(self, page: Any) -> None:
         self.page = page
-        page.set_default_timeout(90_000)  # on a busy machine
+        page.set_default_timeout(1000 * HANGS_S)
         self.requests: list[str] = []
         self.errors: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
@@ -56,7 +57,7 @@ class Opened:
     def go(self, address: str) -> None:
         """Open an address, and wait until the plots are there."""
         self.page.goto(address)
-        self.page.wait_for_function("() => document.documentElement.dataset.ready", timeout=30_000)
+        self.page.wait_for_function("() => document.documentElement.dataset.ready")
         assert self.errors == []
 
     def column(self, source: str, column: str) -> list[float]:
@@ -181,8 +182,8 @@ def exploring(*words: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 def wait_for_status(opened: Opened, words: str) -> None:
     opened.page.wait_for_function(
         "words => document.getElementById('status').textContent.includes(words)",
-        arg=words, timeout=60_000,
-    )  # fmt: skip
+        arg=words,
+    )
 
 
 def select_by_a_box_at_the_top(opened: Opened) -> None:
@@ -260,11 +261,11 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.click("#predict-at button")
         opened.page.wait_for_selector("#predicted:has-text('by fit')")
         opened.page.click("#rewrite")
-        opened.page.wait_for_selector("#effect-table td:has-text('sync')", timeout=120_000)
+        opened.page.wait_for_selector("#effect-table td:has-text('sync')")
         opened.page.click("#save")
         wait_for_status(opened, "saved: ")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(HANGS_S) == 0
         opened.page.wait_for_selector("#gone:visible")
         origin = address.rsplit("/", 2)[0]
         assert {url for url in opened.requests if not url.startswith(origin)} == set()
