@@ -113,7 +113,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
     return FitReport(request, model, read, fitted, source.sha256, out)
 
 
-def write_model(out: Path, file: ModelFile) -> None:
+def write_model(out: Path, file: ModelFile, *, through_links: bool = True) -> None:
     """Write a model file; raise `OutputError` if it is too large to be read back, or on failure."""
     text = model_text(file)
     problem = size_problem(text)
@@ -124,4 +124,4 @@ def write_model(out: Path, file: ModelFile) -> None:
             f"{out}: the model file {problem}, and could not be read back: leave out the exact "
             "matches with --exact-match never"
         )
-    write_text_file(out, text)
+    write_text_file(out, text, through_links=through_links)

@@ -56,7 +56,7 @@ def new_folder(
             _check_links(out, target, inputs)
             draft = name_beside(target, f"-{secrets.token_hex(4)}")
             try:  # a signal may come as soon as the folder is made
-                draft.mkdir()
+                draft.mkdir(_mode(target))
                 yield draft
                 if flush:
                     report_progress("flushing the output to the disk")
@@ -70,6 +70,11 @@ def new_folder(
     except OSError as error:
         about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}{about}") from error
+
+
+def _mode(target: Path) -> int:
+    """Return the mode of a folder to be replaced; all permissions where there is none."""
+    return stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU if target.exists() else 0o777
 
 
 def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:

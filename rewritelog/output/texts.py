@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -81,13 +82,13 @@ def _check_writable(path: Path) -> None:
         if not os.access(path, os.W_OK):
             raise PermissionError(0, "Permission denied")
     else:
-        draft = _draft_of(path)
+        draft = _draft_beside(Path(os.path.realpath(path)))
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         draft.unlink()
 
 
-def _draft_of(path: Path) -> Path:
-    return name_beside(Path(os.path.realpath(path)), f"-{secrets.token_hex(4)}")
+def _draft_beside(target: Path) -> Path:
+    return name_beside(target, f"-{secrets.token_hex(4)}")
 
 
 def descriptor_of(path: Path) -> int | None:
@@ -109,17 +110,21 @@ def descriptor_of(path: Path) -> int | None:
     return None
 
 
-def write_text_file(path: Path, text: str) -> None:
+def write_text_file(path: Path, text: str, *, through_links: bool = True) -> None:
     """Write text in UTF-8, as `write_file` writes bytes."""
-    write_file(path, text.encode())
+    write_file(path, text.encode(), through_links=through_links)
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically; a pipe or a device is written to directly.
+def write_file(path: Path, data: bytes, *, through_links: bool = True) -> None:
+    """Replace a file atomically, and keep its mode; a pipe or a device is written to directly.
 
-    Raise `OutputError` if it cannot be written.
+    What is at `path` may be a link to any of these; unless `through_links`, it is itself replaced.
+    Raise `OutputError` if the file cannot be written.
     """
     try:
+        if not through_links:
+            _replace(path, data)
+            return
         descriptor = descriptor_of(path)
         if descriptor == 1:
             sys.stdout.flush()
@@ -131,19 +136,34 @@ def write_file(path: Path, data: bytes) -> None:
         elif path.exists() and not path.is_file():
             path.write_bytes(data)
         else:
-            _replace(path, data)
+            _replace(Path(os.path.realpath(path)), data)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _replace(path: Path, data: bytes) -> None:
-    target, draft = Path(os.path.realpath(path)), _draft_of(path)
+def _replace(target: Path, data: bytes) -> None:
+    """Replace a file by one of its mode, or create it; a link at this very path is replaced."""
+    draft, mode = _draft_beside(target), _mode_of(target)
     try:
-        draft.write_bytes(data)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:
+            if mode is not None:
+                with suppress(PermissionError):  # some file systems have no modes
+                    os.fchmod(file.fileno(), mode)
+            file.write(data)
         draft.replace(target)
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
+
+
+def _mode_of(path: Path) -> int | None:
+    """Return the permissions of a file, None if there is no file at this very path."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    return mode & 0o777 if stat.S_ISREG(mode) else None
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import webbrowser
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rewritelog.errors import UsageError
@@ -71,14 +74,45 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)
 
-    def ready(explorer: Explorer) -> None:
-        address = explorer.doors.address
-        explorer.document.text(explorer.doors.origin)  # the first time takes longest
-        say(address)
-        if options.browser:
-            webbrowser.open(address)
+    with ExitStack() as opened:
 
-    asyncio.run(serve(session, saving, effect, ready))
+        def ready(explorer: Explorer) -> None:
+            address = explorer.doors.address
+            explorer.document.text(explorer.doors.origin)  # the first time takes longest
+            say(address)
+            if options.browser:
+                opened.enter_context(_browser_at(address))
+
+        asyncio.run(serve(session, saving, effect, ready))
+
+
+_OPEN = """\
+import signal, sys, webbrowser
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+webbrowser.open(sys.argv[1])
+"""
+
+
+@contextmanager
+def _browser_at(address: str) -> Iterator[None]:
+    """Open a page in the user's browser, in a process that may wait for one in the terminal.
+
+    Every user can read the browser's command line: it names a file that leads to the page, and that
+    only this user can read.
+    """
+    with TemporaryDirectory(prefix="rewritelog-") as folder:
+        file = Path(folder, "explore.html")
+        file.touch(0o600)
+        refresh = f'<meta http-equiv="refresh" content="0; url={address}">'
+        file.write_text(f'<!doctype html>{refresh}<a href="{address}">the live page</a>\n')
+        opening = subprocess.Popen(  # noqa: S603 - the user's own browser
+            [sys.executable, "-I", "-c", _OPEN, file.as_uri()]
+        )
+        try:
+            yield
+        finally:
+            opening.terminate()
+            opening.wait()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,36 @@ def test_a_report_to_standard_output_is_written_and_replaces_nothing(
     assert "little-endian" in printed
     assert printed.rstrip().endswith("}")
     assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_or_folder_that_is_replaced_keeps_its_mode(
+    mode: int, linked: bool, logs: Path, tmp_path: Path
+) -> None:
+    report, out = tmp_path / "report", tmp_path / "out"
+    written = tmp_path / "linked" if linked else report
+    if linked:
+        report.symlink_to(written)
+    for path, some in ((written, mode), (out, mode | 0o700)):
+        path.touch() if path == written else path.mkdir()
+        path.chmod(some)
+    done = rewritelog("rewrite", logs, out, "--dilation", 2, "--report", report)
+    assert done.returncode == 0, done.stderr
+    assert len(written.read_text()) > 1000
+    assert stat.S_IMODE(written.stat().st_mode) == mode
+    assert stat.S_IMODE(out.stat().st_mode) == (mode | 0o700) & ~umask()
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
+    write_text_file(tmp_path / "new", "text")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o666 & ~umask()
+
+
+def umask() -> int:
+    old = os.umask(0o022)
+    os.umask(old)
+    return old
 
 
 def test_an_output_that_is_a_pipe_is_written_to_it(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -277,6 +279,30 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
     words = ("--timings", timings, "--formulas", saved / "formulas.toml", "--dry-run")
     assert run("rewrite", logs, *words).returncode == 0
     assert json.loads((saved / "model.json").read_text())["extra"]["left_out"] == [f"{timings}:61"]
+
+
+@pytest.mark.slow
+def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path) -> None:
+    write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    (tmp_path / "browser").write_text('#!/bin/sh\necho "$1" >"$0.given"\n')
+    (tmp_path / "browser").chmod(0o755)
+    words = ("-m", "rewritelog", "explore", tmp_path / "t.txt", "-o", tmp_path)
+    environment = {**os.environ, "BROWSER": f"{tmp_path / 'browser'} %s"}
+    with (
+        subprocess.Popen(
+            [sys.executable, *words], env=environment, stdout=subprocess.PIPE, text=True
+        ) as process,
+        browser() as opened,
+    ):
+        given = tmp_path / "browser.given"
+        while not (given.exists() and given.read_text()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        opened.page.goto(given.read_text().strip())
+        opened.page.wait_for_url("http://127.0.0.1:*/**")
+        wait_for_status(opened, "all events are fitted")
+        assert opened.errors == []
+        process.kill()
 
 
 @pytest.mark.long

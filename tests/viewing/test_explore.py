@@ -28,6 +28,7 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
+from rewritelog.viewing.explorer import server
 from rewritelog.viewing.explorer.asking import Sizes, read_request
 from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
@@ -112,6 +113,81 @@ def test_nothing_is_answered_without_the_token_or_to_strangers(session: Session)
         assert await status(address, Origin="null") == 403
         assert await status(address, Sec_Fetch_Site="cross-site") == 403
         assert await status(address, Origin=origin) == 200
+
+    converse(session, talk)
+
+
+async def said_to(address: str, request: bytes) -> bytes:
+    """What the server answers to bytes, until it closes the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(address.split(":")[2][:5]))
+    writer.write(request)
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+def test_a_link_elsewhere_leads_to_the_page_and_shows_it_to_the_user_alone(
+    session: Session,
+) -> None:
+    async def talk(address: str) -> None:
+        link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+        assert await status(address, **link, Sec_Fetch_Dest="document") == 200
+        assert await status(address, **link, Sec_Fetch_Dest="iframe") == 403
+        assert await status(address, Sec_Fetch_Site="same-site", Sec_Fetch_Mode="cors") == 403
+
+    converse(session, talk)
+
+
+@pytest.mark.parametrize("line", ["GET x", "GET ?x", "OPTIONS *", "GET http://", "GET //x//"])
+def test_an_odd_request_is_refused_and_leaves_no_traceback(
+    line: str, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk(address: str) -> None:
+        host = address.split("/")[2]
+        request = f"{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        answer = await said_to(address, request.encode())
+        assert answer.startswith(b"HTTP/1.1 404 ")
+
+    converse(session, talk)
+    assert caplog.records == []
+
+
+def test_a_crowd_of_half_open_connections_keeps_nobody_out(
+    session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_WAITING", 20)
+
+    async def talk(address: str) -> None:
+        port = int(address.split(":")[2].split("/", maxsplit=1)[0])
+        page = AsyncHTTPClient().fetch(address)
+        crowd = []
+        for number in range(60):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\n" if number % 2 else b"")
+            crowd.append((reader, writer))
+        assert (await page).code == 200
+        assert await status(address) == 200
+        ended = [asyncio.create_task(reader.read()) for reader, _ in crowd]
+        await asyncio.wait(ended[:40])
+        assert not any(one.done() for one in ended[41:])
+        for _, writer in crowd:
+            writer.close()
+
+    converse(session, talk)
+    (record,) = caplog.records
+    assert "more than 20 connections to the page wait without a valid request" in record.message
+
+
+@pytest.mark.parametrize(
+    "begun", ["", "GET / HTTP/1.1\r\nHost: ", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"]
+)
+def test_who_says_nothing_more_is_not_waited_for(
+    begun: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "WAIT_S", 0.05)
+
+    async def talk(address: str) -> None:
+        await said_to(address, begun.encode())
 
     converse(session, talk)
 
@@ -306,6 +382,55 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     with pytest.raises(OutputError, match="exists"):
         Saving(tmp_path / "saved", [], None).save(session)
     saving.save(session)
+
+
+def saved_in(folder: Path, session: Session, **more: Any) -> Saving:
+    """What saves model and formulas in a folder, and has done so once."""
+    event = number_of(session, "sync")
+    session.put(event, fitted(session.timings(event), FORMULA))
+    saving = Saving(folder, [], None, **more)
+    saving.save(session)
+    return saving
+
+
+@pytest.mark.parametrize("name", ["model.json", "formulas.toml"])
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "file"])
+def test_what_was_put_in_place_of_a_saved_file_is_not_replaced(
+    name: str, kind: str, session: Session, tmp_path: Path
+) -> None:
+    saved, victim = tmp_path / "saved", tmp_path / "victim"
+    saved.mkdir()
+    saving = saved_in(saved, session)
+    (saved / name).rename(tmp_path / "kept")
+    if kind != "dangling link":
+        victim.write_text("mine")
+    if kind == "hard link":
+        (saved / name).hardlink_to(victim)
+    elif kind == "file":
+        (saved / name).write_text("mine")
+    else:
+        (saved / name).symlink_to(victim)
+    with pytest.raises(OutputError, match=f"{name}: was replaced since it was saved; give another"):
+        saving.save(session)
+    assert victim.exists() == (kind != "dangling link")
+    assert kind == "dangling link" or (saved / name).read_text() == "mine"
+    assert len(list(saved.iterdir())) == 2
+
+
+@pytest.mark.parametrize("name", ["model.json", "formulas.toml"])
+def test_a_link_where_a_file_is_saved_is_itself_replaced(
+    name: str, session: Session, tmp_path: Path
+) -> None:
+    saved, victim = tmp_path / "saved", tmp_path / "victim"
+    saved.mkdir()
+    victim.write_text("mine")
+    (saved / name).symlink_to(victim)
+    with pytest.raises(OutputError, match=f"{name}: exists; give another"):
+        saved_in(saved, session)
+    saved_in(saved, session, force=True)
+    assert victim.read_text() == "mine"
+    assert not (saved / name).is_symlink()
+    assert len((saved / name).read_text()) > 40
 
 
 def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:

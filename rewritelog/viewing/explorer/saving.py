@@ -34,7 +34,8 @@ class Saving:
         self._clock_hz = clock_hz
         self._inputs = inputs
         self._given = given
-        self._written: set[Path] = set()
+        self._written: dict[Path, int | None] = {}
+        """The inode of each file that this session has written."""
         self._force = force
 
     def save(self, session: Session) -> list[str]:
@@ -43,18 +44,28 @@ class Saving:
         paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
         self._check(paths)
         source = Source.of(session.read.files, session.kept_timings(), self._clock_hz)
-        write_model(paths[0], ModelFile(session.fitted(), "params", source))
-        self._written.add(paths[0])
+        model = ModelFile(session.fitted(), "params", source)
+        write_model(paths[0], model, through_links=False)
+        self._written[paths[0]] = _inode(paths[0])
         if formulas:
-            write_text_file(paths[1], formulas)
-            self._written.add(paths[1])
+            write_text_file(paths[1], formulas, through_links=False)
+            self._written[paths[1]] = _inode(paths[1])
         return [str(path) for path in paths]
 
     def _check(self, paths: list[Path]) -> None:
-        check_outputs(paths, self._inputs)
         for path in paths:
-            if path.exists() and path not in self._written and not self._force:
-                raise OutputError(f"{path}: exists; give another folder with -o, or --force")
+            if not self._force and _inode(path) not in (None, self._written.get(path)):
+                said = "was replaced since it was saved" if path in self._written else "exists"
+                raise OutputError(f"{path}: {said}; give another folder with -o, or --force")
+        check_outputs(paths, self._inputs)
+
+
+def _inode(path: Path) -> int | None:
+    """Return the inode at this very path, be it a link's; None if nothing is there."""
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return None
 
 
 def formulas_text(session: Session, given: ModelText | None) -> str:

@@ -1,8 +1,9 @@
 """Web server of the live page: access control, and the messages to and from the page.
 
 It listens on 127.0.0.1 only. Requests are refused without the token in the address, with another
-host's name, or from a page of another origin. This also defeats DNS rebinding, where a foreign
-name resolves to 127.0.0.1.
+host's name, or from a page of another origin, unless that only leads a browser here. This also
+defeats DNS rebinding, where a foreign name resolves to 127.0.0.1. Connections without an accepted
+request are closed after a while, and before that if there are many of them.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import asyncio
 import json
 import secrets
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from signal import SIGINT
+from typing import Any, cast
 
+from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPServerRequest
+from tornado.httputil import HTTPConnection, HTTPMessageDelegate, HTTPServerRequest
+from tornado.iostream import IOStream
+from tornado.log import gen_log
 from tornado.netutil import bind_sockets
 from tornado.web import Application, ErrorHandler, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
@@ -26,6 +31,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.progress import report_progress
+from rewritelog.stopping import SIGNALS
 from rewritelog.viewing.explorer.asking import (
     MOST_CHARACTERS,
     Check,
@@ -44,6 +50,13 @@ from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
 
 HOST = "127.0.0.1"
 FORBIDDEN, NOT_FOUND = 403, 404
+
+WAIT_S = 30
+"""How long the server waits for a request's head, and for its body."""
+
+MOST_WAITING = 256
+"""Connections may wait without an accepted request; the oldest of more are closed. It is more than
+are accepted in one turn of the loop, so that a request that is there by then is always read."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -84,13 +97,21 @@ class Doors:
         is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
         if origins not in ([self.origin], [] if not is_socket else [self.origin]):
             return FORBIDDEN
-        site = request.headers.get("Sec-Fetch-Site", "none")
-        if site not in ("none", "same-origin"):
+        headers = (request.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest"))
+        if not _is_by_user(*headers):
             return FORBIDDEN
-        given = request.path.split("/")[1]
+        given = f"{request.path}/".split("/")[1]
         if not secrets.compare_digest(given.encode(), self.token.encode()):
             return NOT_FOUND
         return None
+
+
+def _is_by_user(site: str | None, mode: str | None, destination: str | None) -> bool:
+    """Return whether the user or the page itself made a request, not a page of another site.
+
+    What only takes the user here may come from elsewhere: a link, or the file that `explore` opens.
+    """
+    return site in (None, "none", "same-origin") or (mode, destination) == ("navigate", "document")
 
 
 class Explorer(Application):
@@ -112,6 +133,9 @@ class Explorer(Application):
         self._loaded = asyncio.Event()
         """Set once kernels are loaded: processes forked from then on need not load them."""
         self.sockets: set[_Socket] = set()
+        self._waiting: list[IOStream] = []
+        """Connections without an accepted request, the oldest first."""
+        self._crowded = False
         self._saving = saving
         self._effect = effect
         self.document = Document(session, has_logs=effect is not None)
@@ -121,7 +145,25 @@ class Explorer(Application):
         refusal = self.doors.refusal(request)
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
+        self._waiting = [one for one in self._waiting if one is not _stream_of(request.connection)]
         return super().find_handler(request, **given)
+
+    def start_request(
+        self, server_conn: object, request_conn: HTTPConnection
+    ) -> HTTPMessageDelegate:
+        """Wait for the next request of a connection; close the oldest if too many wait."""
+        own = _stream_of(request_conn)
+        self._waiting = [one for one in self._waiting if not (one is own or one.closed())]
+        self._waiting.append(own)
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting.pop(0).close()
+            if not self._crowded:
+                gen_log.warning(
+                    f"rewritelog: warning: more than {MOST_WAITING} connections to the page wait "
+                    "without a valid request; the oldest are closed"
+                )
+            self._crowded = True
+        return super().start_request(server_conn, request_conn)
 
     async def fit_first(self) -> None:
         """Fit all events as `fit` does, and send each to the pages when it is done."""
@@ -241,6 +283,11 @@ class Explorer(Application):
             socket.send(message)
 
 
+def _stream_of(connection: HTTPConnection | None) -> IOStream:
+    """Return the stream of a connection to an `HTTPServer`."""
+    return cast(HTTP1Connection, connection).stream
+
+
 class _Refused(ErrorHandler):
     """Answers refused requests with the bare status."""
 
@@ -297,29 +344,64 @@ async def serve(
 ) -> None:
     """Serve the page until Ctrl-C; `ready` is called with the running server.
 
-    Fits all events meanwhile; raise the `RewriteLogError` of an event that cannot be fitted.
+    Fits all events meanwhile; raise the `RewriteLogError` of an event that cannot be fitted. Other
+    signals that the process handles end the server first.
     """
     sockets = bind_sockets(0, HOST)
     doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
     explorer = Explorer(session, doors, saving, effect)
-    server = HTTPServer(explorer, max_body_size=1 << 16, max_header_size=1 << 14)
+    server = HTTPServer(
+        explorer,
+        max_body_size=1 << 16,
+        max_header_size=1 << 14,
+        idle_connection_timeout=WAIT_S,
+        body_timeout=WAIT_S,
+    )
     server.add_sockets(sockets)
     ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, ended.set)
     fits = asyncio.create_task(explorer.fit_first())
-    fits.add_done_callback(lambda done: ended.set() if done.exception() else None)
+    fits.add_done_callback(
+        lambda done: ended.set() if done.cancelled() or done.exception() else None
+    )
     try:
-        ready(explorer)
-        await ended.wait()
+        with _signals_passed_to(ended):
+            ready(explorer)
+            await ended.wait()
         if fits.done():
             fits.result()
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
         explorer.worker.stop()
-        explorer.crew.stop()
+        fits.cancel()  # which stops its processes
         await asyncio.gather(fits, return_exceptions=True)
         server.stop()
         for socket in list(explorer.sockets):
             socket.close(1001, "the server has ended")
         await server.close_all_connections()
+
+
+@contextmanager
+def _signals_passed_to(ended: asyncio.Event) -> Iterator[None]:
+    """Set an event on Ctrl-C, and on each other signal that the process handles.
+
+    Handlers of Python would interrupt a save at any point, and asyncio drops what they raise in a
+    callback. In the end those signals are raised again, for the handlers of before.
+    """
+    loop, received = asyncio.get_running_loop(), list[signal.Signals]()
+
+    def end(number: signal.Signals) -> None:
+        received.append(number)
+        ended.set()
+
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    taken = [number for number in SIGNALS if number == SIGINT or callable(handlers[number])]
+    for number in taken:
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+            signal.signal(number, handlers[number])
+        for number in received:
+            if number != SIGINT:
+                signal.raise_signal(number)

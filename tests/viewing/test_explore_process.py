@@ -1,0 +1,182 @@
+"""`explore` as a process: the browser that it opens, and signals while it saves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chosen import by_tier
+from faulty import HANGS_S
+from logbuilder import write_timings
+
+from rewritelog.models.formulas import parse_formulas
+from rewritelog.timings.texts import read_model_file
+
+pytest.importorskip("bokeh", reason="needs the extra [view]")
+
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
+
+from rewritelog.viewing.explorer.choices import FitChoices
+
+Contents = dict[str, bytes]
+"""What is in the saved files, by name."""
+
+X = np.array([[8.0]])
+LINES = [("sync", 1e-6 * n * n, float(n)) for n in range(2, 20)]
+
+BROWSER = textwrap.dedent("""
+    #!{python}
+    import json, os, re, stat, sys, urllib.request
+    path = sys.argv[1].removeprefix("file://")
+    with open(path) as file:
+        address = re.search('url=([^"]*)"', file.read())[1]
+    modes = [stat.S_IMODE(os.stat(one).st_mode) for one in (path, os.path.dirname(path))]
+    with urllib.request.urlopen(address) as page:
+        print(json.dumps([sys.argv[1:], modes, address, page.status]), flush=True)
+""").lstrip()
+"""A browser that stays in the foreground until it has shown the page."""
+
+
+@contextmanager
+def exploring(
+    folder: Path, *words: str, program: str = "", **more: str
+) -> Iterator[subprocess.Popen[str]]:
+    """Run `explore` on some timings in a folder; it obeys SIGINT even where this process does not.
+
+    `program` runs the command, instead of the package.
+    """
+    write_timings(folder / "t.txt", *LINES)
+    started = ["-c", program] if program else ["-m", "rewritelog"]
+    command = [sys.executable, *started, "explore", "t.txt", *words]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        command, cwd=folder, env={**os.environ, **more}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        signal.signal(signal.SIGINT, before)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+@pytest.mark.parametrize("number", by_tier([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM]))
+def test_a_browser_in_the_foreground_is_served_and_its_command_line_holds_no_token(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(BROWSER.format(python=sys.executable))
+    browser.chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "webbrowser.py").write_text("raise RuntimeError('of the working directory')")
+    with exploring(tmp_path, BROWSER=f"{browser} %s", TMPDIR=str(tmp_path / "tmp")) as process:
+        address = next_line(process).split()[1]
+        next_line(process)
+        words, modes, opened, status = json.loads(next_line(process))
+        assert (opened, status) == (address, 200)
+        token = address.split("/")[3]
+        assert len(words) == 1
+        assert token not in words[0]
+        assert modes == [0o600, 0o700]
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=HANGS_S)
+    assert process.returncode == (0 if number == signal.SIGINT else 143)
+    assert errors == ("" if number == signal.SIGINT else "rewritelog: ended by SIGTERM\n")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+STRUCK = textwrap.dedent("""
+    import os, signal, sys
+    from pathlib import Path
+    from rewritelog.cli import main
+    plain, names = Path.replace, []
+    def replace(draft, target):
+        names.append(target.name)
+        if names.count({name!r}) == 2:
+            os.kill(os.getpid(), {number})
+        return plain(draft, target)
+    Path.replace = replace
+    main()
+""")
+"""`explore` that gets a signal where it saves a file for the second time."""
+
+
+async def saved_twice(address: str, contents: Callable[[], Contents]) -> Contents:
+    """Have the page save, refit and save again; return what the first save wrote."""
+    origin = address.rsplit("/", 2)[0]
+    request = HTTPRequest(address.replace("http:", "ws:") + "socket", headers={"Origin": origin})
+    socket = await websocket_connect(request)
+
+    async def told(*keys: str) -> str:
+        """The first of these keys that a message has; what has ended says nothing more."""
+        while (said := await socket.read_message()) is not None:
+            for key in keys:
+                if key in json.loads(said):
+                    return key
+        return ""
+
+    async def ask(do: str, **more: object) -> None:
+        await socket.write_message(json.dumps({"do": do, **more}))
+
+    await ask("refit", event=0, **FitChoices(("1", "p1")).to_json())
+    assert await told("state", "error") == "state"
+    await ask("save")
+    while await told("saved", "error") == "error":  # until all events are fitted
+        await ask("save")
+    first = contents()
+    await ask("refit", event=0, **FitChoices(("p1*p1",)).to_json())
+    assert await told("state", "error") == "state"
+    await ask("save")
+    await told("")
+    socket.close()
+    return first
+
+
+@pytest.mark.parametrize("name", by_tier(["model.json", "formulas.toml"], ["model.json"]))
+@pytest.mark.parametrize(
+    "number",
+    by_tier([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], [signal.SIGTERM], [signal.SIGKILL]),
+)
+def test_a_signal_while_files_are_saved_leaves_each_whole(
+    number: signal.Signals, name: str, tmp_path: Path
+) -> None:
+    def contents() -> Contents:
+        return {
+            path.name: path.read_bytes()
+            for path in tmp_path.iterdir()
+            if path.name in ("model.json", "formulas.toml")
+        }
+
+    program = STRUCK.format(name=name, number=int(number))
+    with exploring(tmp_path, "--no-browser", program=program) as process:
+        address = next_line(process).split()[1]
+        first = asyncio.run(saved_twice(address, contents))
+        process.communicate(timeout=HANGS_S)
+    second = contents()
+    assert read_model_file(tmp_path / "model.json").fitted.predict("sync", X)[0] > 0
+    parse_formulas((tmp_path / "formulas.toml").read_text(), "saved")
+    drafts = [path.name for path in tmp_path.iterdir() if ".rewritelog-" in path.name]
+    if number == signal.SIGKILL:
+        assert second[name] == first[name]
+        assert [draft[: len(name) + 2] for draft in drafts] == [f".{name}."]
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert all(second[one] != first[one] for one in first)
+        assert drafts == []
+        assert process.returncode == (0 if number == signal.SIGINT else 128 + number)
