@@ -12,14 +12,13 @@ import pytest
 from chosen import by_tier
 
 from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
-from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
-from rewritelog.inspection.info import survey
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 from tracebigsim import compiled
+from tracebigsim.files import scan_file
 
 
 def _rewritten(logs: LogSet, out: Path) -> object:
@@ -39,18 +38,21 @@ def _exported(logs: LogSet, out: Path) -> object:
     return (out / "program.goal").read_bytes()
 
 
+def _scanned(path: Path) -> object:
+    return [(one.events, one.params.tolist(), one.time.tolist()) for one in scan_file(path)]
+
+
 JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "rewrite": _rewritten,
     "convert": _converted,
-    "check": lambda logs, _: check_logs(logs.folder).to_json(),
     "replay": lambda logs, _: replay(logs, options=ReplayOptions(gains=2)).to_json(),
     "export": _exported,
-    "info": lambda logs, _: survey(logs).to_json(),
     "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
+    "timings": lambda logs, _: _scanned(logs.folder / "timings.txt"),
 }
 
 
-@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables"]))
+@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables", "timings"]))
 def test_both_ways_give_the_same(
     job: str,
     sample_logs: Path,

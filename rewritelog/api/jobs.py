@@ -293,13 +293,13 @@ def diff(a: LogsLike, b: LogsLike, params: PathLike | None = None, *, jobs: int 
     return compare_logs(open_logs(a), open_logs(b), folder, jobs=jobs)
 
 
-def info(logs: LogsLike) -> LogInfo:
+def info(logs: LogsLike, *, jobs: int = 0) -> LogInfo:
     """Summarise a log set: machine, sizes, brackets, and time by SEB name.
 
     >>> rewritelog.info("sample_logs/cells").brackets > 0
     True
     """
-    return survey(open_logs(logs))
+    return survey(open_logs(logs), jobs=jobs)
 
 
 def dump(logs: LogsLike, pe: int) -> Iterator[dict[str, Any]]:

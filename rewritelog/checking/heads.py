@@ -77,7 +77,7 @@ def _read_files(folder: Path, summary: Summary, findings: Findings) -> list[Time
         used = MACHINE_HEADER_BYTES - (summary.header_version == 0)
         if file.order == summary.order and file.machine and file.machine[:used] != machine[:used]:
             problem = f"{file.machine.hex(' ')}, but that of the summary is {machine.hex(' ')}"
-            findings.add("header-differs", Location(path, 0), problem)
+            findings.add("header-differs", [Finding(Location(path, 0), problem)])
     return files
 
 
@@ -93,14 +93,14 @@ def _version_to_read(
             f"version {claimed}, but the timelines have the layout of version "
             f"{version_text(likely)} and are checked in it"
         )
-        findings.add("log-version", location, problem)
+        findings.add("log-version", [Finding(location, problem)])
         return likely
     if claimed not in LOG_VERSIONS:
         problem = (
             f"version {claimed} is unknown, and the timelines fit none of {LOG_VERSIONS[0]} to "
             f"{LOG_VERSIONS[-1]}"
         )
-        findings.add("log-version", location, problem)
+        findings.add("log-version", [Finding(location, problem)])
         return None
     return claimed
 
@@ -120,5 +120,5 @@ def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[i
         ("unreadable", first, absent, "the file does not exist"),
     ):
         found = [Finding(Location(folder / f"{SUMMARY_NAME}{k}"), problem) for k in indices]
-        findings.add_many(rule, count, found)
+        findings.add(rule, found, count)
     return wanted

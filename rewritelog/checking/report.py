@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.checking.findings import Findings
-from rewritelog.checking.rules import RULES, Severity
+from rewritelog.checking.rules import RULES
+from rewritelog.checking.rules.rule import Severity
 from rewritelog.logs.summary import Summary
 from rewritelog.text import Readable, count_text, printable
 
@@ -29,12 +30,22 @@ class CheckReport(Readable):
     not_checked: tuple[str, ...]
     """Rules that could not be checked, with the reasons."""
 
+    def of(self, severity: Severity) -> list[str]:
+        """Return the violated rules of a severity, in the order of `RULES`."""
+        return [
+            name
+            for name, rule in RULES.items()
+            if rule.severity is severity and name in self.findings.counts
+        ]
+
+    def count(self, severity: Severity) -> int:
+        """Return the number of findings of a severity."""
+        return sum(self.findings.counts[name] for name in self.of(severity))
+
     @property
     def sound(self) -> bool:
         """Whether there are no findings other than those of severity odd."""
-        return not any(
-            self.findings.of(severity) for severity in Severity if severity is not Severity.ODD
-        )
+        return not any(self.of(severity) for severity in Severity if severity is not Severity.ODD)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -48,7 +59,7 @@ class CheckReport(Readable):
             "sebs": self.sebs,
             "param_records": self.records,
             "sound": self.sound,
-            "counts": {one.name.lower(): self.findings.count(one) for one in Severity},
+            "counts": {one.name.lower(): self.count(one) for one in Severity},
             "findings": [
                 {
                     "rule": name,
@@ -57,7 +68,7 @@ class CheckReport(Readable):
                     "shown": [finding.to_json() for finding in self.findings.shown[name]],
                 }
                 for severity in Severity
-                for name in self.findings.of(severity)
+                for name in self.of(severity)
             ],
             "not_checked": [printable(text) for text in self.not_checked],
         }
@@ -66,7 +77,7 @@ class CheckReport(Readable):
         """Return the report as text, most severe findings first."""
         lines = [self._head()]
         for severity in Severity:
-            for name in self.findings.of(severity):
+            for name in self.of(severity):
                 lines.append(f"{severity.value}: {name}: {RULES[name].says}")
                 lines += [f"  {finding}" for finding in self.findings.shown[name]]
                 more = self.findings.counts[name] - len(self.findings.shown[name])
@@ -86,8 +97,8 @@ class CheckReport(Readable):
 
     def _end(self) -> str:
         counts = [
-            f"{self.findings.count(severity):,} {severity.value}"
+            f"{self.count(severity):,} {severity.value}"
             for severity in Severity
-            if self.findings.of(severity)
+            if self.of(severity)
         ]
         return "findings: " + "; ".join(counts) if counts else "nothing found"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Bytes
-from rewritelog.checking.kernels.check import sound_sebs
+from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
-from rewritelog.format import ByteOrder, layout, number_type
+from rewritelog.format import ByteOrder, Layout, layout, number_type
 from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS
-from rewritelog.kernels import walk
 from rewritelog.logs.faults import FAULTS
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.records import seb_records, walk_pieces
 from rewritelog.logs.timelines import TimelineFile
 
 _SAMPLES, _TRIES = 8, 64
@@ -91,14 +91,21 @@ def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
     """Return how many samples can be read completely in a version, and how many SEBs in all."""
     exact = total = 0
     for sample in samples:
-        lay = layout(version, sample.order).kernel
-        fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-        end = len(sample.window)
-        sebs, at = sound_sebs(sample.window, 0, end, sample.count, lay, fault)
+        sebs, fault = _sound_sebs(sample, layout(version, sample.order))
         total += sebs
         if sample.whole:
-            exact += sebs == sample.count and at == end
+            exact += sebs == sample.count and fault == core.OK
         else:
-            kind = FAULTS.get(int(fault[walk.FAULT_CODE]))
-            exact += sebs > 0 and kind is not None and kind.truncated
+            exact += sebs > 0 and fault in FAULTS and FAULTS[fault].truncated
     return exact, total
+
+
+def _sound_sebs(sample: _Sample, lay: Layout) -> tuple[int, int]:
+    """Return how many SEBs can be read until one has a wrong seqno, and the fault that ended it."""
+    starts, ends = np.array([0]), np.array([len(sample.window)])
+    found = walk_pieces(sample.window, starts, ends, np.array([sample.count]), lay)
+    sebs = seb_records(sample.window, found, lay)
+    wrong = np.flatnonzero(sebs["seqno"] != np.arange(len(sebs)))
+    if len(wrong):
+        return int(wrong[0]), core.OK
+    return len(sebs), int(found.faults[0, core.FAULT_CODE])

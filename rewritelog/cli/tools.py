@@ -15,12 +15,12 @@ _VERSION_HELP = "The log version to write, 0 to 6"
 
 
 @reporting(warns=True, engines=True)
-def info_command(logs: Logs) -> Outcome:
+def info_command(logs: Logs, jobs: Jobs = 0) -> Outcome:
     """Describe a log set: machine, sizes, brackets, where the time goes."""
     from rewritelog.inspection.info import survey  # noqa: PLC0415
     from rewritelog.logs.logset import open_logs  # noqa: PLC0415
 
-    return Outcome(survey(open_logs(logs)))
+    return Outcome(survey(open_logs(logs), jobs=jobs))
 
 
 @plain(prints_lines=True)

@@ -8,17 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rewritelog.checking.run import check_logs
-from rewritelog.inspection.kernels import survey as kernels
-from rewritelog.inspection.kernels.survey import SurveyCount
-from rewritelog.kernels.names import enlarged, names_of, new_table
+from rewritelog.cores import limited_to
+from rewritelog.inspection.survey import Survey, read_survey
 from rewritelog.kernels.tracer import tracer_replaces
-from rewritelog.kernels.walk import FAULT_SIZE
-from rewritelog.logs.blocks import LoadedBlock, raise_fault
 from rewritelog.logs.files import paths_in
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.params import list_params
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
 from rewritelog.text import (
@@ -209,101 +204,39 @@ def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:
     return lines
 
 
-def survey(logs: LogSet) -> LogInfo:
+def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
     """Read a whole log set and return its summary.
 
-    Memory is needed for one block and for the names, whatever the size of the logs. Raise
+    Memory is needed for a few blocks and for the names, whatever the size of the logs. Raise
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
-    found = read_survey(logs)
     param_files, companions = _beside(logs.folder)
-    earliest, latest = (float(time) for time in found.span)
+    params = list_params(logs.folder)
+    with limited_to(jobs):
+        found = read_survey(logs, params if params.pes else None)
     return LogInfo(
         folder=printable(str(logs.folder)),
         summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
-        earliest_s=earliest if earliest < math.inf else None,
-        latest_s=latest if latest > -math.inf else None,
-        seb_seconds=_total(found.name_seconds),
+        earliest_s=found.earliest_s if found.earliest_s < math.inf else None,
+        latest_s=found.latest_s if found.latest_s > -math.inf else None,
+        seb_seconds=found.seconds,
         names=_shares(found),
         param_files=param_files,
         companions=companions,
         provenance=read_provenance(logs.folder),
-        unpaired=_violated_rules(logs.folder) if param_files else (),
-        **{which.name.lower(): int(found.counts[which]) for which in SurveyCount},
+        unpaired=tuple((rule, found.unpaired[rule]) for rule in _UNPAIRED if found.unpaired[rule]),
+        **found.counts,
     )
 
 
-def read_survey(logs: LogSet) -> kernels.Survey:
-    """Read a whole log set and return the counts and sums; raise as `survey` does."""
-    found = _empty_survey(logs.layout.kernel.name_bytes)
-    for loaded in logs.blocks():
-        found = _add_block(found, loaded, logs)
-    return found
-
-
-def name_times(found: kernels.Survey) -> dict[bytes, float]:
-    """Return the sum of the durations of SEBs by name, in seconds."""
-    return {name: _total(found.name_seconds[k]) for k, name in enumerate(names_of(found.names))}
-
-
-def _empty_survey(name_bytes: int) -> kernels.Survey:
-    names = new_table(name_bytes)
-    capacity = len(names.names)
-    return kernels.Survey(
-        counts=np.zeros(len(SurveyCount), dtype=np.int64),
-        span=np.array([np.inf, -np.inf]),
-        names=names,
-        name_sebs=np.zeros(capacity, dtype=np.int64),
-        name_seconds=np.zeros((capacity, 1, 2)),
-    )
-
-
-def _enlarged(found: kernels.Survey) -> kernels.Survey:
-    """Return a survey with room for twice as many names."""
-    return found._replace(
-        names=enlarged(found.names),
-        name_sebs=np.concatenate([found.name_sebs, np.zeros_like(found.name_sebs)]),
-        name_seconds=np.concatenate([found.name_seconds, np.zeros_like(found.name_seconds)]),
-    )
-
-
-def _add_block(found: kernels.Survey, loaded: LoadedBlock, logs: LogSet) -> kernels.Survey:
-    state = np.array([0, 0, -1], dtype=np.int64)
-    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-    lay = logs.layout.kernel
-    while (
-        kernels.survey(loaded.buffer, loaded.pieces, lay, found, state, fault) == kernels.NAMES_FULL
-    ):
-        found = _enlarged(found)
-    raise_fault(fault, loaded)
-    return found
-
-
-def _total(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Return the sum of the high and low parts; infinite if it overflows."""
-    if not np.isfinite(seconds).all():
-        return math.inf
-    try:
-        return math.fsum(seconds.ravel())
-    except OverflowError:
-        return math.inf
-
-
-def _shares(found: kernels.Survey) -> tuple[NameShare, ...]:
-    total = _total(found.name_seconds)
+def _shares(found: Survey) -> tuple[NameShare, ...]:
+    total = found.seconds
     shares = []
-    for k, name in enumerate(names_of(found.names)):
-        seconds = _total(found.name_seconds[k])
+    for name, sebs, seconds in found.by_name():
         share = seconds / total if 0 < total < math.inf else 0.0
-        shares.append(NameShare(printable(name), int(found.name_sebs[k]), seconds, share))
+        shares.append(NameShare(printable(name), sebs, seconds, share))
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
-
-
-def _violated_rules(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Return the violated rules about brackets and records, with counts."""
-    counts = check_logs(folder).findings.counts
-    return tuple((rule, counts[rule]) for rule in _UNPAIRED if counts.get(rule))
 
 
 def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:

@@ -6,6 +6,7 @@ Parts end where SEBs end, which only a walk can find; the worker that processes 
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -149,6 +150,26 @@ def load_blocks(
         yield _load_whole(source, file, block, layout, buffer, on_faults)
         return
     yield from LongTimeline(source, file, block, layout, buffer, block_bytes, on_faults).parts()
+
+
+_local = threading.local()
+
+
+def read_block(
+    file: TimelineFile,
+    block: Block,
+    layout: Layout,
+    block_bytes: int = BLOCK_BYTES,
+    on_faults: FaultHandler = raise_first,
+) -> Iterator[LoadedBlock]:
+    """Open a file and yield one of its blocks as `load_blocks` does.
+
+    The bytes are in a buffer of this thread, until it reads the next part or block.
+    """
+    if not hasattr(_local, "buffer"):
+        _local.buffer = Buffer()
+    with InputFile(file.path) as source:
+        yield from load_blocks(source, file, block, layout, _local.buffer, block_bytes, on_faults)
 
 
 def _check_size(source: InputFile, file: TimelineFile) -> None:

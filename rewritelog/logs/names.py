@@ -27,13 +27,15 @@ class NameTable:
         self._known = np.zeros(1, dtype=np.int64)
         self._names = np.zeros((0, NAME_BYTES), dtype=np.uint8)
         self._resize(max(_FEW_NAMES, 2 * len(names)))
-        fields = np.array(names, dtype=f"S{NAME_BYTES}")
-        self._number(fields.view(np.uint8), NAME_BYTES * np.arange(len(names)), adds=True)
+        self._add_rows(np.array(names, dtype=f"S{NAME_BYTES}").view(np.uint8))
+
+    def __len__(self) -> int:
+        return int(self._known[0])
 
     @property
     def names(self) -> list[bytes]:
         """The names in the order of their numbers."""
-        rows = self._names[: self._known[0]]
+        rows = self._names[: len(self)]
         return [row.tobytes().rstrip(b"\0") for row in rows]
 
     def add(self, sebs: Records) -> Ints:
@@ -43,6 +45,13 @@ class NameTable:
     def find(self, sebs: Records) -> Ints:
         """Return the number of each SEB's name, −1 for one that is not in the table."""
         return self._number(sebs.buffer, self._fields(sebs), adds=False)
+
+    def merge(self, other: NameTable) -> Ints:
+        """Return the number here of each name in another table, and add names that are new."""
+        return self._add_rows(other._names[: len(other)].reshape(-1))
+
+    def _add_rows(self, rows: Bytes) -> Ints:
+        return self._number(rows, NAME_BYTES * np.arange(len(rows) // NAME_BYTES), adds=True)
 
     def _fields(self, sebs: Records) -> Ints:
         return np.asarray(sebs.at + offset_of(sebs.dtype, "name"))
@@ -70,8 +79,8 @@ class NameTable:
     def _resize(self, capacity: int) -> None:
         """Make room for a number of names, a power of two or the next one."""
         capacity = 1 << (capacity - 1).bit_length()
-        known = self._names[: self._known[0]]
+        known = self._names[: len(self)].reshape(-1)
         self._names = np.zeros((capacity, NAME_BYTES), dtype=np.uint8)
         self._slots = np.zeros(2 * capacity, dtype=np.int32)
         self._known[0] = 0
-        self._number(known.reshape(-1), NAME_BYTES * np.arange(len(known)), adds=True)
+        self._add_rows(known)

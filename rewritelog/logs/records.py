@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,31 +153,48 @@ class BlockRecords:
         return np.concatenate([[0], np.cumsum(self.counts[:, LISTS.index(name)])])
 
 
+class Walked(NamedTuple):
+    """Where the records of some pieces are, as far as these could be walked."""
+
+    counts: Ints
+    """The number of whole SEBs in each piece."""
+    sebs: Ints
+    """The offset of each SEB, and the lengths of its lists; shape (SEBs, 5)."""
+    lists: list[Ints]
+    """The SEB and the offset of each record, for each of `LISTS`; shape (2, records)."""
+    faults: Ints
+    """What ended the walk of each piece, shape (pieces, FAULT_SIZE)."""
+
+
+def walk_pieces(buffer: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: Layout) -> Walked:
+    """Walk pieces of `counts` SEBs between offsets in a buffer; each count in it is checked."""
+    walked = np.zeros(len(starts), dtype=np.int64)
+    totals = np.zeros(len(LISTS), dtype=np.int64)
+    faults = np.zeros((len(walked), core.FAULT_SIZE), dtype=np.int64)
+    core.tally(buffer, starts, ends, counts, lay.core, walked, totals, faults)
+    sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
+    lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
+    core.locate(buffer, starts, walked, lay.core, sebs, *(one for pair in lists for one in pair))
+    return Walked(walked, sebs, lists, faults)
+
+
+def seb_records(buffer: Bytes, walked: Walked, lay: Layout) -> Records:
+    """Return the fixed parts of the SEBs that were walked."""
+    at = np.ascontiguousarray(walked.sebs[:, 0])
+    return Records(buffer, lay.seb, layout(LOG_VERSIONS[-1], _NATIVE).seb, np.arange(len(at)), at)
+
+
 def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> BlockRecords:
     """Walk a block and return its records; damage that the handler tolerates ends its piece.
 
     Raise `DamagedLogError` for damage that it does not tolerate.
     """
-    pieces, lay = loaded.pieces, loaded.layout.core
-    walked = np.zeros(len(pieces.starts), dtype=np.int64)
-    totals = np.zeros(len(LISTS), dtype=np.int64)
-    faults = np.zeros((len(walked), core.FAULT_SIZE), dtype=np.int64)
-    where = (loaded.buffer, pieces.starts)
-    core.tally(*where, pieces.ends, pieces.counts, lay, walked, totals, faults)
-    left_open = (faults[:, core.FAULT_CODE] == core.BYTES_LEFT_OVER) & ~loaded.closed
-    damaged = np.flatnonzero((faults[:, core.FAULT_CODE] != core.OK) & ~left_open)
-    on_faults((fault_error(faults[k], loaded) for k in damaged.tolist()), len(damaged))
-    sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
-    lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
-    core.locate(*where, walked, lay, sebs, *(one for pair in lists for one in pair))
-    return _block_records(loaded, walked, sebs, lists)
-
-
-def _block_records(
-    loaded: LoadedBlock, walked: Ints, sebs: Ints, lists: list[Ints]
-) -> BlockRecords:
-    """Return the records, given where they are."""
-    lay = loaded.layout
+    pieces, lay = loaded.pieces, loaded.layout
+    found = walk_pieces(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay)
+    codes = found.faults[:, core.FAULT_CODE]
+    damaged = (codes != core.OK) & (loaded.closed | (codes != core.BYTES_LEFT_OVER))
+    for piece in np.flatnonzero(damaged).tolist():
+        on_faults([fault_error(found.faults[piece], loaded)])
     newest = layout(LOG_VERSIONS[-1], _NATIVE)
     dependency = np.dtype([("other", lay.count)])
     kinds = (
@@ -186,15 +203,13 @@ def _block_records(
         (dependency, np.dtype([("other", newest.count)])),
         (dependency, np.dtype([("other", newest.count)])),
     )
-    records = [
-        Records(loaded.buffer, *kind, *found) for kind, found in zip(kinds, lists, strict=True)
-    ]
-    at = np.ascontiguousarray(sebs[:, 0])
-    heads = Records(loaded.buffer, lay.seb, newest.seb, np.arange(len(at)), at)
-    messages, events, backward, forward = records
-    return BlockRecords(
-        loaded, walked, heads, messages, events, backward, forward, counts=sebs[:, 1:]
+    messages, events, backward, forward = (
+        Records(loaded.buffer, *kind, *where)
+        for kind, where in zip(kinds, found.lists, strict=True)
     )
+    heads = seb_records(loaded.buffer, found, lay)
+    lengths = found.sebs[:, 1:]
+    return BlockRecords(loaded, found.counts, heads, messages, events, backward, forward, lengths)
 
 
 _NATIVE: ByteOrder = "little" if np.dtype("<i4").isnative else "big"

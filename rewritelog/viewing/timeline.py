@@ -14,8 +14,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
-from rewritelog.inspection.info import name_times, read_survey
-from rewritelog.inspection.kernels.survey import EARLIEST, LATEST, Survey
+from rewritelog.inspection.survey import Survey, read_survey
 from rewritelog.kernels.names import table_of
 from rewritelog.kernels.walk import FAULT_SIZE
 from rewritelog.logs.blocks import raise_fault
@@ -179,8 +178,8 @@ def _chosen_pes(sets: Sequence[LogSet], wanted: Sequence[int] | None) -> tuple[i
 
 
 def _window(surveys: Sequence[Survey], options: TimelineOptions) -> tuple[float, float]:
-    starts = min(float(found.span[EARLIEST]) for found in surveys)
-    ends = max(float(found.span[LATEST]) for found in surveys)
+    starts = min(found.earliest_s for found in surveys)
+    ends = max(found.latest_s for found in surveys)
     from_s = starts if options.from_s is None else options.from_s
     to_s = ends if options.to_s is None else options.to_s
     if not to_s > from_s:
@@ -192,7 +191,7 @@ def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
     """Return the names with the most time over all sets, and the number of other names."""
     seconds: dict[bytes, float] = {}
     for found in surveys:
-        for name, seconds_of_name in name_times(found).items():
+        for name, _, seconds_of_name in found.by_name():
             seconds[name] = seconds.get(name, 0.0) + seconds_of_name
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     return ranked[: len(COLOURS)], max(0, len(ranked) - len(COLOURS))

@@ -78,7 +78,7 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
     told = rewritelog(command, "--help").stdout
     assert ("-q, --quiet" in told) == (command != "completion")
     works_at_once = {"rewrite", "replay", "lost-cycles", "fit", "compare", "sample", "check",
-                     "diff", "explore", "synth"}  # fmt: skip
+                     "diff", "explore", "info", "synth"}  # fmt: skip
     assert ("-j, --jobs N" in told) == (command in works_at_once)
 
 

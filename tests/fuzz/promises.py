@@ -14,8 +14,6 @@ import numpy as np
 from fuzz.mutation import Bytes, Ints
 from rewritelog.arrays import Flags, Table
 from rewritelog.format.layout import KernelLayout
-from rewritelog.inspection.kernels import survey as survey_kernels
-from rewritelog.inspection.kernels.survey import Survey, SurveyCount, survey
 from rewritelog.kernels.names import NameTable, collect_names
 from rewritelog.kernels.raw import load_f8, load_i4, store_f8
 from rewritelog.kernels.walk import (
@@ -47,7 +45,6 @@ BROKEN = {
     2: "a walk counts more than its bytes can hold",
     3: "two walks over the same bytes do not agree",
     4: "the walk in parts does not come to the same SEBs",
-    5: "the survey does not agree with the walk",
     7: "a rewrite changes more than times",
     8: "a rewrite changes a SEB without a duration",
     9: "execTime is not endTime - startTime",
@@ -61,7 +58,7 @@ BROKEN = {
 }
 
 _EPSILON = 2.0**-52
-_COUNTS, _SUMS, _SURVEY_COUNTS = len(BlockCount), len(DurationSum), len(SurveyCount)
+_COUNTS, _SUMS = len(BlockCount), len(DurationSum)
 
 
 class Tools(NamedTuple):
@@ -226,28 +223,6 @@ def _check_rewrite(
 
 
 @kernel
-def _check_survey(buf: Bytes, pieces: Pieces, tools: Tools, totals: Ints, fault: Ints) -> int:
-    lay = tools.lay
-    found = Survey(
-        np.zeros(_SURVEY_COUNTS, dtype=np.int64),
-        np.array([np.inf, -np.inf]),
-        _copied(tools.names),
-        np.zeros(64, dtype=np.int64),
-        np.zeros((64, 1, 2)),
-    )
-    state = np.array([0, 0, -1])
-    outcome = survey(buf, pieces, lay, found, state, fault)
-    if outcome == survey_kernels.NAMES_FULL:
-        return 0
-    if outcome != survey_kernels.DONE or fault[FAULT_CODE] != OK:
-        return 5
-    agree = found.counts[0] == pieces.counts.sum() and found.name_sebs.sum() == found.counts[0]
-    for k in range(4):
-        agree = agree and found.counts[1 + k] == totals[:, k].sum()
-    return 0 if agree else 5
-
-
-@kernel
 def _check_places(buf: Bytes, pieces: Pieces, lay: KernelLayout, totals: Ints, fault: Ints) -> int:
     for piece in range(len(pieces.starts)):
         count = pieces.counts[piece]
@@ -331,10 +306,7 @@ def check_block(
     least += (totals[:, 2] + totals[:, 3]) * lay.dependency_bytes + counts * lay.seb_bytes
     if (least > ends - starts).any():
         return 2
-    for broken in (
-        _check_places(buf, pieces, lay, totals, fault),
-        _check_survey(buf, pieces, tools, totals, fault),
-    ):
+    for broken in (_check_places(buf, pieces, lay, totals, fault),):
         if broken != 0:
             return broken
     return _check_rewrite(buf, pieces, tools, records, begins, trace)

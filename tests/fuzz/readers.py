@@ -13,7 +13,7 @@ from rules import violations
 
 from fuzz.seeds import make_logs
 from rewritelog import RewriteOptions, open_logs, rewrite
-from rewritelog.checking.rules import Severity
+from rewritelog.checking.rules.rule import Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.diffing.run import compare_logs
@@ -123,15 +123,17 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def use_all() -> None:
         opened = open_logs(logs.folder)
-        opened.sebs()
-        survey(opened).text()
+        found = survey(opened)
+        found.text()
+        if (found.sebs, found.messages) != (len(opened.sebs()), len(opened.messages())):
+            raise AssertionError("the survey does not agree with the tables")
         for line in dump_lines(opened, 0, "jsonl"):
             line.encode()
-        before = check_logs(logs.folder, jobs=1).findings
+        before = check_logs(logs.folder, jobs=1)
         rewrite(opened, out, constant)
-        after = check_logs(out, jobs=1).findings
+        after = check_logs(out, jobs=1)
         if after.count(Severity.STOP) > before.count(Severity.STOP):
-            raise AssertionError(f"a rewrite adds to what stops the simulator: {after.shown}")
+            raise AssertionError(f"a rewrite adds to what stops the simulator: {after.text()}")
         if not compare_logs(opened, open_logs(out), jobs=1).times_alone:
             raise AssertionError("a rewrite changes more than times")
         if not violations(out) <= violations(logs.folder):

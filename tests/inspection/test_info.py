@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from logbuilder import seb as made_seb
 from rewritelog.errors import DamagedLogError
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
-from rewritelog.kernels import names
-from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.inspection.survey import read_survey
+from rewritelog.logs import names
+from rewritelog.logs.logset import open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 DUMPED = {
@@ -185,10 +187,8 @@ def test_blocks_of_any_size_give_the_same_answer(
     made: MadeLogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = made.survey()
-    blocks = LogSet.blocks
-    monkeypatch.setattr(LogSet, "blocks", lambda logs: blocks(logs, 2000))
-    new_table = names.new_table
-    monkeypatch.setattr(info, "new_table", lambda name_bytes: new_table(name_bytes, 1))
+    monkeypatch.setattr(info, "read_survey", partial(read_survey, block_bytes=2000))
+    monkeypatch.setattr(names, "_FEW_NAMES", 1)
     assert made.survey() == whole
 
 

@@ -1,0 +1,93 @@
+"""What a rule is given: the records of a block as columns, and what it is to compare them with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Ints
+from rewritelog.checking.findings import SHOWN, Finding
+from rewritelog.checking.message_flags import NeverSent
+from rewritelog.checking.params import BlockParams
+from rewritelog.errors import Location
+from rewritelog.logs.brackets import Brackets, brackets_of
+from rewritelog.logs.records import BlockRecords
+from rewritelog.logs.summary import Summary
+
+_ITEMS = {
+    "messages": "message",
+    "events": "log event",
+    "backward": "backward dependency",
+    "forward": "forward dependency",
+}
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Violations of a rule in a block: their number, and the first findings."""
+
+    count: int
+    first: list[Finding]
+
+
+@dataclass(frozen=True)
+class CheckedBlock:
+    """A block, or a part of a long timeline, as the rules see it."""
+
+    records: BlockRecords
+    """The records before the first damage of each timeline."""
+    summary: Summary
+    params: BlockParams | None = None
+    """None without any param files."""
+    never_sent: NeverSent | None = None
+    """The messages that are awaited but never sent; None while they are not known."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """What a rule keeps, under its name, from one part of a timeline to the next."""
+    key: int = 0
+    """A random number of 64 bits, so that no log can be made to cause collisions of hashes."""
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        """The brackets of the SEBs."""
+        return brackets_of(self.records)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """The first SEB of each piece, counted over the block."""
+        walked = self.records.walked
+        return np.asarray(np.cumsum(walked) - walked)
+
+    @cached_property
+    def total(self) -> Ints:
+        """The number of SEBs of each SEB's timeline, as recorded."""
+        return np.asarray(self.records.loaded.totals[self.records.piece])
+
+    def where(
+        self, kind: str, broken: Flags, says: Callable[[int], str], at: Ints | None = None
+    ) -> Violations:
+        """Return the violations by records of a kind, `sebs` or a list of theirs.
+
+        `broken` has one element for each record; `says` returns the message for one. `at` has the
+        offset of each in the buffer, if that is not the record's.
+        """
+        records = getattr(self.records, kind)
+        which = np.flatnonzero(broken)
+        at = records.at if at is None else at
+        found = []
+        for row in which[:SHOWN].tolist():
+            seb = int(records.seb[row])
+            item = _ITEMS.get(kind)
+            number = row - int(self.records.first(kind)[seb]) if item else 0
+            label = f"{item} {number}: " if item else ""
+            found.append(Finding(self.location(seb, int(at[row])), label + says(row)))
+        return Violations(len(which), found)
+
+    def location(self, seb: int, at: int) -> Location:
+        """Return the location of a SEB, counted over the block, with an offset in the buffer."""
+        loaded = self.records.loaded
+        pe, index = int(self.records.pe[seb]), int(self.records.index[seb])
+        return Location(loaded.file.path, loaded.block.offset + at, pe, index)

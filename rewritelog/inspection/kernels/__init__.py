@@ -1,1 +1,0 @@
-"""The compiled survey of a block, in one pass."""

@@ -1,0 +1,153 @@
+"""What `info` counts and adds up in the blocks of a log set."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.checking.block import CheckedBlock
+from rewritelog.checking.findings import Findings
+from rewritelog.checking.params import params_of
+from rewritelog.checking.rules import RULES
+from rewritelog.core import core
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
+from rewritelog.logs.brackets import IRREGULAR
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.names import NameTable
+from rewritelog.logs.params import ParamFolder
+from rewritelog.logs.records import LISTS, records_of
+from rewritelog.running.engines import map_blocks
+
+PAIRING = ("marks", "param-records", "param-seb")
+"""The rules of `check` about brackets and param records."""
+
+
+@dataclass
+class Survey:
+    """Counts and sums of some blocks."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """The counts of `LogInfo`, by their names."""
+    earliest_s: float = math.inf
+    """The earliest start of a SEB."""
+    latest_s: float = -math.inf
+    """The latest end of a closed SEB."""
+    unpaired: Counter[str] = field(default_factory=Counter)
+    """The violations of the rules in `PAIRING`."""
+    names: NameTable = field(default_factory=NameTable)
+    name_sebs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """The number of SEBs of each name."""
+    name_seconds: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    """High and low part of the durations of each name's SEBs, shape (names, 2)."""
+
+    @property
+    def seconds(self) -> float:
+        """The durations of all closed SEBs."""
+        return _total(self.name_seconds)
+
+    def by_name(self) -> Iterator[tuple[bytes, int, float]]:
+        """Yield each name, the number of its SEBs and their durations."""
+        seconds = map(_total, self.name_seconds)
+        return zip(self.names.names, self.name_sebs.tolist(), seconds, strict=True)
+
+    def add(self, other: Survey) -> None:
+        """Add a later block."""
+        self.counts.update(other.counts)
+        self.unpaired.update(other.unpaired)
+        self.earliest_s = min(self.earliest_s, other.earliest_s)
+        self.latest_s = max(self.latest_s, other.latest_s)
+        numbers = self.names.merge(other.names)
+        more = len(self.names) - len(self.name_sebs)
+        self.name_sebs = np.concatenate([self.name_sebs, np.zeros(more, dtype=np.int64)])
+        self.name_seconds = np.concatenate([self.name_seconds, np.zeros((more, 2))])
+        self.name_sebs[numbers] += other.name_sebs
+        for part in np.ascontiguousarray(other.name_seconds.T):
+            core.add_by_group(numbers, part, self.name_seconds)
+
+
+def read_survey(
+    logs: LogSet, params: ParamFolder | None = None, block_bytes: int = BLOCK_BYTES
+) -> Survey:
+    """Read a whole log set and return its counts and sums; raise as `info.survey` does.
+
+    Rules of brackets and param records are checked if `params` are given.
+    """
+    blocks = (block for file in logs.files for block in plan_blocks(file, block_bytes))
+    found = Survey()
+    work = _BlockSurvey(logs, params, block_bytes)
+    for _, part in map_blocks(work, blocks, "reading", logs.timelines_bytes):
+        found.add(part)
+    return found
+
+
+@dataclass(frozen=True)
+class _BlockSurvey:
+    """The survey of one block."""
+
+    logs: LogSet
+    params: ParamFolder | None
+    block_bytes: int
+
+    def __call__(self, block: Block) -> Survey:
+        """Return the counts and sums of a block."""
+        found = Survey()
+        file = self.logs.files[block.file]
+        for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
+            records = records_of(loaded)
+            params = None if self.params is None else params_of(self.params, loaded)
+            found.add(_survey_of(CheckedBlock(records, self.logs.summary, params)))
+        return found
+
+
+def _survey_of(block: CheckedBlock) -> Survey:
+    sebs = block.records.sebs
+    start, end = sebs["start_time"], sebs["end_time"]
+    finite = np.isfinite(start) & np.isfinite(end)
+    closed = finite & (end >= start)
+    names = NameTable()
+    name = names.add(sebs)
+    seconds = np.zeros((len(names), 2))
+    with np.errstate(over="ignore"):
+        core.add_by_group(name[closed], end[closed] - start[closed], seconds)
+    brackets = block.brackets.counts
+    lists = dict(zip(LISTS, block.records.counts.sum(axis=0).tolist(), strict=True))
+    flags = {
+        "not_finite": ~finite,
+        "unclosed": finite & ~closed,
+        "zero_length": closed & (end == start),
+        "irregular": brackets == IRREGULAR,
+    }
+    counts = {what: int(np.count_nonzero(flag)) for what, flag in flags.items()}
+    counts |= {"sebs": len(sebs), "brackets": len(block.brackets), **lists}
+    return Survey(
+        Counter(counts),
+        earliest_s=float(start[finite].min(initial=math.inf)),
+        latest_s=float(end[closed].max(initial=-math.inf)),
+        unpaired=_unpaired(block),
+        names=names,
+        name_sebs=np.bincount(name, minlength=len(names)),
+        name_seconds=seconds,
+    )
+
+
+def _unpaired(block: CheckedBlock) -> Counter[str]:
+    findings = Findings()
+    if block.params is not None:
+        for rule in PAIRING:
+            RULES[rule].check(block, findings)
+    return Counter(findings.counts)
+
+
+def _total(seconds: Floats) -> float:
+    """Return the sum of high and low parts; infinite if it overflows."""
+    if not np.isfinite(seconds).all():
+        return math.inf
+    try:
+        return math.fsum(seconds.ravel())
+    except OverflowError:
+        return math.inf
