@@ -18,7 +18,6 @@ from rewritelog.exporting.run import export
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 from tracebigsim import compiled
-from tracebigsim.files import scan_file
 
 
 def _rewritten(logs: LogSet, out: Path) -> object:
@@ -38,21 +37,16 @@ def _exported(logs: LogSet, out: Path) -> object:
     return (out / "program.goal").read_bytes()
 
 
-def _scanned(path: Path) -> object:
-    return [(one.events, one.params.tolist(), one.time.tolist()) for one in scan_file(path)]
-
-
 JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "rewrite": _rewritten,
     "convert": _converted,
     "replay": lambda logs, _: replay(logs, options=ReplayOptions(gains=2)).to_json(),
     "export": _exported,
     "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
-    "timings": lambda logs, _: _scanned(logs.folder / "timings.txt"),
 }
 
 
-@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables", "timings"]))
+@pytest.mark.parametrize("job", by_tier(JOBS, [], ["rewrite", "tables"]))
 def test_both_ways_give_the_same(
     job: str,
     sample_logs: Path,

@@ -17,9 +17,9 @@ For tools:
 - `compiled`: runs kernels compiled or as plain Python; also for other packages with kernels
 - `__main__`: the command `tracebigsim`
 
-Internal: `_output` (where lines go), `_grammar` (words, limits, faults), `_numbers` (exact decimal
-to double), `_tokens`, `_fields` and `_bare` (what follows the keyword), `_scan` (the pass over the
-lines), `kernel_cache` and `kernel_digest` (where compiled kernels are kept, and when they expire).
+Internal: `core` (the compiled scan: the one grammar of timing lines), `_output` (where lines go),
+`_grammar` (words and limits), `kernel_cache` and `kernel_digest` (where compiled kernels are kept,
+and when they expire).
 Nothing in this package imports rewritelog.
 """
 

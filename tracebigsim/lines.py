@@ -21,28 +21,50 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim import _scan
-from tracebigsim._grammar import (
-    FINE,
-    FULL_COUNTERS,
-    FULL_NAMES,
-    FULL_PARAMS,
-    FULL_ROWS,
-    FULL_SLOW,
-    PROBLEMS,
-)
-from tracebigsim._tokens import OF_TIME, RECORD_LENGTH, Values
+from tracebigsim._grammar import KEYWORD, MAX_LINE_BYTES, MAX_PARAMS
+from tracebigsim.core import core
 
 Text = bytes | bytearray | memoryview | NDArray[np.uint8]
 
 FAULTS_KEPT: Final = 20
 FAULT_TEXT_LENGTH: Final = 200
 _TOKEN: Final = re.compile(rb"[^\s}]{1,60}|\S?")
+
+_PROBLEMS: Final = {
+    core.GLUED: f"two {KEYWORD} in one line: lines of several processes ran together",
+    core.TOO_LONG: f"the line is longer than {MAX_LINE_BYTES} bytes",
+    core.BAD_LEADING_NUMBER: "the leading number does not fit in 64 bits",
+    core.NO_EVENT: "no event:{..} field",
+    core.EMPTY_NAME: "the event's name is empty",
+    core.CONTROL_IN_NAME: "a control character in the event's name",
+    core.FIELD_IN_NAME: (
+        "a field begins within the event's name: lines that are torn or ran together"
+    ),
+    core.NOT_A_FIELD: "expected a known field or the end of the line at {token}",
+    core.DUPLICATE_FIELD: "duplicate field at {token}",
+    core.NOT_CLOSED: "a closing brace is missing: a torn line",
+    core.NOT_A_NUMBER: "not a number: {token}",
+    core.IS_NAN: "not a finite number (NaN): {token}",
+    core.IS_INFINITE: "not a finite number (infinite, or too large): {token}",
+    core.TOO_MANY_PARAMS: f"more than {MAX_PARAMS} parameters",
+    core.NO_TIME: "a time field without a number",
+    core.SEVERAL_TIMES: "more than one number in a time field, at {token}",
+    core.TWO_TIMES: "both time and time_in_cycles",
+    core.NEGATIVE_TIME: "a negative time: {token}",
+    core.NOT_AN_INTEGER: "not an integer: {token}",
+    core.INTEGER_OVERFLOW: "an integer that does not fit in 64 bits: {token}",
+    core.NOT_ONE_SEQNO: "seqno must be one non-negative integer; at {token}",
+    core.NO_TIME_NO_SEB: "neither a time nor a SEB number",
+}
+
+_COLUMNS: Final = ("line", "offset", "seb", "seqno", "time", "unit", "params", "counters")
+_RECORDS, _PARAMS, _SLOW, _SLOTS = 1 << 16, 1 << 18, 1 << 10, 1 << 12
+"""The lengths of arrays for a part of the scan: room for the longest line, and for most chunks."""
 
 
 class TimeUnit(IntEnum):
@@ -106,34 +128,20 @@ class LineTable:
         return len(self.event)
 
 
-class _Outputs(NamedTuple):
-    """The arrays that the kernel writes to."""
-
-    columns: _scan.Columns
-    values: Values
-    names: _scan.Names
-    faults: NDArray[np.int64]
-    state: NDArray[np.int64]
-    record: NDArray[np.int64]
-
-
 def scan(text: Text) -> LineTable:
     """Read every record of a text (a file's bytes, or whole lines of it).
 
     Takes time linear in the text's size, most of it without holding the GIL. Raises TypeError for
     anything but bytes or a one-dimensional array of uint8.
     """
-    data = _as_array(text)
-    outputs = _first_outputs(len(data))
-    code = _scan.scan_lines(data, *outputs)
-    while code != FINE:
-        outputs = _grown(outputs, code)
-        code = _scan.scan_lines(data, *outputs)
-    return _table(data, outputs)
+    scanner = _Scanner(_as_array(text))
+    while scanner.scan_part():
+        pass
+    return scanner.table()
 
 
 def _as_array(text: Text) -> NDArray[np.uint8]:
-    """View a text as a read-only array, so that the kernel is compiled for one type only."""
+    """View a text as a read-only array, as the core takes it."""
     if isinstance(text, np.ndarray):
         if text.dtype != np.uint8 or text.ndim != 1:
             raise TypeError(f"a text is a 1-d array of uint8, not {text.ndim}-d of {text.dtype}")
@@ -146,104 +154,95 @@ def _as_array(text: Text) -> NDArray[np.uint8]:
     return data
 
 
-def _first_outputs(size: int) -> _Outputs:
-    """Allocate arrays large enough for most texts of this size; untouched memory costs nothing."""
-    rows = size // 72 + 16
-    columns = _scan.Columns(
-        name=np.empty(rows, np.int32),
-        line=np.empty(rows, np.int64),
-        offset=np.empty(rows, np.int64),
-        seb=np.empty(rows, np.int64),
-        seqno=np.empty(rows, np.int64),
-        unit=np.empty(rows, np.uint8),
-        param_start=np.zeros(rows + 1, np.int64),
-        counter_start=np.zeros(rows + 1, np.int64),
-    )
-    values = Values(
-        time=np.empty(rows, np.float64),
-        params=np.empty(size // 20 + 64, np.float64),
-        counters=np.empty(64, np.int64),
-        slow=np.empty((64, 3), np.int64),
-    )
-    names = _scan.Names(
-        start=np.empty(256, np.int64),
-        end=np.empty(256, np.int64),
-        slots=np.full(_scan.NAME_SLOTS, -1, np.int32),
-    )
-    state = np.zeros(_scan.STATE_LENGTH, np.int64)
-    state[_scan.LINE] = 1
-    state[_scan.LAST_NAME] = -1
-    faults = np.empty((FAULTS_KEPT, 5), np.int64)
-    return _Outputs(columns, values, names, faults, state, np.zeros(RECORD_LENGTH, np.int64))
+class _Scanner:
+    """The scan of a text in parts of as many records as its arrays have room for."""
+
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        self._data = data
+        size = len(data)
+        self._records = np.empty(min(size // 16 + 1, _RECORDS), core.structs["line_record"])
+        self._params = np.empty(min(size, _PARAMS) + MAX_PARAMS)
+        self._counters = np.empty(min(size, MAX_LINE_BYTES) // 2 + 1, np.int64)
+        self._slow = np.empty(min(size, _SLOW) + MAX_PARAMS + 1, core.structs["slow_number"])
+        self._slots = np.empty(_SLOTS, np.int32)
+        self._faults = np.empty(FAULTS_KEPT, core.structs["line_fault"])
+        self._state = np.zeros(1, core.structs["scan_state"])
+        self._state["line"] = 1
+        self._numbers: dict[str, int] = {}
+        """The distinct names, numbered in order of first appearance."""
+        self._parts: list[dict[str, NDArray[Any]]] = []
+        """Columns of each part: those of its records, and its parameters and counters."""
+
+    def scan_part(self) -> bool:
+        """Scan to the text's end, or to a line for which an array may have no room: then True."""
+        for used in ("records", "params", "counters", "slow"):
+            self._state[used] = 0
+        self._slots.fill(0)
+        arrays = self._records, self._params, self._counters, self._slow, self._slots
+        core.scan(self._data, *arrays, self._faults, self._state)
+        state = self._state[0]
+        self._read_slow(self._slow[: state["slow"]])
+        records = self._records[: state["records"]]
+        columns = {name: records[name].copy() for name in _COLUMNS}
+        columns["event"] = self._events(records)
+        columns["param_values"] = self._params[: state["params"]].copy()
+        columns["counter_values"] = self._counters[: state["counters"]].copy()
+        self._parts.append(columns)
+        return bool(state["position"] < len(self._data))
+
+    def _read_slow(self, slow: NDArray[Any]) -> None:
+        """Read with `float` the numbers that the core cannot round with certainty."""
+        for place, start, end in slow.tolist():
+            value = float(self._data[start:end].tobytes()) + 0.0
+            if place < 0:
+                self._records["time"][-1 - place] = value
+            else:
+                self._params[place] = value
+
+    def _events(self, records: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the number of each record's name."""
+        first = records["first"]
+        distinct = np.flatnonzero(first == np.arange(len(first)))
+        number_of = np.empty(len(first), np.int32)
+        names = records[["name_start", "name_end"]][distinct].tolist()
+        for row, (start, end) in zip(distinct.tolist(), names, strict=True):
+            name = self._data[start:end].tobytes().decode("utf-8", errors="backslashreplace")
+            number_of[row] = self._numbers.setdefault(name, len(self._numbers))
+        numbers: NDArray[np.int32] = number_of[first]
+        return numbers
+
+    def table(self) -> LineTable:
+        """Return the records and faults of all parts."""
+        columns = {
+            name: np.concatenate([part[name] for part in self._parts])
+            if len(self._parts) > 1
+            else one
+            for name, one in self._parts[0].items()
+        }
+        count = int(self._state[0]["faults"])
+        return LineTable(
+            events=tuple(self._numbers),
+            event=columns["event"],
+            line=columns["line"],
+            offset=columns["offset"],
+            seb=columns["seb"],
+            seqno=columns["seqno"],
+            time=columns["time"],
+            time_unit=columns["unit"].astype(np.uint8),
+            param_start=_starts(columns["params"]),
+            params=columns["param_values"],
+            counter_start=_starts(columns["counters"]),
+            counters=columns["counter_values"],
+            faults=tuple(_fault(self._data, row) for row in self._faults[:count].tolist()),
+            fault_count=count,
+        )
 
 
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an array with twice its length."""
-    longer = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-def _grown(outputs: _Outputs, code: int) -> _Outputs:
-    """Return the outputs with the array that a FULL code names lengthened."""
-    values, names = outputs.values, outputs.names
-    if code == FULL_ROWS:
-        columns = _scan.Columns(*(_longer(column) for column in outputs.columns))
-        return outputs._replace(columns=columns, values=values._replace(time=_longer(values.time)))
-    if code == FULL_NAMES:
-        names = names._replace(start=_longer(names.start), end=_longer(names.end))
-        return outputs._replace(names=names)
-    field = {FULL_PARAMS: "params", FULL_COUNTERS: "counters", FULL_SLOW: "slow"}[code]
-    longer = _longer(getattr(values, field))
-    return outputs._replace(values=values._replace(**{field: longer}))
-
-
-def _table(data: NDArray[np.uint8], outputs: _Outputs) -> LineTable:
-    """Return the table: outputs cut to length, slow numbers read, events and faults as texts."""
-    columns, values, names, faults, state, _ = outputs
-    rows = int(state[_scan.ROWS])
-    events, event_of_entry = _events(data, names, int(state[_scan.NAMES_USED]))
-    fault_count = int(state[_scan.FAULT_COUNT])
-    _read_slow(data, values, int(state[_scan.SLOW_USED]))
-    return LineTable(
-        events=events,
-        event=event_of_entry[columns.name[:rows]],
-        line=columns.line[:rows].copy(),
-        offset=columns.offset[:rows].copy(),
-        seb=columns.seb[:rows].copy(),
-        seqno=columns.seqno[:rows].copy(),
-        time=values.time[:rows].copy(),
-        time_unit=columns.unit[:rows].copy(),
-        param_start=columns.param_start[: rows + 1].copy(),
-        params=values.params[: int(state[_scan.PARAMS_USED])].copy(),
-        counter_start=columns.counter_start[: rows + 1].copy(),
-        counters=values.counters[: int(state[_scan.COUNTERS_USED])].copy(),
-        faults=tuple(_fault(data, row) for row in faults[:fault_count].tolist()),
-        fault_count=fault_count,
-    )
-
-
-def _events(
-    data: NDArray[np.uint8], names: _scan.Names, used: int
-) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the distinct names, and for each of the kernel's entries the index of its name."""
-    numbers: dict[str, int] = {}
-    event_of_entry = np.empty(used, np.int32)
-    bounds = zip(names.start[:used].tolist(), names.end[:used].tolist(), strict=True)
-    for entry, (start, end) in enumerate(bounds):
-        name = data[start:end].tobytes().decode("utf-8", errors="backslashreplace")
-        event_of_entry[entry] = numbers.setdefault(name, len(numbers))
-    return tuple(numbers), event_of_entry
-
-
-def _read_slow(data: NDArray[np.uint8], values: Values, used: int) -> None:
-    """Read with `float` the numbers that the kernel could not round with certainty."""
-    for place, start, end in values.slow[:used].tolist():
-        value = float(data[start:end].tobytes()) + 0.0
-        if place <= OF_TIME:
-            values.time[OF_TIME - place] = value
-        else:
-            values.params[place] = value
+def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return where the numbers of each record begin, and where those of the last one end."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
 
 
 def _fault(data: NDArray[np.uint8], row: list[int]) -> Fault:
@@ -255,6 +254,6 @@ def _fault(data: NDArray[np.uint8], row: list[int]) -> Fault:
     return Fault(
         line=line,
         offset_bytes=offset,
-        problem=PROBLEMS[code].replace("{token}", repr(shown) if shown else "the line's end"),
+        problem=_PROBLEMS[code].replace("{token}", repr(shown) if shown else "the line's end"),
         text=text.decode("utf-8", errors="backslashreplace").rstrip("\r")[:FAULT_TEXT_LENGTH],
     )

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from rewritelog.core import core
+from tracebigsim._grammar import MAX_LINE_BYTES, MAX_PARAMS
+from tracebigsim.core import core as scanning
 from tracebigsim.core.library import Library
+from tracebigsim.lines import _PROBLEMS
 
 OFFSETS = np.zeros(1, dtype=np.int64)
 BYTES = np.arange(8, dtype=np.uint8)
@@ -48,6 +51,11 @@ def test_the_number_of_arguments_is_that_of_the_header_without_lengths() -> None
 def test_what_the_header_does_not_declare_is_not_there() -> None:
     with pytest.raises(AttributeError, match=r"core\.h declares no 'gathers'"):
         core.gathers  # noqa: B018
+
+
+def test_the_scan_has_the_limits_of_the_writer_and_a_message_for_each_fault() -> None:
+    assert (scanning.MAX_PARAMS, scanning.MAX_LINE_BYTES) == (MAX_PARAMS, MAX_LINE_BYTES)
+    assert list(_PROBLEMS) == list(range(scanning.FINE + 1, scanning.NO_TIME_NO_SEB + 1))
 
 
 def test_a_core_that_is_not_built_says_so(tmp_path: Path) -> None:

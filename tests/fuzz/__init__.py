@@ -4,7 +4,7 @@
 - `mutation`: how a good input is damaged
 - `promises`: what must hold of a block of timelines, whatever bytes it has
 - `timelines`: blocks of timelines through the compiled kernels
-- `lines`: timing and param lines through the compiled scanner
+- `lines`: timing and param lines through the scanner
 - `readers`: files through the readers and commands that a user calls
 - `targets`: the targets by name; a new one is an entry there
 - `seeds`: the good inputs

@@ -6,12 +6,11 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from fuzz import lines, promises
+from fuzz import promises
 from fuzz.readers import Check, workplace
 from fuzz.seeds import block_seeds
-from fuzz.targets import LINES, READERS, BrokenError
+from fuzz.targets import READERS, BrokenError
 from rewritelog.rewriting.kernels.interface import RECORD
-from tracebigsim.lines import scan
 
 _stack = ExitStack()
 
@@ -20,8 +19,6 @@ def target(name: str) -> tuple[Check, list[bytes]]:
     """Return the check of a target, and the inputs to begin with."""
     if name == "timelines":
         return _timelines()
-    if name == "lines":
-        return _lines()
     return READERS[name](_stack.enter_context(workplace()))
 
 
@@ -50,17 +47,3 @@ def _timelines() -> tuple[Check, list[bytes]]:
         for number, (seed, _) in enumerate(seeds)
     ]
     return check, first
-
-
-def _lines() -> tuple[Check, list[bytes]]:
-    """Scan the input twice: into arrays with room for it, and into those that a caller makes."""
-    outputs = lines.outputs_for(1 << 12)
-
-    def check(data: bytes) -> bool:
-        text = np.frombuffer(data, dtype=np.uint8)
-        broken = lines.check_text(text, outputs)
-        if broken:
-            raise BrokenError(lines.BROKEN[broken], data)
-        return len(scan(data)) > 0
-
-    return check, LINES

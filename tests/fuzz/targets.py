@@ -23,6 +23,7 @@ ROOM = 1 << 14
 """Bytes that a mutant may have."""
 
 READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
+    "lines": lines.lines_check,
     "summary": readers.summary_check,
     "heads": readers.head_check,
     "log-set": readers.log_set_check,
@@ -35,23 +36,6 @@ READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
     "coefficients": readers.coefficients_check,
     "models": readers.models_check,
 }
-
-
-LINES = [
-    b"""  19 TRACEBIGSIM : event:{ a::{b} c } seqno : { 19 } params:{ 53.5e+1 -1e-320 12.5e9 }
-19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.00 11.000 }
-""",
-    b"""noise
-TRACEBIGSIM: time:{ 0.12345678901234567 } PAPI:{ -3 5 } event:{ k } \r
-# TRACEBIGSIM:
-TRACEBIGSIM: event:{ k } time_in_cycles:{ 1.5 }  params:{ 3 }
-""",
-    b"""19 TRACEBIGSIM Cell::pairForces 53.0 11.0
-20 TRACEBIGSIM: Cell 1e-5 0
-TRACEBIGSIM in prose
-""",
-]
-"""Lines of every kind."""
 
 
 class BrokenError(Exception):
@@ -97,32 +81,6 @@ class TimelineTarget(Target):
         if broken:
             data = bytes([number]) + self._scratch[:found].tobytes()
             raise BrokenError(promises.BROKEN[broken], data)
-        return int(found)
-
-
-class LineTarget(Target):
-    """Timing and param lines through the compiled scanner."""
-
-    def __init__(self) -> None:
-        self._low, self._high = Arena(ROOM, 0xAA), Arena(ROOM, 0x55)
-        self._scratch = np.zeros(ROOM // 8, dtype=np.uint8)
-        self._outputs = [lines.outputs_for(len(self._scratch)) for _ in range(2)]
-        texts = [np.frombuffer(text, dtype=np.uint8) for text in LINES]
-        self._seeds = itertools.cycle(texts)
-
-    def run(self, rng: np.random.Generator, runs: int) -> int:
-        """Check mutants of one text; the next call takes another."""
-        broken, _, found = lines.run_mutants(
-            self._low.open,
-            self._high.open,
-            self._scratch,
-            next(self._seeds),
-            *self._outputs,
-            rng,
-            runs,
-        )
-        if broken:
-            raise BrokenError(lines.BROKEN[broken], self._scratch[:found].tobytes())
         return int(found)
 
 
@@ -177,6 +135,5 @@ def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "timelines": TimelineTarget,
-    "lines": LineTarget,
     **{name: partial(ReaderTarget, name) for name in READERS},
 }

@@ -1,0 +1,253 @@
+/* The fields of a line, `name:{ content }`, in any order and with any blanks. Each reader moves
+   `line->at` on, and leaves it at what is wrong. */
+#include "reader.h"
+
+enum { EVENT, TIME, CYCLES, PAPI, SEQNO, PARAMS, FIELDS };
+
+static const char *const NAMES[FIELDS] = {"event", "time", "time_in_cycles",
+                                          "PAPI",  "seqno", "params"};
+static const int64_t LENGTHS[FIELDS] = {5, 4, 14, 4, 5, 6};
+
+/* Move past blanks; return whether the line ends there. */
+static bool line_ends(line_reader *line)
+{
+    line->at = skip_blanks(line->text, line->at, line->end);
+    return line->at >= line->end;
+}
+
+/* Move past blanks and a closing brace, if one is there. */
+static bool closes(line_reader *line)
+{
+    if (line_ends(line) || line->text[line->at] != '}')
+        return false;
+    line->at++;
+    return true;
+}
+
+/* Return whether a byte may be part of a field's name. */
+static bool in_field_name(uint8_t byte)
+{
+    return ((byte | 32) >= 'a' && (byte | 32) <= 'z') || byte == '_';
+}
+
+/* Return the number of the field whose name is at the line's position, -1 if there is none. */
+static int field_at(const line_reader *line)
+{
+    for (int field = 0; field < FIELDS; field++) {
+        int64_t after = line->at + LENGTHS[field];
+        if (after <= line->end && line->text[line->at] == NAMES[field][0]
+            && !memcmp(line->text + line->at, NAMES[field], (size_t)LENGTHS[field])
+            && (after == line->end || !in_field_name(line->text[after])))
+            return field;
+    }
+    return -1;
+}
+
+/* Read a field's name, colon and brace. `seen` has a bit for each field that was read before. */
+static int open_field(line_reader *line, unsigned seen, int *field)
+{
+    const uint8_t *text = line->text;
+    *field = field_at(line);
+    if (*field < 0)
+        return NOT_A_FIELD;
+    int64_t at = line->at + LENGTHS[*field];
+    for (const char *mark = ":{"; *mark; mark++, at++) {
+        at = skip_blanks(text, at, line->end);
+        if (at >= line->end || text[at] != *mark)
+            return NOT_A_FIELD;
+    }
+    if (seen >> *field & 1)
+        return DUPLICATE_FIELD;
+    line->at = at;
+    return FINE;
+}
+
+/* Return whether a single colon, as in a field, and not `::` comes before the brace at `at`. */
+static bool colon_before(const uint8_t *text, int64_t at, int64_t first)
+{
+    do
+        at--;
+    while (at > first && is_blank(text[at]));
+    return at >= first && text[at] == ':' && (at == first || text[at - 1] != ':');
+}
+
+/* Record the name up to `last` without trailing blanks. */
+static int set_name(line_reader *line, int64_t first, int64_t last)
+{
+    while (last > first && is_blank(line->text[last - 1]))
+        last--;
+    line->record.name_start = first;
+    line->record.name_end = last;
+    return last > first ? FINE : EMPTY_NAME;
+}
+
+/* Read an event's name up to the brace that closes it; braces within it come in pairs. */
+static int read_name(line_reader *line)
+{
+    const uint8_t *text = line->text;
+    int64_t first = skip_blanks(text, line->at, line->end), depth = 0;
+    for (int64_t at = first; at < line->end; at++) {
+        uint8_t byte = text[at];
+        if (byte == '}' && depth-- == 0) {
+            line->at = at + 1;
+            return set_name(line, first, at);
+        }
+        if (byte == '{') {
+            depth++;
+            if (colon_before(text, at, first))
+                return FIELD_IN_NAME;
+        }
+        if ((byte < 32 && byte != '\t') || byte == 127)
+            return CONTROL_IN_NAME;
+        if (byte == KEYWORD[0] && is_keyword(text, at, line->end))
+            return GLUED;
+    }
+    return NOT_CLOSED;
+}
+
+/* Note the number from `start` to the line's position as one for `float`. */
+static void note_slow(line_reader *line, int64_t place, int64_t start)
+{
+    line->slow[line->slow_count++] = (slow_number){place, start, line->at};
+}
+
+int add_param(line_reader *line)
+{
+    double value;
+    int64_t start = line->at, index = line->param_count;
+    int code = read_number(line->text, &line->at, line->end, &value);
+    if (code != FINE && code != SLOW)
+        return code;
+    line->param_count++;
+    if (index >= MAX_PARAMS)
+        return FINE;
+    line->params[index] = value + 0.0;
+    if (code == SLOW)
+        note_slow(line, line->first_param + index, start);
+    return FINE;
+}
+
+static int read_params(line_reader *line)
+{
+    while (!closes(line)) {
+        if (line->at >= line->end)
+            return NOT_CLOSED;
+        int code = add_param(line);
+        if (code != FINE)
+            return code;
+        if (line->param_count > MAX_PARAMS)
+            return TOO_MANY_PARAMS;
+    }
+    return FINE;
+}
+
+static int read_counters(line_reader *line)
+{
+    while (!closes(line)) {
+        if (line->at >= line->end)
+            return NOT_CLOSED;
+        int64_t *counter = line->counters + line->counter_count;
+        int code = read_integer(line->text, &line->at, line->end, counter);
+        if (code != FINE)
+            return code;
+        line->counter_count++;
+    }
+    return FINE;
+}
+
+/* Move past the brace that closes a field of one number; return `other` if more follows. */
+static int close_single(line_reader *line, int other)
+{
+    if (closes(line))
+        return FINE;
+    return line->at >= line->end ? NOT_CLOSED : other;
+}
+
+/* Move to the one number of a field; return `none` if the field is empty. */
+static int find_single(line_reader *line, int none)
+{
+    if (line_ends(line))
+        return NOT_CLOSED;
+    return line->text[line->at] == '}' ? none : FINE;
+}
+
+/* Read the one number of a time field; -0 is stored as 0. */
+static int read_time(line_reader *line)
+{
+    double value;
+    int code = find_single(line, NO_TIME);
+    if (code != FINE)
+        return code;
+    int64_t start = line->at;
+    code = read_number(line->text, &line->at, line->end, &value);
+    if (code != FINE && code != SLOW)
+        return code;
+    if (value < 0) {
+        line->at = start;
+        return NEGATIVE_TIME;
+    }
+    line->record.time = value + 0.0;
+    if (code == SLOW)
+        note_slow(line, -1 - line->row, start);
+    return close_single(line, SEVERAL_TIMES);
+}
+
+static int read_seqno(line_reader *line)
+{
+    int64_t value;
+    int code = find_single(line, NOT_ONE_SEQNO);
+    if (code != FINE)
+        return code;
+    int64_t start = line->at;
+    code = read_integer(line->text, &line->at, line->end, &value);
+    if (code != FINE)
+        return code;
+    if (value < 0) {
+        line->at = start;
+        return NOT_ONE_SEQNO;
+    }
+    line->record.seqno = value;
+    return close_single(line, NOT_ONE_SEQNO);
+}
+
+static int read_content(line_reader *line, int field)
+{
+    switch (field) {
+    case EVENT:
+        return read_name(line);
+    case PARAMS:
+        return read_params(line);
+    case PAPI:
+        return read_counters(line);
+    case SEQNO:
+        return read_seqno(line);
+    default:
+        line->record.unit = field == TIME ? UNIT_SECONDS : UNIT_CYCLES;
+        return read_time(line);
+    }
+}
+
+/* Return FINE if the fields seen (one bit each) make a record, else a fault. */
+static int complete(const line_reader *line, unsigned seen)
+{
+    if (!(seen >> EVENT & 1))
+        return NO_EVENT;
+    if (seen >> TIME & seen >> CYCLES & 1)
+        return TWO_TIMES;
+    bool known = seen & (1u << TIME | 1u << CYCLES | 1u << SEQNO) || line->record.seb >= 0;
+    return known ? FINE : NO_TIME_NO_SEB;
+}
+
+int read_fields(line_reader *line)
+{
+    unsigned seen = 0;
+    int code = FINE, field;
+    while (code == FINE && !line_ends(line)) {
+        code = open_field(line, seen, &field);
+        if (code == FINE) {
+            seen |= 1u << field;
+            code = read_content(line, field);
+        }
+    }
+    return code == FINE ? complete(line, seen) : code;
+}

@@ -1,0 +1,64 @@
+/* What the readers of a line share. They read no byte outside of text[at:end]. */
+#ifndef TRACEBIGSIM_READER_H
+#define TRACEBIGSIM_READER_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core.h"
+
+#define KEYWORD "TRACEBIGSIM"
+#define KEYWORD_BYTES ((int64_t)sizeof KEYWORD - 1)
+
+/* Codes of readers beside those of faults: a number that is not rounded, a line without a record. */
+enum { SLOW = -1, NOTHING = -2 };
+
+/* A line, and what has been read of it. */
+typedef struct {
+    const uint8_t *text;
+    int64_t at;  /* where reading is; after a fault, where it stopped */
+    int64_t end; /* the line's end, without newline and carriage return */
+    line_record record;
+    int64_t row, first_param; /* the places of the record and of its first param */
+    double *params;           /* room for the line's numbers */
+    int64_t *counters;
+    slow_number *slow;
+    int64_t param_count, counter_count, slow_count; /* param_count may exceed MAX_PARAMS */
+} line_reader;
+
+static inline bool is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Return the position of the first byte that is neither a space nor a tab. */
+static inline int64_t skip_blanks(const uint8_t *text, int64_t at, int64_t end)
+{
+    while (at < end && is_blank(text[at]))
+        at++;
+    return at;
+}
+
+static inline bool is_keyword(const uint8_t *text, int64_t at, int64_t end)
+{
+    return end - at >= KEYWORD_BYTES && !memcmp(text + at, KEYWORD, sizeof KEYWORD - 1);
+}
+
+/* ---- numbers.c ---- */
+
+/* Read the number at `*at` and move past it; it must be followed by a blank, a closing brace or
+   the line's end. Return FINE; SLOW with 1 or -1 as value; or a fault, without moving. */
+int read_number(const uint8_t *text, int64_t *at, int64_t end, double *value);
+
+/* Read the 64-bit integer at `*at` and move past it, or return a fault without moving. */
+int read_integer(const uint8_t *text, int64_t *at, int64_t end, int64_t *value);
+
+/* ---- fields.c ---- */
+
+/* Read one parameter; -0 is stored as 0, and what exceeds MAX_PARAMS only counted. */
+int add_param(line_reader *line);
+
+/* Read fields `name:{ content }` up to the line's end, in any order and with any blanks. */
+int read_fields(line_reader *line);
+
+#endif

@@ -1,0 +1,199 @@
+/* The pass over a text's lines: find the records, parse them, and store them in columns. */
+#include <math.h>
+
+#include "reader.h"
+
+/* Return whether a TRACEBIGSIM that ends at `after` is followed by a colon or a blank. */
+static bool counts(const line_reader *line, int64_t after)
+{
+    return after < line->end && (line->text[after] == ':' || is_blank(line->text[after]));
+}
+
+/* Search the line from `at`; return the position after the first TRACEBIGSIM that counts, else -1,
+   and in `words` the number of all. */
+static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
+{
+    int64_t found = -1;
+    *words = 0;
+    while (at < line->end) {
+        const uint8_t *next = memchr(line->text + at, KEYWORD[0], (size_t)(line->end - at));
+        if (!next)
+            break;
+        at = next - line->text;
+        if (!is_keyword(line->text, at, line->end)) {
+            at++;
+            continue;
+        }
+        at += KEYWORD_BYTES;
+        (*words)++;
+        if (found < 0 && counts(line, at))
+            found = at;
+    }
+    return found;
+}
+
+/* Move past the TRACEBIGSIM that counts, and read the number before it. */
+static int find_keyword(line_reader *line, int64_t start)
+{
+    int code = FINE, words;
+    const uint8_t *text = line->text;
+    int64_t at = skip_blanks(text, start, line->end);
+    if (at < line->end && text[at] == '#')
+        return NOTHING;
+    if (at < line->end && text[at] >= '0' && text[at] <= '9') {
+        code = read_integer(text, &at, line->end, &line->record.seb);
+        while (code == INTEGER_OVERFLOW && at < line->end && text[at] >= '0' && text[at] <= '9')
+            at++;
+        at = skip_blanks(text, at, line->end);
+    }
+    if (is_keyword(text, at, line->end) && counts(line, at + KEYWORD_BYTES)) {
+        line->at = at + KEYWORD_BYTES;
+        return code == INTEGER_OVERFLOW ? BAD_LEADING_NUMBER : FINE;
+    }
+    line->record.seb = -1;
+    line->at = search_keyword(line, start, &words);
+    if (line->at < 0)
+        return NOTHING;
+    return words > 1 ? GLUED : FINE;
+}
+
+/* Move past a bare line's token; return a fault if its bytes show one. */
+static int skip_bare_token(line_reader *line)
+{
+    for (; line->at < line->end && !is_blank(line->text[line->at]); line->at++) {
+        uint8_t byte = line->text[line->at];
+        if (byte < 32 || byte == 127)
+            return CONTROL_IN_NAME;
+        if (byte == KEYWORD[0] && is_keyword(line->text, line->at, line->end))
+            return GLUED;
+    }
+    return FINE;
+}
+
+/* Read a line of older writers, which has no braces: a name, then the trailing run of numbers. */
+static int read_bare(line_reader *line)
+{
+    line_record *record = &line->record;
+    record->name_start = record->name_end = line->at;
+    while ((line->at = skip_blanks(line->text, line->at, line->end)) < line->end) {
+        int code = add_param(line);
+        if (code == NOT_A_NUMBER) {
+            line->param_count = line->slow_count = 0;
+            code = skip_bare_token(line);
+            record->name_end = line->at;
+        }
+        if (code != FINE)
+            return code;
+    }
+    if (record->name_end == record->name_start)
+        return NO_EVENT;
+    return line->param_count > MAX_PARAMS ? TOO_MANY_PARAMS : FINE;
+}
+
+/* Read what follows the keyword: fields, if there is a colon or a brace, else a bare line. One
+   without any number is no record: the keyword is a word of a sentence. */
+static int read_record(line_reader *line)
+{
+    const uint8_t *text = line->text;
+    int64_t at = line->at = skip_blanks(text, line->at, line->end);
+    size_t left = (size_t)(line->end - at);
+    bool colon = left > 0 && text[at] == ':' && (left == 1 || text[at + 1] != ':');
+    if (colon || memchr(text + at, '{', left) || memchr(text + at, '}', left)) {
+        line->at += colon;
+        return read_fields(line);
+    }
+    int code = read_bare(line);
+    return line->record.seb < 0 && line->param_count == 0 ? NOTHING : code;
+}
+
+/* Read the line at `start`; return FINE, NOTHING or a fault: one of the whole line first. */
+static int read_line(line_reader *line, int64_t start)
+{
+    int words;
+    int code = find_keyword(line, start);
+    if (code == FINE)
+        code = read_record(line);
+    if (code > FINE && search_keyword(line, start, &words) >= 0 && words > 1)
+        return GLUED;
+    return code;
+}
+
+static bool same_name(const uint8_t *text, const line_record *one, const line_record *other)
+{
+    int64_t length = one->name_end - one->name_start;
+    return length == other->name_end - other->name_start
+           && !memcmp(text + one->name_start, text + other->name_start, (size_t)length);
+}
+
+/* Return a record with the same name as the last one. The slots are a cache: a name evicted from
+   it has a new first record when it recurs, so that no choice of names makes the scan slower than
+   linear. */
+static int32_t first_of_name(const uint8_t *text, const line_record *records, int64_t last,
+                             int32_t *slots, int64_t slots_len)
+{
+    const line_record *record = records + last;
+    if (last > 0 && same_name(text, record, record - 1))
+        return record[-1].first;
+    uint32_t mixed = 0;
+    for (int64_t at = record->name_start; at < record->name_end; at++)
+        mixed = (mixed ^ text[at]) * 16777619u;
+    int64_t slot = (mixed ^ mixed >> 16) & (slots_len - 1);
+    for (int64_t other = 0; other < 2; other++) {
+        int32_t known = slots[slot ^ other];
+        if (known && same_name(text, record, records + known - 1))
+            return known - 1;
+    }
+    if (slots[slot] && !slots[slot ^ 1])
+        slot ^= 1;
+    slots[slot] = (int32_t)last + 1;
+    return (int32_t)last;
+}
+
+/* Store a record after those of earlier lines. */
+static void keep(line_reader *line, line_record *records, int32_t *slots, int64_t slots_len,
+                 scan_state *state)
+{
+    line->record.params = (int32_t)line->param_count;
+    line->record.counters = (int32_t)line->counter_count;
+    records[line->row] = line->record;
+    records[line->row].first = first_of_name(line->text, records, line->row, slots, slots_len);
+    state->params += line->param_count;
+    state->counters += line->counter_count;
+    state->slow += line->slow_count;
+    state->records++;
+}
+
+void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t records_len,
+          double *params, int64_t params_len, int64_t *counters, int64_t counters_len,
+          slow_number *slow, int64_t slow_len, int32_t *slots, int64_t slots_len,
+          line_fault *faults, int64_t faults_len, scan_state *state)
+{
+    while (state->position < text_len) {
+        int64_t start = state->position;
+        const uint8_t *newline = memchr(text + start, '\n', (size_t)(text_len - start));
+        int64_t end = newline ? newline - text : text_len, length = end - start;
+        bool too_long = length > MAX_LINE_BYTES;
+        if (state->records >= records_len || params_len - state->params < MAX_PARAMS
+            || slow_len - state->slow <= MAX_PARAMS
+            || (!too_long && counters_len - state->counters <= length / 2))
+            return;
+        line_reader line = {
+            .text = text,
+            .at = start,
+            .end = end - (length > 0 && text[end - 1] == '\r'),
+            .record = {.line = state->line, .offset = start, .seb = -1, .seqno = -1, .time = NAN},
+            .row = state->records,
+            .first_param = state->params,
+            .params = params + state->params,
+            .counters = counters + state->counters,
+            .slow = slow + state->slow,
+        };
+        int code = too_long ? TOO_LONG : read_line(&line, start);
+        if (code == FINE)
+            keep(&line, records, slots, slots_len, state);
+        else if (code > FINE && state->faults++ < faults_len)
+            faults[state->faults - 1] = (line_fault){state->line, start, code, line.at, end};
+        state->position = end + 1;
+        state->line++;
+    }
+}
