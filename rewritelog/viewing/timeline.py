@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.inspection.survey import Survey, read_survey
-from rewritelog.kernels.names import table_of
-from rewritelog.kernels.walk import FAULT_SIZE
-from rewritelog.logs.blocks import raise_fault
+from rewritelog.logs.brackets import brackets_of
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.names import NameTable
+from rewritelog.logs.records import records_of
 from rewritelog.text import printable
-from rewritelog.viewing.kernels import timeline as kernels
 from rewritelog.viewing.palette import COLOURS
 
 MOST_ROWS = 128
@@ -66,8 +66,7 @@ class Panel:
     """Number of SEBs with times that are not finite, which are not drawn."""
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(NamedTuple):
     """Individual SEBs and brackets, in the order of the log."""
 
     row: Ints
@@ -76,6 +75,10 @@ class Bars:
     seb: Ints
     start_s: Floats
     end_s: Floats
+
+    def take(self, which: Ints) -> Bars:
+        """Return some of the bars."""
+        return Bars._make(column[which] for column in self)
 
 
 @dataclass(frozen=True)
@@ -198,38 +201,78 @@ def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
 
 
 def _panel(logs: LogSet, frame: _Frame) -> Panel:
-    lay = logs.layout.kernel
-    table = table_of(frame.names, lay.name_bytes)
-    layers = np.append(np.arange(len(frame.names)), len(frame.names))
     rows = frame.rows_of_pes(len(logs.pes))
-    shape = (int(rows.max()) + 1, frame.columns, len(frame.names) + 2)
-    scale = frame.columns / (frame.to_s - frame.from_s)
-    canvas = kernels.Canvas(frame.from_s, scale, np.zeros(shape))
-    bars = kernels.Bars(
-        np.zeros((MOST_BARS, 4), dtype=np.int64), np.zeros((MOST_BARS, 2)), np.zeros(1, np.int64)
-    )
-    counts = np.zeros(kernels.COUNTS, dtype=np.int64)
+    canvas = _Canvas(frame, int(rows.max()) + 1)
+    names = NameTable(frame.names)
+    counts = np.zeros(4, dtype=np.int64)
     for loaded in logs.blocks():
-        fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-        places = kernels.Rows(rows[loaded.pes], loaded.pes, table, layers)
-        kernels.paint(loaded.buffer, loaded.pieces, lay, places, canvas, bars, counts, fault)
-        raise_fault(fault, loaded)
+        block = records_of(loaded)
+        start, end = block.sebs["start_time"], block.sebs["end_time"]
+        row = rows[block.pe]
+        finite = np.isfinite(start) & np.isfinite(end)
+        drawn = (row >= 0) & finite & (end >= start)
+        layers = names.find(block.sebs)
+        sebs = np.flatnonzero(drawn)
+        brackets = brackets_of(block)
+        inside = np.flatnonzero(drawn[brackets.seb])
+        of = brackets.seb[inside]
+        bars = Bars(
+            row=np.concatenate([row[sebs], row[of]]),
+            layer=np.concatenate([layers[sebs], np.full(len(of), canvas.bracket_layer)]),
+            pe=np.concatenate([block.pe[sebs], block.pe[of]]),
+            seb=np.concatenate([block.index[sebs], block.index[of]]),
+            start_s=np.concatenate([start[sebs], start[of] + brackets.starts[inside]]),
+            end_s=np.concatenate([end[sebs], start[of] + brackets.ends[inside]]),
+        )
+        bars.layer[bars.layer < 0] = len(frame.names)
+        canvas.add(bars.take(np.argsort(np.concatenate([sebs, of]), kind="stable")))
+        unclosed, not_finite = finite & (end < start), ~finite
+        counts += [len(sebs), len(of), *((row >= 0) & (unclosed, not_finite)).sum(axis=1)]
     members = np.bincount(rows[rows >= 0]).astype(np.float64)
-    canvas.cells[:] /= members[:, None, None]
-    sebs, brackets, unclosed, not_finite = counts.tolist()
-    return Panel(logs, canvas.cells, _bars(bars), sebs, brackets, unclosed, not_finite)
+    return Panel(logs, canvas.cells() / members[:, None, None], canvas.bars(), *counts.tolist())
 
 
-def _bars(bars: kernels.Bars) -> Bars | None:
-    count = int(bars.known[0])
-    if count > len(bars.what):
-        return None
-    what, bounds = bars.what[:count], bars.bounds[:count]
-    return Bars(
-        row=what[:, kernels.ROW].copy(),
-        layer=what[:, kernels.LAYER].copy(),
-        pe=what[:, kernels.BAR_PE].copy(),
-        seb=what[:, kernels.BAR_SEB].copy(),
-        start_s=bounds[:, 0].copy(),
-        end_s=bounds[:, 1].copy(),
-    )
+class _Canvas:
+    """The cells and bars of a figure, which grow by the SEBs and brackets of each block.
+
+    A cell holds the PE time of a layer in units of a column's length: a PE that is busy throughout
+    adds 1, and a SEB shorter than a column adds its fraction of it.
+    """
+
+    def __init__(self, frame: _Frame, rows: int) -> None:
+        self._frame = frame
+        self.bracket_layer = len(frame.names) + 1
+        shape = (rows, frame.columns + 1, self.bracket_layer + 1)
+        self._parts, self._steps = np.zeros(shape), np.zeros(shape)
+        self._bars: list[Bars] = []
+        self._known = 0
+
+    def add(self, bars: Bars) -> None:
+        """Add the bars that the figure shows; they are kept while there are few enough."""
+        columns, from_s = self._frame.columns, self._frame.from_s
+        scale = columns / (self._frame.to_s - from_s)
+        with np.errstate(over="ignore"):
+            left, right = ((times - from_s) * scale for times in (bars.start_s, bars.end_s))
+        shown = np.flatnonzero((right >= 0.0) & (left <= columns))
+        bars = bars.take(shown)
+        left, right = np.maximum(left[shown], 0.0), np.minimum(right[shown], columns)
+        first, last = left.astype(np.int64), right.astype(np.int64)
+        long = first < last
+        parts = np.where(long, first + 1 - left, right - left)
+        np.add.at(self._parts, (bars.row, first, bars.layer), parts)
+        row, layer = bars.row[long], bars.layer[long]
+        np.add.at(self._parts, (row, last[long], layer), (right - last)[long])
+        np.add.at(self._steps, (row, first[long] + 1, layer), 1.0)
+        np.add.at(self._steps, (row, last[long], layer), -1.0)
+        self._known += len(shown)
+        self._bars = [*self._bars, bars] if self._known <= MOST_BARS else []
+
+    def cells(self) -> Floats:
+        """Return the cells, shape (rows, columns, layers); the last layer is for brackets."""
+        return np.asarray((self._parts + self._steps.cumsum(axis=1))[:, :-1])
+
+    def bars(self) -> Bars | None:
+        """Return the bars in the order of the log; None if there are too many."""
+        if self._known > MOST_BARS:
+            return None
+        return Bars._make(map(np.concatenate, zip(*self._bars, strict=True)))
