@@ -7,24 +7,18 @@ constants of Vigna's splitmix64. Arithmetic is modulo 2^64, the same on every ma
 from __future__ import annotations
 
 import hashlib
-from typing import TypeVar
 
 import numpy as np
 
 from rewritelog.arrays import Keys
 
-Words = TypeVar("Words", np.uint64, Keys)
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: the increment of splitmix64."""
 
 
-def mix(keys: Words) -> Words:
-    """Return the keys with their bits mixed, a bijection: the finaliser of splitmix64.
-
-    `rewritelog.kernels.hashing` compiles it for single keys.
-    """
-    mixed: Words = keys ^ (keys >> np.uint64(30))
+def mix(keys: Keys) -> Keys:
+    """Return the keys with their bits mixed, a bijection: the finaliser of splitmix64."""
+    mixed: Keys = keys ^ (keys >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(27)
     mixed *= np.uint64(0x94D049BB133111EB)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import astuple, dataclass, replace
+from typing import Final
 
 import numpy as np
 
+from rewritelog.arrays import Ints
 from rewritelog.hashing import GOLDEN, mix, sequence
-from rewritelog.synthesis.kernels import program
+from rewritelog.synthesis import program
 
 _TIMINGS_STREAM = 1 << 62
-_NAME_BYTES = 32
 _NOISE_STEPS, _NOISE_UNIT, _NOISE_DRAWS = 401, 10_000, 3
 
 
@@ -80,16 +80,13 @@ def events_for(cells: int) -> tuple[SynthEvent, ...]:
     )
 
 
-def event_table(made: tuple[SynthEvent, ...] = EVENTS) -> dict[str, Any]:
-    """Return events in the form that the kernels take."""
-    width = program.PARAM_LOW + max(len(e.params) for e in made) * program.EVENT_PARAM_SIZE
-    events = np.zeros((len(made), width), dtype=np.int64)
-    names = np.zeros((len(made), _NAME_BYTES), dtype=np.uint8)
-    for k, event in enumerate(made):
-        costs = [n for p in event.params for n in (p.low, p.span, p.linear, p.square)]
-        events[k, : len(costs) + 2] = [event.constant, len(event.params), *costs]
-        names[k, : len(event.name)] = np.frombuffer(event.name.encode(), dtype=np.uint8)
-    return {"events": events, "names": names}
+def event_params(made: tuple[SynthEvent, ...]) -> Ints:
+    """Return the parameters of events in the form that `SyntheticProgram` has them."""
+    params = np.zeros((len(made), max(len(event.params) for event in made), 4), dtype=np.int64)
+    params[:, :, 1] = 1
+    for event, rows in zip(made, params, strict=True):
+        rows[: len(event.params)] = [astuple(param) for param in event.params]
+    return params
 
 
 def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewritelog.arrays import Table
 from rewritelog.errors import UsageError
 from rewritelog.format import ByteOrder, Layout, layout
 from rewritelog.format.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
+from rewritelog.synthesis import program
 from rewritelog.synthesis.events import (
     CELLS_OF_A_PE,
     EVENTS,
     SynthEvent,
-    event_table,
+    event_params,
     events_for,
 )
-from rewritelog.synthesis.kernels import program
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
@@ -225,7 +225,7 @@ def _spread_sends(slots: list[Slot], sends: int) -> None:
 
 
 def program_of(options: SynthOptions) -> program.SyntheticProgram:
-    """Return the program for the kernels; raise `UsageError` if a timeline would be too large."""
+    """Return the program of all PEs; raise `UsageError` if a timeline would be too large."""
     iteration = iteration_of(options)
     slots, starters = iteration
     first = replace(slots[0])
@@ -237,7 +237,6 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     records = [_seb_bytes(slot, lay, surface) for slot in (*slots, extra)]
     records.append(_seb_bytes(first, lay, surface, broadcasts, flag=1))
     rows, period_ns = _rows([*slots, extra, first], len(slots), lay, broadcasts, events)
-    begins = np.concatenate([[0], np.cumsum([len(record) for record in records])])
     count = len(slots)
     length = max(1, round(options.sebs * count / (count + _EXTRAS)))
     sends = sum(slot.sends for slot in slots)
@@ -245,23 +244,20 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     x, y, z = machine_shape(options.nodes)
     return program.SyntheticProgram(
         seed=options.seed,
-        big=options.order == "big",
         slots=count,
         length=length,
         x=x,
         y=y,
         z=z,
         workers=options.wth,
-        directions=program.NEIGHBOURS + (options.wth > 1),
         period_ns=period_ns,
         sends=sends,
         broadcasts=broadcasts,
-        largest=max(len(record) for record in records),
         rows=rows,
-        begins=begins.astype(np.int64),
-        bytes=np.frombuffer(b"".join(records), np.uint8).copy(),
+        records=tuple(records),
         starters=np.array(starters, dtype=np.int64).reshape(-1, 3),
-        **event_table(events),
+        constants=np.array([event.constant for event in events]),
+        params=event_params(events),
     )
 
 
@@ -278,32 +274,19 @@ def _rows(
     lay: Layout,
     broadcasts: int,
     events: tuple[SynthEvent, ...],
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[Table, int]:
     """Return the rows of the slots, and the period of an iteration in ns."""
-    rows = np.zeros((len(slots), program.ROW_SIZE), dtype=np.int64)
+    rows = np.zeros(len(slots), dtype=program.ROW)
     at_ns = number = 0
     for k, slot in enumerate(slots):
-        if k == count + 1:
-            rows[k] = rows[0]
-        else:
-            rows[k] = (
-                slot.sends,
-                number,
-                slot.event,
-                slot.started,
-                slot.root,
-                slot.backward,
-                slot.forward,
-                at_ns,
-                *slot.duration_ns,
-                0,
-                0,
-            )
+        first = k == count + 1
+        chain = slot.backward, slot.forward
+        own = slot.sends, number, slot.event, slot.started, slot.root, *chain, at_ns
+        times = _event_time_offsets(slot, lay, slot.sends + (broadcasts if first else 0))
+        rows[k] = (*rows[0].item()[:-2], *times) if first else (*own, *slot.duration_ns, *times)
         number += slot.sends
         at_ns += slot.most_ns(events)
-        messages = slot.sends + (broadcasts if k == count + 1 else 0)
-        rows[k, program.ROW_TIME_1 :] = _event_time_offsets(slot, lay, messages)
-    return rows, int(rows[count, program.ROW_AT_NS]) + program.JITTER_NS + _GAP_NS
+    return rows, int(rows["at_ns"][count]) + program.JITTER_NS + _GAP_NS
 
 
 def _events(slot: Slot) -> list[tuple[int, bytes]]:

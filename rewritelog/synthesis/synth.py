@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.cores import cores
-from rewritelog.format import KernelLayout, layout
+from rewritelog.cores import cores, in_order
+from rewritelog.format import layout
 from rewritelog.format.declaration import (
     MAGIC,
-    PRIMITIVES,
     ByteOrder,
     summary_struct,
     timeline_file_struct,
@@ -26,16 +25,15 @@ from rewritelog.logs.summary import Summary
 from rewritelog.logs.timelines import pes_of_file
 from rewritelog.output import new_folder
 from rewritelog.progress import report_progress
+from rewritelog.stopping import raise_if_stopped
 from rewritelog.synthesis.events import events_for, timing_lines
-from rewritelog.synthesis.kernels import write as kernels
-from rewritelog.synthesis.kernels.program import SyntheticProgram
 from rewritelog.synthesis.plan import SynthOptions, check_options, program_of
+from rewritelog.synthesis.program import SyntheticProgram
+from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
 
 __all__ = ["SynthOptions", "Synthesis", "synthesise"]
 
-_BUFFER_BYTES = 4 << 20
-_TEXT_BYTES = 1 << 20
 _HEADER_VERSION = 1
 _OFFSET_RANGE = 1 << 32
 
@@ -68,29 +66,32 @@ class Synthesis(Readable):
         )
 
 
-def synthesise(out: Path, options: SynthOptions, *, force: bool = False) -> Synthesis:
+def synthesise(
+    out: Path, options: SynthOptions, *, force: bool = False, flush: bool = True
+) -> Synthesis:
     """Write a synthetic log set to the folder `out`: timelines, param files and `timings.txt`.
 
-    The same options produce the same bytes on every machine. Raise `UsageError` naming the option
-    for an invalid value, and `OutputError` if `out` exists (without `force`) or is not writable.
+    The same options produce the same bytes on every machine; with `flush`, they are on the disk in
+    the end. Raise `UsageError` naming the option for an invalid value, and `OutputError` if `out`
+    exists (without `force`) or is not writable.
     """
     began = time.perf_counter()
     check_options(options)
     program = program_of(options)
     summary = _summary(options, program)
-    with new_folder(out, force=force) as draft:
+    with new_folder(out, force=force, flush=flush) as draft:
         (draft / "bgTrace").write_bytes(_summary_bytes(summary))
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
-        writer = _Writer(draft, program, layout(options.log_version, options.order).kernel, summary)
-        with ThreadPoolExecutor(min(options.files, cores())) as pool:
-            jobs = [
-                pool.submit(copy_context().run, writer.write_file, index)
-                for index in range(options.files)
-            ]
-            parts = [job.result() for job in jobs]
-    totals = np.array(parts, dtype=np.int64).sum(axis=0)
-    sebs, messages, records, size = (int(total) for total in totals)
+        lay = layout(options.log_version, options.order)
+        writer = _Writer(draft, BatchWriter(program, lay, events_for(options.cells)), summary)
+        threads = min(options.files, cores())
+        context = copy_context()  # the listener to progress
+        with ThreadPoolExecutor(threads) as pool:
+            files = range(options.files)
+            write = lambda index: context.copy().run(writer, index)  # noqa: E731
+            parts = list(in_order(pool, write, files, threads))
+    sebs, messages, records, size = map(sum, zip(*parts, strict=True))
     seconds = time.perf_counter() - began
     return Synthesis(options.pes, sebs, messages, records, size, seconds)
 
@@ -149,47 +150,33 @@ class _Writer:
     """Writes timeline files; several threads may use it at a time."""
 
     folder: Path
-    program: SyntheticProgram
-    layout: KernelLayout
+    batches: BatchWriter
     summary: Summary
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     """A counter of the PEs that all threads have written, for the progress."""
 
-    def write_file(self, index: int) -> tuple[int, int, int, int]:
+    def __call__(self, index: int, /) -> tuple[int, int, int, int]:
         """Write a timeline file and the param files of its PEs.
 
         Return the numbers of its SEBs, messages, param records and bytes.
         """
-        pes = [int(pe) for pe in pes_of_file(self.summary, index)]
-        integer = PRIMITIVES[self.summary.order].i4
-        buffer = np.empty(max(_BUFFER_BYTES, self.program.largest), dtype=np.uint8)
-        text = np.empty(_TEXT_BYTES, dtype=np.uint8)
-        sebs = messages = records = 0
+        pes = pes_of_file(self.summary, index)
+        totals = np.zeros(3, dtype=np.int64)
         begins = []
         with (self.folder / f"bgTrace{index}").open("xb") as file:
             file.write(timeline_file_head(self.summary.order, [0] * len(pes)))
-            for pe in pes:
-                report_progress("writing PE", next(self.numbers), self.summary.total_pes)
-                begins.append(file.tell())
-                total = kernels.timeline_sebs(self.program, pe)
-                file.write(integer.build(total))
-                state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
-                while state[kernels.INDEX] < total:
-                    used = kernels.write_sebs(
-                        buffer, text, self.program, self.layout, pe, total, state
-                    )
-                    file.write(buffer[:used].data)
-                    self._add_params(pe, text[: state[kernels.TEXT]])
-                    state[kernels.TEXT] = 0
-                sebs += total
-                messages += int(state[kernels.MESSAGES])
-                records += int(state[kernels.RECORDS])
+            for batch in self.batches.batches(pes):
+                raise_if_stopped()
+                for begin in batch.begins:
+                    report_progress("writing PE", next(self.numbers), self.summary.total_pes)
+                    begins.append(file.tell() + begin)
+                file.write(batch.data)
+                for pe, lines in batch.params:
+                    with (self.folder / f"param.{pe}").open("ab") as params:
+                        params.write(lines.encode())
+                totals += (batch.sebs, batch.messages, batch.records)
             size = file.tell()
             file.seek(0)
             file.write(timeline_file_head(self.summary.order, begins))
+        sebs, messages, records = totals.tolist()
         return sebs, messages, records, size
-
-    def _add_params(self, pe: int, text: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> None:
-        if len(text) > 0:
-            with (self.folder / f"param.{pe}").open("ab") as file:
-                file.write(text.data)

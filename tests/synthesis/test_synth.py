@@ -23,7 +23,7 @@ from rewritelog.format.declaration import (
 )
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.progress import listening
-from rewritelog.synthesis import synth
+from rewritelog.synthesis import synth, write
 from rewritelog.synthesis.events import EVENTS
 from rewritelog.synthesis.plan import machine_shape
 from rewritelog.synthesis.synth import SynthOptions, synthesise
@@ -235,10 +235,12 @@ def test_another_seed_gives_other_bytes_and_the_same_one_the_same(tmp_path: Path
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_small_buffers_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch_sebs", [1, 150, 500])
+def test_small_batches_give_the_same_bytes(
+    batch_sebs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synthesise(tmp_path / "large", SMALL)
-    monkeypatch.setattr(synth, "_BUFFER_BYTES", 1)
-    monkeypatch.setattr(synth, "_TEXT_BYTES", 300)
+    monkeypatch.setattr(write, "BATCH_SEBS", batch_sebs)
     synthesise(tmp_path / "small", SMALL)
     assert _digest(tmp_path / "small") == _digest(tmp_path / "large")
 

@@ -1,1 +1,0 @@
-"""The compiled generator of synthetic timelines: SEBs in closed form, and their bytes."""

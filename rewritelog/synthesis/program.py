@@ -1,0 +1,207 @@
+"""Synthetic timelines: every SEB in closed form, so that timelines are independent of each other.
+
+All PEs repeat the same iteration of `slots` SEBs. The row of a slot determines what its SEBs do, a
+hash of seed, PE and position their durations, and the slot when they start. A message of iteration
+k starts a SEB of a neighbour in iteration k + 1, which computes the send time in the same way as
+the sender. Times are integers in nanoseconds until they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Ints, Keys, Table
+from rewritelog.hashing import GOLDEN, mix
+
+ROW = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "sends",
+            "first_send",
+            "event",
+            "started",
+            "root",
+            "backward",
+            "forward",
+            "at_ns",
+            "least_ns",
+            "spread_ns",
+            "time_1",
+            "time_2",
+        )
+    ]
+)
+"""A row: number of messages, number of the first one, event (−1: no bracket), index of the starting
+message (−1: none), whether the SEB starts by itself, numbers of dependencies, start in the
+iteration, range of durations without a bracket, and byte offsets of the times of its events (0:
+none)."""
+
+NEIGHBOURS = 6
+_OTHER_WORKER = 6
+"""The directions of messages: ±x, ±y, ±z, and on nodes with several workers the next worker."""
+
+BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
+TAIL_LEAST_NS, TAIL_SPREAD_NS = 300, 900
+JITTER_NS = 64
+NOISE_LEAST, NOISE_SPREAD, NOISE_UNIT = 972, 105, 256_000
+"""The emulating machine takes four times the duration of an event, ±5 %."""
+_LATENCY_NS, _LATENCY_STEP_NS = 155, 10
+_EXTRA_COUNTER = 1 << 40
+"""The number hashed for an extra SEB in place of its position; its iteration is added."""
+
+_MASK = (1 << 64) - 1
+
+
+class Regions(NamedTuple):
+    """The lengths in ns before, in and after the bracket of SEBs; 0 and 0 without a bracket."""
+
+    begin: Ints
+    middle: Ints
+    tail: Ints
+
+    @property
+    def total(self) -> Ints:
+        """The lengths of SEBs."""
+        return np.asarray(self.begin + self.middle + self.tail)
+
+    def take(self, which: Ints) -> Regions:
+        """Return the regions of some SEBs."""
+        return Regions(self.begin[which], self.middle[which], self.tail[which])
+
+
+@dataclass(frozen=True)
+class SyntheticProgram:
+    """The program that all PEs run."""
+
+    seed: int
+    slots: int
+    """The number of SEBs of an iteration; then come the rows of the extra SEB and PE 0's first
+    one."""
+    length: int
+    """The number of SEBs of a timeline without the extra ones."""
+    x: int
+    y: int
+    z: int
+    workers: int
+    period_ns: int
+    sends: int
+    """The number of messages of an iteration."""
+    broadcasts: int
+    """The number of broadcasts of PE 0's first SEB, which start the SEBs of iteration 0."""
+    rows: Table
+    """What the SEBs do, with the fields of `ROW`."""
+    records: tuple[bytes, ...]
+    """A SEB for each row, without the fields that differ from SEB to SEB."""
+    starters: Ints
+    """The starting messages: slot, index in it, number; shape (started, 3)."""
+    constants: Ints
+    """The constant part of the duration of each bracketed event, in picoseconds."""
+    params: Ints
+    """Low, span, linear and square cost of the parameters of each event, with spans of 1 for those
+    that it lacks; shape (events, most parameters, 4)."""
+
+    @property
+    def iterations(self) -> int:
+        """The number of iterations, of which the last may be incomplete."""
+        return -(-self.length // self.slots)
+
+    @property
+    def directions(self) -> int:
+        """The number of directions of messages."""
+        return NEIGHBOURS + (self.workers > 1)
+
+    def keys(self, pe: Ints, position: Ints) -> Keys:
+        """Return the hashes from which all random numbers of SEBs are derived."""
+        words = mix(np.uint64(self.seed) + GOLDEN * (pe + 1).astype(np.uint64))
+        return mix(words + GOLDEN * (position + 1).astype(np.uint64))
+
+    def extra_keys(self, pe: Ints, iteration: Ints) -> Keys:
+        """Return the hashes of the extra SEBs after iterations."""
+        return self.keys(pe, _EXTRA_COUNTER + iteration)
+
+    def has_extra(self, pe: Ints, iteration: Ints) -> Flags:
+        """Return whether PEs have extra SEBs after iterations, with probability ½."""
+        whole = (iteration + 1) * self.slots <= self.length
+        return np.asarray(whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
+
+    def event_params(self, event: Ints, keys: Keys) -> Ints:
+        """Return the parameters of brackets, shape (brackets, most parameters)."""
+        kinds = self.params[event]
+        values = [kinds[:, k, 0] + draw(keys, 4 + k, kinds[:, k, 1]) for k in range(kinds.shape[1])]
+        return np.stack(values, axis=1)
+
+    def regions(self, row: Ints, keys: Keys) -> Regions:
+        """Return the regions of SEBs."""
+        rows = self.rows[row]
+        begin = rows["least_ns"] + draw(keys, 1, rows["spread_ns"] + 1)
+        middle, tail = np.zeros_like(begin), np.zeros_like(begin)
+        marked = np.flatnonzero(rows["event"] >= 0)
+        event, keys = rows["event"][marked], keys[marked]
+        values, kinds = self.event_params(event, keys), self.params[event]
+        costs = values * (kinds[:, :, 2] + values * kinds[:, :, 3])
+        noise = NOISE_LEAST + draw(keys, 2, NOISE_SPREAD)
+        picoseconds = self.constants[event] + costs.sum(axis=1)
+        begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
+        middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
+        tail[marked] = TAIL_LEAST_NS + draw(keys, 3, TAIL_SPREAD_NS)
+        return Regions(begin, middle, tail)
+
+    def start_ns(self, row: Ints, iteration: Ints, keys: Keys) -> Ints:
+        """Return the starts of SEBs in ns."""
+        at_ns = iteration * self.period_ns + self.rows["at_ns"][row]
+        return np.asarray(at_ns + draw(keys, 0, JITTER_NS))
+
+    def send_ns(self, pe: Ints, iteration: Ints, slot: Ints, which: Ints) -> Ints:
+        """Return the send times of messages `which` of any SEBs of any PEs, in ns."""
+        first = (pe == 0) & (iteration == 0) & (slot == 0)
+        count = self.rows["sends"][slot] + np.where(first, self.broadcasts, 0)
+        keys = self.keys(pe, iteration * self.slots + slot)
+        offset = send_offset(self.regions(slot, keys), which, count)
+        return np.asarray(self.start_ns(slot, iteration, keys) + offset)
+
+    def neighbours(self, pe: Ints, direction: Ints, sign: int) -> Ints:
+        """Return the neighbours of PEs on the torus, or those opposite to them for `sign` −1."""
+        node, worker = np.divmod(pe, self.workers)
+        step = np.where(direction % 2 == 0, sign, -sign)
+        axis = direction // 2
+        x = (node % self.x + step * (axis == 0)) % self.x
+        y = (node // self.x % self.y + step * (axis == 1)) % self.y
+        z = (node // (self.x * self.y) + step * (axis == 2)) % self.z
+        there = (x + self.x * (y + self.y * z)) * self.workers + worker
+        beside = node * self.workers + (worker + sign) % self.workers
+        return np.asarray(np.where(direction == _OTHER_WORKER, beside, there))
+
+    def latency_ns(self, sender: Ints, receiver: Ints, direction: Ints) -> Ints:
+        """Return the transit times of messages in ns."""
+        same = sender // self.workers == receiver // self.workers
+        return np.where(same, 0, _LATENCY_NS + _LATENCY_STEP_NS * direction)
+
+    def numbers(self, pe: Ints, iteration: Ints, send: Ints) -> Ints:
+        """Return the numbers of messages to neighbours; PE 0 has sent its broadcasts before."""
+        return np.where(pe == 0, self.broadcasts, 0) + iteration * self.sends + send
+
+
+def draw(keys: Keys, which: int, span: Ints | int) -> Ints:
+    """Return random integers from 0 to below `span`, which is less than 2³¹."""
+    step = np.uint64(int(GOLDEN) * (which + 1) & _MASK)
+    return np.asarray((mix(keys + step) >> np.uint64(33)).astype(np.int64) % span)
+
+
+def send_offset(regions: Regions, which: Ints, count: Ints) -> Ints:
+    """Return the send times of messages `which` of `count`, in ns after the start of their SEBs.
+
+    Of several messages of a bracketed SEB the first is sent before the bracket, the last after it.
+    """
+    begin, middle, tail = regions
+    several = (middle > 0) & (count > 1)
+    offset = np.where(middle == 0, 0, begin)
+    offset += np.where(middle == 0, begin, middle) * (which + 1) // (count + 1)
+    last = several & (which == count - 1)
+    offset[last] = (begin + middle + tail // 2)[last]
+    first = several & (which == 0)
+    offset[first] = begin[first] // 2
+    return offset

@@ -1,0 +1,286 @@
+"""The bytes of synthetic timelines: copies of the SEBs of rows, with the other fields put in.
+
+`program` determines what the SEBs do and when; times become seconds here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
+from rewritelog.format import Layout
+from rewritelog.format.declaration import COUNT_BYTES
+from rewritelog.logs.records import Records
+from rewritelog.synthesis.events import SynthEvent
+from rewritelog.synthesis.program import Regions, SyntheticProgram, send_offset
+
+BATCH_SEBS = 16_384
+"""About as many SEBs are made at a time."""
+
+_NS_PER_S = 1e9
+
+
+class Batch(NamedTuple):
+    """The bytes of consecutive SEBs of one or several timelines, with their SEB counts."""
+
+    data: bytearray
+    begins: list[int]
+    """The offsets of the timelines that begin here."""
+    params: list[tuple[int, str]]
+    """The param lines of PEs."""
+    sebs: int
+    messages: int
+    records: int
+
+
+class _Units(NamedTuple):
+    """Iterations of one or several PEs."""
+
+    pe: Ints
+    iteration: Ints
+    first: Ints
+    """The index of the first SEB."""
+    total: Ints
+    """The number of SEBs of the PE."""
+
+
+@dataclass(frozen=True)
+class _Sebs:
+    """SEBs of one or several PEs, in the order of the timelines."""
+
+    pe: Ints
+    iteration: Ints
+    index: Ints
+    position: Ints
+    """The position over all iterations; for an extra SEB, that of the next one."""
+    total: Ints
+    """The number of SEBs of the PE."""
+    row: Ints
+    keys: Keys
+
+
+@dataclass(frozen=True)
+class BatchWriter:
+    """Makes the batches of some PEs."""
+
+    program: SyntheticProgram
+    layout: Layout
+    events: tuple[SynthEvent, ...]
+
+    def batches(self, pes: Ints) -> Iterator[Batch]:
+        """Yield the timelines of PEs, in this order, in batches that end where iterations end."""
+        iterations = self.program.iterations
+        at_once = max(1, BATCH_SEBS // self.program.slots)
+        several = max(1, at_once // iterations)
+        for first in range(0, len(pes), several):
+            chosen = pes[first : first + several]
+            pe = np.repeat(chosen, iterations)
+            iteration = np.tile(np.arange(iterations), len(chosen))
+            extra = self.program.has_extra(pe, iteration)
+            counts = extra.reshape(len(chosen), iterations).cumsum(axis=1)
+            index = iteration * self.program.slots + counts.reshape(-1) - extra
+            total = np.repeat(self.program.length + counts[:, -1], iterations)
+            for begin in range(0, len(pe), at_once):
+                part = slice(begin, begin + at_once)
+                units = _Units(*(part_of[part] for part_of in (pe, iteration, index, total)))
+                yield self._batch(self._sebs(units, extra[part]))
+
+    def _sebs(self, units: _Units, extra: Flags) -> _Sebs:
+        """Return the SEBs of iterations; `extra` says which have an extra one."""
+        program = self.program
+        plain = np.minimum(program.slots, program.length - units.iteration * program.slots)
+        sizes = plain + extra
+        unit = np.repeat(np.arange(len(sizes)), sizes)
+        within = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+        pe, iteration = units.pe[unit], units.iteration[unit]
+        position = iteration * program.slots + within
+        is_extra = within == plain[unit]
+        row = np.where(is_extra, program.slots, within)
+        row[(pe == 0) & (position == 0)] = program.slots + 1
+        keys = program.keys(pe, position)
+        keys[is_extra] = program.extra_keys(pe[is_extra], iteration[is_extra])
+        index, total = units.first[unit] + within, units.total[unit]
+        return _Sebs(pe, iteration, index, position, total, row, keys)
+
+    def _batch(self, sebs: _Sebs) -> Batch:
+        rows = self.program.rows[sebs.row]
+        regions = self.program.regions(sebs.row, sebs.keys)
+        start = self.program.start_ns(sebs.row, sebs.iteration, sebs.keys)
+        left = np.maximum(self.program.length - sebs.position - 1, 0)
+        forward = np.minimum(rows["forward"], left)
+        data, at, ends = self._copies(sebs, rows["forward"] - forward)
+        buffer = np.frombuffer(data, dtype=np.uint8)
+        heads = _Place(buffer, self.layout.seb, at)
+        heads.put("seqno", sebs.index)
+        _put_times(heads, start, regions.total, (sebs.pe == 0) & (sebs.index == sebs.total - 1))
+        self._put_starters(heads, sebs, rows, start)
+        messages = self._put_messages(buffer, at, sebs, rows, regions, start)
+        self._put_event_times(buffer, at, rows, regions, start)
+        self._put_dependencies(buffer, ends, sebs.index, rows["backward"], forward)
+        lines = self._param_lines(sebs, rows["event"])
+        begins = (at[sebs.index == 0] - COUNT_BYTES).tolist()
+        return Batch(data, begins, lines, len(at), messages, int((rows["event"] >= 0).sum()))
+
+    def _copies(self, sebs: _Sebs, unused: Ints) -> tuple[bytearray, Ints, Ints]:
+        """Return the SEBs of the rows, where each begins, and where its dependencies end.
+
+        `unused` forward dependencies at the end of a SEB are left out. Before its first SEB is the
+        number of SEBs of a PE.
+        """
+        records = self.program.records
+        parts = [records[row] for row in sebs.row.tolist()]
+        for k in np.flatnonzero(unused).tolist():
+            parts[k] = parts[k][: -COUNT_BYTES * int(unused[k])]
+        sizes = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
+        begins = np.flatnonzero(sebs.index == 0)
+        counts = sebs.total[begins].astype(self.layout.count).view(f"V{COUNT_BYTES}")
+        for k, count in zip(begins.tolist(), counts.tolist(), strict=True):
+            parts[k] = count + parts[k]
+        ends = np.cumsum(sizes + COUNT_BYTES * (sebs.index == 0))
+        return bytearray().join(parts), ends - sizes, ends
+
+    def _put_starters(self, heads: _Place, sebs: _Sebs, rows: Table, start: Ints) -> None:
+        """Put in the starting messages and receive times; a SEB that depends has its chain's."""
+        first = sebs.position == 0
+        root = ~first & (rows["root"] == 1)
+        started = np.flatnonzero(~first & ~root & (rows["started"] >= 0))
+        sender, number, came = self._starting_messages(
+            sebs.pe[started], sebs.iteration[started], rows["started"][started]
+        )
+        heads.put("src_pe", sender, started)
+        heads.put("msg_id", number, started)
+        effective = np.where(root, start, 0)
+        effective[started] = came
+        depends = ~first & ~root
+        depends[started] = False
+        effective = effective[np.maximum.accumulate(np.where(depends, 0, np.arange(len(first))))]
+        seconds = effective / _NS_PER_S
+        heads.put("recv_time", np.where(depends, -1.0, seconds))
+        heads.put("eff_recv_time", seconds)
+
+    def _starting_messages(
+        self, pe: Ints, iteration: Ints, started: Ints
+    ) -> tuple[Ints, Ints, Ints]:
+        """Return sender, number and receive time in ns of the starting messages of SEBs.
+
+        Those of the first iteration are broadcasts of PE 0's first SEB.
+        """
+        program = self.program
+        if not len(pe):
+            return pe, pe, pe
+        slot, which, send = program.starters[started].T
+        early = iteration == 0
+        direction = send % program.directions
+        sender = np.where(early, 0, program.neighbours(pe, direction, -1))
+        before = np.maximum(iteration - 1, 0)
+        number = np.where(early, started - 1, program.numbers(sender, before, send))
+        after_broadcasts = (sender == 0) & (iteration == 1) & (slot == 0)
+        which = which + np.where(after_broadcasts, program.broadcasts, 0)
+        sent = program.send_ns(
+            sender, before, np.where(early, 0, slot), np.where(early, started - 1, which)
+        )
+        transit = np.where(early, 0, program.latency_ns(sender, pe, direction))
+        return sender, number, sent + transit
+
+    def _put_messages(
+        self, buffer: Bytes, at: Ints, sebs: _Sebs, rows: Table, regions: Regions, start: Ints
+    ) -> int:
+        """Put in the messages; return their number."""
+        program, lay = self.program, self.layout
+        to_all = np.where(sebs.row == program.slots + 1, program.broadcasts, 0)
+        counts = to_all + rows["sends"]
+        seb = np.repeat(np.arange(len(counts)), counts)
+        which = np.arange(len(seb)) - (np.cumsum(counts) - counts)[seb]
+        sent = start[seb] + send_offset(regions.take(seb), which, counts[seb])
+        number, came = which.copy(), sent.copy()
+        own = np.flatnonzero(which >= to_all[seb])
+        pe, iteration = sebs.pe[seb[own]], sebs.iteration[seb[own]]
+        send = rows["first_send"][seb[own]] + (which - to_all[seb])[own]
+        direction = send % program.directions
+        receiver = program.neighbours(pe, direction, 1)
+        number[own] = program.numbers(pe, iteration, send)
+        came[own] += program.latency_ns(pe, receiver, direction)
+        first = at + lay.seb.itemsize + COUNT_BYTES
+        messages = _Place(buffer, lay.message, first[seb] + which * lay.message.itemsize)
+        messages.put("dst_node", receiver // program.workers, own)
+        messages.put("tid", receiver % program.workers, own)
+        messages.put("msg_id", number)
+        messages.put("send_time", sent / _NS_PER_S)
+        messages.put("recv_time", came / _NS_PER_S)
+        return len(seb)
+
+    def _put_event_times(
+        self, buffer: Bytes, at: Ints, rows: Table, regions: Regions, start: Ints
+    ) -> None:
+        """Put in the times of events: the bounds of the bracket, or half-way through."""
+        begin, middle, _ = regions
+        half = np.where(rows["event"] >= 0, begin, begin // 2)
+        kind = np.dtype([("time", self.layout.event["r_time"])])
+        for name, offset in (("time_1", half), ("time_2", begin + middle)):
+            which = np.flatnonzero(rows[name] > 0)
+            times = (start + offset) / _NS_PER_S - start / _NS_PER_S
+            _Place(buffer, kind, (at + rows[name])[which]).put("time", times[which])
+
+    def _put_dependencies(
+        self, buffer: Bytes, ends: Ints, index: Ints, backward: Ints, forward: Ints
+    ) -> None:
+        """Put in the lists at the ends of SEBs: of those before, then of those that follow."""
+        kind = np.dtype([("other", self.layout.count)])
+        begin = ends - COUNT_BYTES * (forward + 1)
+        _Place(buffer, kind, begin).put("other", forward)
+        for counts, step in ((backward, -1), (forward, 1)):
+            for k in range(1, int(counts.max(initial=0)) + 1):
+                which = np.flatnonzero(counts >= k)
+                places = _Place(buffer, kind, (begin + step * k * COUNT_BYTES)[which])
+                places.put("other", index[which] + step * k)
+
+    def _param_lines(self, sebs: _Sebs, event: Ints) -> list[tuple[int, str]]:
+        """Return the param lines of each PE with brackets."""
+        marked = np.flatnonzero(event >= 0)
+        values = self.program.event_params(event[marked], sebs.keys[marked]).tolist()
+        rows = zip(
+            sebs.pe[marked].tolist(),
+            sebs.index[marked].tolist(),
+            event[marked].tolist(),
+            values,
+            strict=True,
+        )
+        lines = []
+        for pe, of_pe in groupby(rows, key=lambda row: row[0]):
+            texts = [self._line(index, kind, params) for _, index, kind, params in of_pe]
+            lines.append((pe, "".join(texts)))
+        return lines
+
+    def _line(self, index: int, kind: int, values: list[int]) -> str:
+        event = self.events[kind]
+        params = "".join(f"{value}.000000 " for value in values[: len(event.params)])
+        return (
+            f"{index} TRACEBIGSIM: event:{{ {event.name} }} seqno: {{ {index} }}    "
+            f"params:{{ {params}}}\n"
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Records of one kind in a buffer."""
+
+    buffer: Bytes
+    dtype: np.dtype[Any]
+    at: Ints
+
+    def put(self, name: str, values: Ints | Floats, which: Ints | None = None) -> None:
+        """Put a field into all records, or into those whose indices are given."""
+        Records(self.buffer, self.dtype, self.dtype, self.at, self.at).put(name, values, which)
+
+
+def _put_times(heads: _Place, start: Ints, duration: Ints, unclosed: Flags) -> None:
+    """Put in the starts and ends of SEBs, given in ns."""
+    begin, end = start / _NS_PER_S, (start + duration) / _NS_PER_S
+    heads.put("start_time", begin)
+    heads.put("exec_time", np.where(unclosed, 0.0, end - begin))
+    heads.put("end_time", np.where(unclosed, -1.0, end))
