@@ -5,6 +5,7 @@
 - `promises`: what must hold of a block of timelines, whatever bytes it has
 - `timelines`: blocks of timelines through the compiled kernels
 - `lines`: timing and param lines through the scanner
+- `cores` and `core/`: the compiled cores under sanitizers, with clang's fuzzer
 - `readers`: files through the readers and commands that a user calls
 - `targets`: the targets by name; a new one is an entry there
 - `seeds`: the good inputs

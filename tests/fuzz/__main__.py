@@ -32,6 +32,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--coverage", action="store_true", help="one target under atheris (pip install atheris)"
     )
+    parser.add_argument(
+        "--core", action="store_true", help="the compiled cores, under sanitizers, instead"
+    )
     given = parser.parse_args()
     if given.coverage and len(given.target or ()) != 1:
         parser.error("--coverage is for one --target")
@@ -84,6 +87,11 @@ def main() -> None:
     given = _arguments()
     names = given.target or TARGET_NAMES
     faulthandler.enable()
+    if given.core:
+        from fuzz.cores import TARGETS, fuzz_cores  # noqa: PLC0415 - it loads the package
+
+        held = fuzz_cores(TARGETS, given.seconds, given.seed, given.corpus, given.jobs)
+        sys.exit(not held)
     if given.coverage:
         from fuzz.coverage import run  # noqa: PLC0415
 

@@ -26,6 +26,9 @@ TRACEBIGSIM: event:{ k } time_in_cycles:{ 1.5 }  params:{ 3 }
 20 TRACEBIGSIM: Cell 1e-5 0
 TRACEBIGSIM in prose
 """,
+    b"TRACEBIGSIM: event:{ s } time:{ 1e-310 }\n"
+    + b"TRACEBIGSIM: event:{ s } time:{ 1e-310 } params:{%s }\n" % (20 * b" 5e-324")
+    + b"20 TRACEBIGSIM f%s\n20 TRACEBIGSIM f%s f 1\n" % (20 * b" 1", 25 * b" 2e-310"),
 ]
 """Lines of every kind."""
 

@@ -1,0 +1,64 @@
+/* gather and scatter give back the same bytes; names are numbered by what they are. */
+#include "block.h"
+
+/* Gather a field of some records, if this log version has it, and scatter it over a cleared copy:
+   the field is as it was. */
+static void check_field(const block *all, const int64_t *at, int64_t count, int64_t field,
+                        int64_t width)
+{
+    if (field < 0)
+        return;
+    uint8_t *column = array_of(count * width, 1), *copy = array_of(all->len, 1);
+    gather(all->buf, all->len, at, count, field, width, width, all->lay->swap, column);
+    scatter(copy, all->len, at, count, field, width, width, all->lay->swap, column);
+    for (int64_t k = 0; k < count; k++)
+        HOLDS(!memcmp(copy + at[k] + field, all->buf + at[k] + field, (size_t)width));
+    free(column);
+    free(copy);
+}
+
+/* Return whether a name in the buffer is the one in the table, which is padded with NULs. */
+static bool is_name(const uint8_t *name, const uint8_t *known, int64_t width)
+{
+    return !strncmp((const char *)name, (const char *)known, (size_t)width);
+}
+
+static void check_names(const block *all, const int64_t *seb_at)
+{
+    int64_t width = all->lay->name_bytes, count = all->seb_count, capacity = 4, known = 0;
+    int64_t *at = array_of(count, sizeof *at), *numbers = array_of(count, sizeof *numbers);
+    uint8_t *names = array_of(capacity * width, 1);
+    int32_t *slots = array_of(2 * capacity, sizeof *slots);
+    for (int64_t k = 0; k < count; k++)
+        at[k] = seb_at[k] + all->lay->seb_name;
+    int64_t done = number_names(all->buf, all->len, at, count, width, (uint64_t)count, true, names,
+                                slots, 2 * capacity, &known, numbers);
+    HOLDS(known <= capacity && (done == count || known == capacity));
+    for (int64_t k = 0; k < done; k++) {
+        HOLDS(numbers[k] >= 0 && numbers[k] < known);
+        HOLDS(is_name(all->buf + at[k], names + numbers[k] * width, width));
+    }
+    for (int64_t k = 1; k < known; k++)
+        HOLDS(!is_name(names + k * width, names + (k - 1) * width, width));
+    free(at);
+    free(numbers);
+    free(names);
+    free(slots);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    block all;
+    if (!open_block(&all, data, size))
+        return 0;
+    int64_t *sebs = seb_offsets(&all);
+    check_field(&all, sebs, all.seb_count, all.lay->seb_start_time, 8);
+    check_field(&all, sebs, all.seb_count, all.lay->seb_name, all.lay->name_bytes);
+    check_field(&all, all.record_at[0], all.totals[0], all.lay->message_msg_id, 4);
+    check_field(&all, all.record_at[1], all.totals[1], all.lay->event_bytes, 4);
+    check_field(&all, all.record_at[3], all.totals[3], 0, all.lay->dependency_bytes);
+    check_names(&all, sebs);
+    free(sebs);
+    close_block(&all);
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* advance, tally and locate: they agree, and what they find lies in the buffer, in order. */
+#include "block.h"
+
+/* Walk each piece SEB by SEB, and compare with what `tally` found. */
+static void check_advance(const block *all)
+{
+    for (int64_t piece = 0; piece < all->pieces; piece++) {
+        int64_t at = all->starts[piece], count = all->counts[piece], walked = 0;
+        int64_t fault[FAULT_SIZE] = {0};
+        while (walked < count
+               && advance(all->buf, all->len, at, all->ends[piece], 1, all->lay, &at, fault) == 1)
+            walked++;
+        const int64_t *found = all->faults + FAULT_SIZE * piece;
+        HOLDS(walked == all->walked[piece]);
+        HOLDS(at >= all->starts[piece] && at <= all->ends[piece]);
+        if (found[FAULT_CODE] == BYTES_LEFT_OVER)
+            HOLDS(fault[FAULT_CODE] == OK && found[FAULT_VALUE] == all->ends[piece] - at);
+        else
+            HOLDS(fault[FAULT_CODE] == found[FAULT_CODE] && fault[FAULT_AT] == found[FAULT_AT]
+                  && fault[FAULT_VALUE] == found[FAULT_VALUE]);
+    }
+}
+
+/* Check that records of one kind are those that the SEBs count, and have room for `bytes`. */
+static void check_records(const block *all, int kind, int64_t bytes)
+{
+    int64_t next = 0;
+    for (int64_t seb = 0; seb < all->seb_count; seb++)
+        for (int64_t k = 0; k < all->sebs[5 * seb + 1 + kind]; k++, next++) {
+            HOLDS(all->record_seb[kind][next] == seb);
+            HOLDS(all->record_at[kind][next] > all->sebs[5 * seb]);
+            HOLDS(all->record_at[kind][next] + bytes <= all->len);
+            HOLDS(!next || all->record_at[kind][next] > all->record_at[kind][next - 1]);
+        }
+    HOLDS(next == all->totals[kind]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    block all;
+    if (!open_block(&all, data, size))
+        return 0;
+    check_advance(&all);
+    check_records(&all, 0, all.lay->message_bytes);
+    check_records(&all, 1, all.lay->event_bytes + all.lay->index_bytes);
+    check_records(&all, 2, all.lay->dependency_bytes);
+    check_records(&all, 3, all.lay->dependency_bytes);
+    close_block(&all);
+    return 0;
+}
