@@ -49,7 +49,7 @@ MAY_NOT_KNOW = {
     "converting": {"models", "timings", "checking", "synthesis"},
     "rewriting": {"synthesis", "converting"},
     "replaying": {"checking", "synthesis", "converting"},
-    "exporting": {"models", "checking", "synthesis", "converting", "rewriting", "replaying"},
+    "exporting": {"models", "checking", "synthesis", "converting", "rewriting"},
     "inspection": {"models", "timings", "rewriting"},
     "diffing": {"models", "timings", "rewriting"},
     "sampling": {"rewriting", "inspection", "diffing"},

@@ -9,16 +9,20 @@ import typer
 
 from rewritelog.cli.arguments import Force, Logs, Out, Params
 from rewritelog.cli.console import Outcome
+from rewritelog.cli.option_groups import NETWORK, NetworkGroup, with_groups
 from rewritelog.cli.standard import reporting
+from rewritelog.errors import UsageError
 from rewritelog.exporting.options import ExportOptions, Target
 
 CHOICE = "Selection"
 
 
 @reporting(warns=True, engines=True)
+@with_groups()
 def export_command(
     logs: Logs,
     out: Out,
+    network: NetworkGroup,
     to: Annotated[
         Target,
         typer.Option(
@@ -49,13 +53,23 @@ def export_command(
             help="Only SEBs that start earlier.",
         ),
     ] = None,
+    replayed: Annotated[
+        bool,
+        typer.Option(
+            "--replayed",
+            rich_help_panel=NETWORK,
+            help="goal, simgrid: each PE runs its SEBs in the order of a replay over this network.",
+        ),
+    ] = False,
     params: Params = None,
     force: Force = False,
 ) -> Outcome:
     """Write a log set in the format of another tool: a trace viewer, tables, or a simulator."""
-    from rewritelog.exporting.run import export  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.exporting.run import export  # noqa: PLC0415 - few commands need it
 
+    if not replayed and network != NetworkGroup():
+        raise UsageError("a network is for --replayed")
     begin = -math.inf if from_s is None else from_s
     end = math.inf if to_s is None else to_s
-    options = ExportOptions(to, pes, begin, end, params)
+    options = ExportOptions(to, pes, begin, end, params, network.read() if replayed else None)
     return Outcome(export(logs, out, options, force=force))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
+from rewritelog.arrays import Flags, Floats, Table
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.exporting.options import ExportOptions
@@ -25,12 +27,13 @@ class ChromeWriter:
     file: TextIO
     logs: LogSet
     matching: Matching
-    pes: frozenset[int]
     options: ExportOptions
+    exported: Flags
+    """Whether each PE is exported."""
     counts: dict[str, int] = field(default_factory=dict)
     """The numbers of slices, instants and flows, and of SEBs left out for a time not finite."""
-    _begun: bool = False
     _last_pe: int = -1
+    _begun: bool = False
 
     def begin(self) -> None:
         """Write the beginning of the file."""
@@ -42,88 +45,112 @@ class ChromeWriter:
         self.file.write("\n]}\n")
 
     def write(self, contents: Contents) -> None:
-        """Write the SEBs of a PE: slices, brackets, log events, and messages received."""
-        if contents.pe != self._last_pe:
-            self._last_pe = contents.pe
-            self._name_track(contents.pe)
-        sebs = contents.tables.sebs
-        finite = np.isfinite(sebs["start_time"]) & np.isfinite(sebs["end_time"])
+        """Write SEBs: slices, brackets, log events, and messages received."""
+        self._add("", self._tracks([pe for pe in contents.pes if pe > self._last_pe]))
+        self._last_pe = contents.pes[-1]
+        sebs = contents.sebs
+        finite = _finite_us(sebs["start_time"]) & _finite_us(sebs["end_time"])
+        finite &= _finite_us(durations_of(sebs))
         self.counts["left out"] += int(np.count_nonzero(~finite))
-        sebs = sebs[finite]
-        starts = dict(zip(sebs["seb"].tolist(), sebs["start_time"].tolist(), strict=True))
-        self._slices(contents.pe, sebs)
-        self._brackets(contents, starts)
-        self._instants(contents, starts)
-        self._flows(contents.pe, sebs)
+        self._add("SEBs", self._slices(sebs[finite]))
+        for name, rows, lines in (
+            ("brackets", contents.brackets, self._brackets),
+            ("events", contents.events, self._instants),
+        ):
+            seb = contents.row_of(rows)
+            kept = finite[seb]
+            self._add(name, lines(rows[kept], sebs["start_time"][seb[kept]]))
+        self._add("flows", self._flows(sebs[finite]))
 
-    def _name_track(self, pe: int) -> None:
-        node = pe // self.logs.summary.num_wth
-        for name, text in (("process_name", f"node {node}"), ("thread_name", f"PE {pe}")):
-            self._add({"name": name, "ph": "M", **self._track(pe), "args": {"name": text}})
+    def _add(self, count: str, events: Iterable[str]) -> None:
+        """Write events, and count them under a name."""
+        lines = list(events)
+        if lines:
+            self.file.write((",\n" if self._begun else "\n") + ",\n".join(lines))
+            self._begun = True
+        if count:
+            self.counts[count] += len(lines)
 
-    def _slices(self, pe: int, sebs: Any) -> None:
-        track = self._track(pe)
-        durations = durations_of(sebs)
-        for row, duration_s in zip(sebs, durations.tolist(), strict=True):
-            args = {name: int(row[name]) for name in ("seb", "ep", "src_pe", "msg_id")}
-            self._add(
-                {
-                    "name": printable(bytes(row["name"])) or "(no name)",
-                    "cat": "seb",
-                    "ph": "X",
-                    "ts": float(row["start_time"]) * _US_PER_S,
-                    "dur": duration_s * _US_PER_S,
-                    **track,
-                    "args": args,
-                }
+    def _tracks(self, pes: list[int]) -> Iterator[str]:
+        for pe in pes:
+            names = {"process_name": f"node {self._node(pe)}", "thread_name": f"PE {pe}"}
+            for name, text in names.items():
+                args = f'"args": {{"name": "{text}"}}'
+                yield f'{{"name": "{name}", "ph": "M", {self._track(pe)}, {args}}}'
+
+    def _slices(self, sebs: Table) -> Iterator[str]:
+        columns = (sebs[name].tolist() for name in ("pe", "seb", "ep", "src_pe", "msg_id"))
+        times = (_microseconds(sebs["start_time"]), _microseconds(durations_of(sebs)))
+        names = _quoted(sebs["name"].tolist(), "(no name)")
+        for name, ts, dur, pe, seb, ep, source, number in zip(names, *times, *columns, strict=True):
+            yield (
+                f'{{"name": {name}, "cat": "seb", "ph": "X", "ts": {ts!r}, "dur": {dur!r}, '
+                f'{self._track(pe)}, "args": {{"seb": {seb}, "ep": {ep}, "src_pe": {source}, '
+                f'"msg_id": {number}}}}}'
             )
-        self.counts["SEBs"] += len(sebs)
 
-    def _brackets(self, contents: Contents, starts: dict[int, float]) -> None:
-        track = self._track(contents.pe)
-        for row in contents.brackets:
-            seb = int(row["seb"])
-            if seb in starts:
-                begin = starts[seb] + float(row["start"])
-                name = row["event"] or "bracket"
-                args = {"seb": seb, "bracket": int(row["bracket"])}
-                duration = float(row["end"] - row["start"]) * _US_PER_S
-                event = {"name": printable(name), "cat": "bracket", "ph": "X"}
-                times = {"ts": begin * _US_PER_S, "dur": duration}
-                self._add({**event, **times, **track, "args": args})
-                self.counts["brackets"] += 1
+    def _brackets(self, rows: Table, starts: Floats) -> Iterator[str]:
+        columns = (rows[name].tolist() for name in ("pe", "seb", "bracket"))
+        times = _microseconds(starts + rows["start"]), _microseconds(rows["end"] - rows["start"])
+        names = _quoted([name or b"" for name in rows["event"]], "bracket")
+        for name, ts, dur, pe, seb, number in zip(names, *times, *columns, strict=True):
+            yield (
+                f'{{"name": {name}, "cat": "bracket", "ph": "X", "ts": {ts!r}, "dur": {dur!r}, '
+                f'{self._track(pe)}, "args": {{"seb": {seb}, "bracket": {number}}}}}'
+            )
 
-    def _instants(self, contents: Contents, starts: dict[int, float]) -> None:
-        track = self._track(contents.pe)
-        for row in contents.tables.events:
-            seb, time = int(row["seb"]), float(row["r_time"])
-            if row["type"] == EventType.PROJECTIONS or seb not in starts or not np.isfinite(time):
-                continue
-            text = printable(row["text"].split(b"\0", 1)[0]).strip()
-            event = {"name": text or "(no text)", "cat": "event", "ph": "i", "s": "t"}
-            self._add({**event, "ts": (starts[seb] + time) * _US_PER_S, **track})
-            self.counts["events"] += 1
+    def _instants(self, rows: Table, starts: Floats) -> Iterator[str]:
+        times = starts + rows["r_time"]
+        kept = (rows["type"] != EventType.PROJECTIONS) & _finite_us(times)
+        rows = rows[kept]
+        texts = _quoted([text.split(b"\0", 1)[0] for text in rows["text"]], "(no text)")
+        events = zip(texts, _microseconds(times[kept]), rows["pe"].tolist(), strict=True)
+        for text, ts, pe in events:
+            yield (
+                f'{{"name": {text}, "cat": "event", "ph": "i", "s": "t", "ts": {ts!r}, '
+                f"{self._track(pe)}}}"
+            )
 
-    def _flows(self, pe: int, sebs: Any) -> None:
+    def _flows(self, sebs: Table) -> Iterator[str]:
         causes, sent = self.matching.causes(sebs)
         inside = (causes["send"] >= self.options.from_s) & (causes["send"] <= self.options.to_s)
-        for k in np.flatnonzero(sent & inside & np.isfinite(causes["send"])).tolist():
-            source = int(sebs["src_pe"][k])
-            if source not in self.pes:
-                continue
-            number = f"{pe << 32 | int(sebs['seb'][k]):#x}"  # Perfetto takes 64 bits in hexadecimal
-            flow = {"name": "message", "cat": "message", "id": number}
-            size = {"args": {"msg_id": int(sebs["msg_id"][k]), "bytes": int(causes["size"][k])}}
-            sent_us = float(min(causes["send"][k], causes["last"][k])) * _US_PER_S
-            start_us = float(sebs["start_time"][k]) * _US_PER_S
-            self._add({**flow, "ph": "s", "ts": sent_us, **self._track(source), **size})
-            self._add({**flow, "ph": "f", "bp": "e", "ts": start_us, **self._track(pe), **size})
-            self.counts["flows"] += 1
+        leaves = np.minimum(causes["send"], causes["last"])
+        shown = np.flatnonzero(sent & inside & _finite_us(leaves))
+        shown = shown[self.exported[sebs["src_pe"][shown]]]
+        rows = sebs[shown]
+        columns = (rows[name].tolist() for name in ("pe", "seb", "src_pe", "msg_id"))
+        times = _microseconds(leaves[shown]), _microseconds(rows["start_time"])
+        sizes = causes["size"][shown].tolist()
+        for sent_us, start_us, size, pe, seb, source, msg_id in zip(
+            *times, sizes, *columns, strict=True
+        ):
+            number = f"{pe << 32 | seb:#x}"  # Perfetto takes 64 bits in hexadecimal
+            flow = f'{{"name": "message", "cat": "message", "id": "{number}"'
+            args = f'"args": {{"msg_id": {msg_id}, "bytes": {size}}}}}'
+            yield (
+                f'{flow}, "ph": "s", "ts": {sent_us!r}, {self._track(source)}, {args},\n'
+                f'{flow}, "ph": "f", "bp": "e", "ts": {start_us!r}, {self._track(pe)}, {args}'
+            )
 
-    def _track(self, pe: int) -> dict[str, int]:
-        return {"pid": pe // self.logs.summary.num_wth, "tid": pe}
+    def _node(self, pe: int) -> int:
+        return pe // self.logs.summary.num_wth
 
-    def _add(self, event: dict[str, Any]) -> None:
-        self.file.write("\n" if not self._begun else ",\n")
-        self._begun = True
-        self.file.write(json.dumps(event, allow_nan=False))
+    def _track(self, pe: int) -> str:
+        return f'"pid": {self._node(pe)}, "tid": {pe}'
+
+
+def _finite_us(seconds: Floats) -> Flags:
+    """Return which times are finite in microseconds."""
+    with np.errstate(over="ignore"):
+        return np.isfinite(seconds * _US_PER_S)
+
+
+def _microseconds(seconds: Floats) -> list[float]:
+    found: list[float] = (seconds * _US_PER_S).tolist()
+    return found
+
+
+def _quoted(texts: Sequence[bytes | str], otherwise: str) -> list[str]:
+    """Return texts that are safe to display as JSON strings; `otherwise` for empty ones."""
+    known = {text: json.dumps(printable(text).strip() or otherwise) for text in set(texts)}
+    return [known[text] for text in texts]

@@ -1,38 +1,25 @@
-"""The contents of a log set, streamed PE by PE in ascending order: tables, brackets, records."""
+"""The contents of a log set, streamed in ascending order of the PEs: tables, brackets, records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Table
-from rewritelog.exporting.kernels.brackets import list_brackets
+from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.kernels import walk
-from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.logs.blocks import Block, LoadedBlock
+from rewritelog.logs.brackets import brackets_of
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder, ParamRecords, read_params
-from rewritelog.logs.tables import Tables, tables_of
+from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamRecords, read_params
+from rewritelog.logs.records import BlockRecords, records_of
+from rewritelog.logs.tables import dependency_rows, event_rows, message_rows, seb_rows
 from rewritelog.progress import report_progress
 
 PART_BYTES = 4 << 20
 """Timelines are exported in parts of this size; their tables take several times as much."""
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The exported SEBs of one PE, or of a part of its timeline."""
-
-    pe: int
-    tables: Tables
-    brackets: Table
-    """Rows of `BRACKET_ROW`."""
-    records: ParamRecords
-    last: bool
-    """Whether this is the end of the PE's timeline."""
-
 
 BRACKET_ROW = np.dtype(
     [
@@ -46,78 +33,186 @@ BRACKET_ROW = np.dtype(
 )
 """A bracket, in seconds since the start of its SEB; its event if records and brackets agree."""
 
+PARAM_ROW = np.dtype([("pe", np.int64), ("seb", np.int64), ("event", object), ("params", object)])
+"""A param record, with its parameters as a list."""
 
-def stream(
-    logs: LogSet,
-    pes: Sequence[int],
-    options: ExportOptions,
-    params: ParamFolder,
-) -> Iterator[Contents]:
-    """Yield the contents of the PEs, with memory for one block at a time.
 
-    Raise `DamagedLogError` for damaged logs, `TimingError` if a param file cannot be read.
+@dataclass(frozen=True)
+class Contents:
+    """The exported SEBs of successive PEs, or of a part of a PE's timeline.
+
+    Its tables are made when they are asked for. Rows are in the order of PEs and SEBs.
     """
-    for done, pe in enumerate(pes):
-        for loaded in logs.timeline_parts(pe, PART_BYTES):
-            records, _ = read_params(params, loaded, strict=False)
-            tables = tables_of(loaded)
-            brackets = _brackets(loaded, len(tables.events), records)
-            last = loaded.block.part is None or loaded.block.part.last
-            contents = Contents(pe, tables, brackets, records, last)
-            yield _within(contents, options) if options.has_interval else contents
-        report_progress("exporting PE", done + 1, len(pes))
+
+    blocks: Sequence[BlockRecords]
+    """A block for each timeline file; all are whole timelines, or there is one."""
+    options: ExportOptions
+    params: ParamFolder | None
+    """The param files; None for records that are not needed."""
+    last: bool
+    """Whether the PEs' timelines end here."""
+
+    @cached_property
+    def pes(self) -> list[int]:
+        """The PEs, in ascending order."""
+        return sorted(pe for block in self.blocks for pe in block.loaded.pes.tolist())
+
+    @cached_property
+    def sebs(self) -> Table:
+        """Rows of `SEB_ROW`."""
+        rows = self._in_order(seb_rows)
+        if not self.options.has_interval:
+            return rows
+        end = np.maximum(rows["start_time"], rows["end_time"])
+        kept = (end >= self.options.from_s) & (rows["start_time"] <= self.options.to_s)
+        return np.asarray(rows[kept])
+
+    @cached_property
+    def messages(self) -> Table:
+        """Rows of `MESSAGE_ROW`."""
+        return self._chosen(self._in_order(message_rows))
+
+    @cached_property
+    def events(self) -> Table:
+        """Rows of `EVENT_ROW`."""
+        return self._chosen(self._in_order(event_rows))
+
+    @cached_property
+    def dependencies(self) -> Table:
+        """Rows of `DEPENDENCY_ROW`."""
+        return self._chosen(self._in_order(dependency_rows))
+
+    @cached_property
+    def brackets(self) -> Table:
+        """Rows of `BRACKET_ROW`."""
+        return self._chosen(self._in_order(self._bracket_rows))
+
+    @cached_property
+    def records(self) -> Table:
+        """Rows of `PARAM_ROW`."""
+        rows = self._in_order(self._record_rows)
+        return self._chosen(rows) if self.options.has_interval else rows
+
+    def row_of(self, rows: Table) -> Ints:
+        """Return the row in `sebs` of the SEB of each row of another table."""
+        return np.searchsorted(self._keys, _keys(rows))
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return _keys(self.sebs)
+
+    def _chosen(self, rows: Table) -> Table:
+        if not self.options.has_interval:
+            return rows
+        return rows[np.isin(_keys(rows), self._keys)]
+
+    def _in_order(self, make: Callable[[BlockRecords], Table]) -> Table:
+        """Return the rows of all blocks in the order of the PEs."""
+        rows = np.concatenate([make(block) for block in self.blocks])
+        return rows[np.argsort(rows["pe"], kind="stable")] if len(self.blocks) > 1 else rows
+
+    @cached_property
+    def _read(self) -> dict[int, ParamRecords]:
+        """The param records of each block, by the index of its timeline file."""
+        found = {}
+        for block in self.blocks:
+            loaded, params = block.loaded, self.params
+            read = params and read_params(params, loaded, strict=False)[0]
+            found[loaded.block.file] = read or NO_RECORDS
+        return found
+
+    def _bracket_rows(self, block: BlockRecords) -> Table:
+        found = brackets_of(block)
+        closed = (block.sebs["end_time"] >= block.sebs["start_time"])[found.seb]
+        seb = found.seb[closed]
+        rows = np.empty(len(seb), dtype=BRACKET_ROW)
+        rows["pe"], rows["seb"], rows["bracket"] = (
+            block.pe[seb],
+            block.index[seb],
+            found.number[closed],
+        )
+        rows["start"], rows["end"] = found.starts[closed], found.ends[closed]
+        rows["event"] = _events_of(block, seb, rows["bracket"], self._read[block.loaded.block.file])
+        return rows
+
+    def _record_rows(self, block: BlockRecords) -> Table:
+        records = self._read[block.loaded.block.file]
+        rows = np.empty(len(records), dtype=PARAM_ROW)
+        rows["pe"], rows["seb"] = block.loaded.pes[records.piece], records.seb
+        rows["event"] = [records.events[event] for event in records.event.tolist()]
+        ends = (records.param_start + records.param_count).tolist()
+        for row, (begin, end) in enumerate(zip(records.param_start.tolist(), ends, strict=True)):
+            rows["params"][row] = records.params[begin:end].tolist()
+        return rows
 
 
-def _brackets(loaded: LoadedBlock, events: int, records: ParamRecords) -> Table:
-    found = np.empty((events // 2, 3), dtype=np.int64)
-    times = np.empty((events // 2, 2))
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    known = list_brackets(loaded.buffer, loaded.pieces, loaded.layout.kernel, fault, found, times)
-    found, times = found[:known], times[:known]
-    rows = np.empty(known, dtype=BRACKET_ROW)
-    rows["pe"], rows["seb"], rows["bracket"] = loaded.pes[found[:, 0]], found[:, 1], found[:, 2]
-    rows["start"], rows["end"] = times[:, 0], times[:, 1]
-    rows["event"] = _events_of(found, records)
-    return rows
+def _keys(rows: Table) -> Ints:
+    """Return a number for the SEB of each row that rises with PE and SEB."""
+    return np.asarray(rows["pe"] << 32 | rows["seb"])
 
 
-def _events_of(found: Ints, records: ParamRecords) -> list[str | None]:
-    """Return the event of each bracket of a PE, None if its SEB has more or fewer records."""
-    sebs, many = np.unique(found[:, 1], return_counts=True)
-    first = np.searchsorted(records.seb, sebs)
-    agree = np.searchsorted(records.seb, sebs, side="right") - first == many
-    at = np.searchsorted(sebs, found[:, 1])
-    rows = first[at] + found[:, 2]
+def _events_of(
+    block: BlockRecords, seb: Ints, number: Ints, records: ParamRecords
+) -> list[str | None]:
+    """Return the event of each bracket, None if its SEB has more or fewer records."""
+    wanted = block.piece[seb] << 32 | block.index[seb]
+    known = records.piece << 32 | records.seb
+    first = np.searchsorted(known, wanted)
+    many = np.bincount(seb, minlength=len(block.sebs))[seb]
+    agree = np.searchsorted(known, wanted, side="right") - first == many
     return [
         records.events[records.event[row]] if certain else None
-        for row, certain in zip(rows.tolist(), agree[at].tolist(), strict=True)
+        for row, certain in zip((first + number).tolist(), agree.tolist(), strict=True)
     ]
 
 
-def _within(contents: Contents, options: ExportOptions) -> Contents:
-    """Return the contents of the SEBs that overlap with the interval."""
-    sebs = contents.tables.sebs
-    end = np.maximum(sebs["start_time"], sebs["end_time"])
-    kept = (end >= options.from_s) & (sebs["start_time"] <= options.to_s)
-    numbers = sebs["seb"][kept]
+def stream(
+    logs: LogSet, pes: Sequence[int], options: ExportOptions, params: ParamFolder | None, stage: str
+) -> Iterator[Contents]:
+    """Yield the contents of the PEs, with memory for a part at a time; report progress as `stage`.
 
-    def of(rows: Table) -> Table:
-        return rows[np.isin(rows["seb"], numbers)]
+    Raise `DamagedLogError` for damaged logs.
+    """
+    done = 0
+    for run in _runs(logs, pes):
+        if len(run) == 1:
+            for loaded in logs.timeline_parts(run[0], PART_BYTES):
+                part = loaded.block.part
+                last = part is None or part.last
+                yield Contents([records_of(loaded)], options, params, last)
+        else:
+            blocks = [records_of(loaded) for loaded in _load(logs, run)]
+            yield Contents(blocks, options, params, last=True)
+        for _ in run:
+            done += 1
+            report_progress(stage, done, len(pes))
 
-    tables = contents.tables
-    chosen = Tables(sebs[kept], of(tables.messages), of(tables.events), of(tables.dependencies))
-    record_kept = np.isin(contents.records.seb, numbers)
-    records = replace(
-        contents.records,
-        **{
-            name: getattr(contents.records, name)[record_kept]
-            for name in ("event", "piece", "seb", "param_start", "param_count")
-        },
-    )
-    return replace(contents, tables=chosen, brackets=of(contents.brackets), records=records)
+
+def _runs(logs: LogSet, pes: Sequence[int]) -> Iterator[range]:
+    """Yield runs of successive PEs that fit together into a part, or a single PE."""
+    sizes = np.zeros(len(logs.pes), dtype=np.int64)
+    for file in logs.files:
+        sizes[file.pes] = np.diff(file.borders)
+    begin, total = 0, 0
+    for at, pe in enumerate(pes):
+        total += int(sizes[pe])
+        if at > begin and (pe != pes[at - 1] + 1 or total > PART_BYTES):
+            yield range(pes[begin], pes[at - 1] + 1)
+            begin, total = at, int(sizes[pe])
+    if len(pes):
+        yield range(pes[begin], pes[-1] + 1)
+
+
+def _load(logs: LogSet, run: range) -> Iterator[LoadedBlock]:
+    """Load the timelines of successive PEs, which are successive in each file too."""
+    for file in logs.files:
+        low, high = np.searchsorted(file.pes, [run.start, run.stop]).tolist()
+        if high > low:
+            begin, end = file.borders[[low, high]].tolist()
+            yield from logs.load(Block(file.index, begin, end, low, high - low))
 
 
 def durations_of(sebs: Table) -> Floats:
     """Return the duration of each SEB in seconds; 0 for an unclosed one."""
-    closed = (sebs["end_time"] >= sebs["start_time"]) & np.isfinite(sebs["exec_time"])
+    closed: Flags = (sebs["end_time"] >= sebs["start_time"]) & np.isfinite(sebs["exec_time"])
     return np.where(closed, np.maximum(sebs["exec_time"], 0.0), 0.0)

@@ -1,46 +1,87 @@
-"""GOAL schedules (LogGOPSim, ATLAHS): nodes are ranks, worker threads are CPUs of a rank.
+"""GOAL schedules (LogGOPSim, ATLAHS): each PE is a rank with one CPU.
 
 A SEB becomes computations that are divided where its messages are sent. The computation after a
-send requires only that the send has begun (`irequires`). A message between workers of one node
-becomes a dependency, and one of a PE to itself a dependency on the whole SEB that sends it. The
-label `w0_17` is the end of SEB 17 of worker 0, and `w0_m5` the point where its message 5 is sent.
-Dependencies are at the end of their rank, since a label has to be defined before it is used.
+send requires only that the send has begun (`irequires`). A message of a PE to itself becomes a
+dependency on the whole SEB that sends it. In a rank, the label `s17` is the end of SEB 17, `r17`
+the receive of the message that starts it, `m17_2` its third send, and `p17_2` the computation
+before that.
 
-Each worker has a second CPU for its messages, corresponding to BigSim's communication threads: a
-message that arrives while the worker computes does not have to wait.
+All operations of a PE are on one CPU: LogGOPSim starts an operation at the clock of its own CPU,
+whatever the clock of the CPU that it has waited for.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import numpy as np
 
-from rewritelog.arrays import Bytes
-from rewritelog.errors import UsageError
-from rewritelog.exporting.kernels.goal import (
-    COMPUTATIONS,
-    DEPENDENCY_ROW,
-    LINE_BYTES,
-    OPERATION_ROW,
-    RECEIVES,
-    SENDS,
-    WORDS,
-    Dependencies,
-    Operations,
-    lay_out,
-    write_dependencies,
-    write_operations,
-)
+from rewritelog.arrays import Floats, Ints
+from rewritelog.core import core
+from rewritelog.exporting.contents import Contents
 from rewritelog.exporting.programs import Steps
 
-_MOST_CPUS = 256
+_NS_PER_S = 1e9
+_MOST_NS = 2.0**63
+_TAGS = (1 << 32) - 1
+"""The number of tags that can be used: the last one means any tag."""
+_TOO_LONG = "GOAL holds less than 2^63 ns"
+
+_TEMPLATES = {
+    "receive": "r#: recv #b from # tag # cpu 0",
+    "part": "p#_#: calc # cpu 0",
+    "send": "m#_#: send #b to # tag # cpu 0",
+    "end": "s#: calc # cpu 0",
+    "part after receive": "p#_0 requires r#",
+    "part after end": "p#_0 requires s#",
+    "end after receive": "s# requires r#",
+    "end after end": "s# requires s#",
+    "send after part": "m#_# requires p#_#",
+    "part after send": "p#_# irequires m#_#",
+    "end after send": "s# irequires m#_#",
+    "rank": "rank # {",
+    "close": "}",
+}
+"""The lines of a schedule, in the order that they have within a SEB; each `#` is a number."""
+
+_KINDS = {name: kind for kind, name in enumerate(_TEMPLATES)}
+_TEXT = np.frombuffer("".join(f"{line}\n" for line in _TEMPLATES.values()).encode(), dtype=np.uint8)
+_BEGINS = np.cumsum([0, *(len(line) + 1 for line in _TEMPLATES.values())])[:-1]
+_COLUMNS = 5
+_LINE_BYTES = 128
+"""The most bytes of a line: 28 of words, and five numbers of up to 19 digits."""
 _ROWS_AT_ONCE = 1 << 16
 
-Rows = TypeVar("Rows", Operations, Dependencies)
+
+@dataclass
+class _Lines:
+    """Lines as rows: where they go, their kinds and their numbers."""
+
+    keys: list[Ints] = field(default_factory=list)
+    """The place of each line; lines at one place are in the order of their kinds."""
+    numbers: list[Ints] = field(default_factory=list)
+
+    def add(self, name: str, place: Ints, *columns: Ints) -> None:
+        """Add lines of a kind."""
+        rows = np.zeros((len(place), _COLUMNS), dtype=np.int64)
+        for column, values in enumerate(columns):
+            rows[:, column] = values
+        self.keys.append(np.asarray(place * len(_KINDS) + _KINDS[name]))
+        self.numbers.append(rows)
+
+    def write(self, file: BinaryIO) -> Ints:
+        """Write the lines in their order; return the number of each kind."""
+        keys, numbers = np.concatenate(self.keys), np.concatenate(self.numbers)
+        order = np.argsort(keys, kind="stable")
+        kinds = keys % len(_KINDS)
+        text = np.empty(min(len(order), _ROWS_AT_ONCE) * _LINE_BYTES, dtype=np.uint8)
+        for at in range(0, len(order), _ROWS_AT_ONCE):
+            some = order[at : at + _ROWS_AT_ONCE]
+            length = core.write_lines(kinds[some], numbers[some], _COLUMNS, _TEXT, _BEGINS, text)
+            file.write(text[:length].data)
+        return np.bincount(kinds, minlength=len(_KINDS))
 
 
 @dataclass
@@ -48,72 +89,90 @@ class GoalWriter:
     """Writes ranks one after the other; PEs have to be in ascending order."""
 
     file: BinaryIO
-    dependencies: BinaryIO
-    """A scratch file for the dependencies of the rank that is being written."""
-    nodes: int
-    workers: int
-    """The number of workers per node."""
+    pes: int
     counts: dict[str, int] = field(default_factory=dict)
-    _node: int = -1
+    _begun: int = -1
+    """The last PE whose rank has begun."""
+    _after_end: list[tuple[str, Ints, Ints, Ints]] = field(default_factory=list)
+    """Dependencies on later SEBs of a timeline in parts: a label has to be defined before."""
 
     def begin(self) -> None:
         """Write the head of the schedule."""
-        if 2 * self.workers > _MOST_CPUS:
-            most = _MOST_CPUS // 2
-            raise UsageError(
-                f"GOAL allows at most {most} worker threads per node, not {self.workers}"
-            )
         self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
-        self.file.write(f"num_ranks {self.nodes}\n".encode())
+        self.file.write(f"num_ranks {self.pes}\n".encode())
 
     def end(self) -> None:
-        """End the last rank."""
-        self._end_rank()
+        """End the schedule, after the last rank."""
 
-    def rank(self, pe: int) -> None:
-        """Begin the rank of a PE, unless it is the current one."""
-        node = pe // self.workers
-        if node != self._node:
-            self._end_rank()
-            self._node = node
-            self.file.write(f"rank {node} {{\n".encode())
+    def write(self, contents: Contents, steps: Steps) -> None:
+        """Write SEBs, within the ranks of their PEs."""
+        lines, pes = _Lines(), np.array(contents.pes)
+        rank = np.searchsorted(pes, steps.pe)
+        place = np.arange(len(steps.pe)) + 2 * rank + 1
+        first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
+        closing = np.append(first[1:], len(place) + 2 * len(pes)) - 1
+        new = pes > self._begun
+        lines.add("rank", first[new], pes[new])
+        self._begun = contents.pes[-1]
+        _add_operations(lines, steps, place)
+        for name, step, seb, other in _requirements(steps):
+            later = other > seb
+            lines.add(name, place[step[~later]], seb[~later], other[~later])
+            self._after_end.append((name, rank[step[later]], seb[later], other[later]))
+        if contents.last:
+            lines.add("close", closing)
+            for name, of, seb, other in self._after_end:
+                lines.add(name, closing[of], seb, other)
+            self._after_end = []
+        kinds = dict(zip(_TEMPLATES, lines.write(self.file).tolist(), strict=True))
+        self.counts["computations"] += kinds["part"] + kinds["end"]
+        self.counts["sends"] += kinds["send"]
+        self.counts["receives"] += kinds["receive"]
+        self.counts["dependencies"] += sum(kinds[name] for name in kinds if "after" in name)
 
-    def write(self, steps: Steps) -> None:
-        """Write SEBs."""
-        sebs, sends, receivers = len(steps.seb), len(steps.number), len(steps.receiver_pe)
-        table = np.empty(2 * sebs + 2 * sends + receivers, dtype=OPERATION_ROW)
-        links = np.empty(
-            2 * sebs + len(steps.required) + 2 * sends + 2 * receivers, dtype=DEPENDENCY_ROW
-        )
-        operations = Operations(*(table[name] for name in OPERATION_ROW.names or ()))
-        dependencies = Dependencies(*(links[name] for name in DEPENDENCY_ROW.names or ()))
-        count, linked = lay_out(steps, self.workers, operations, dependencies)
-        worker = steps.pe % self.workers
-        for kind, name in (
-            (COMPUTATIONS, "computations"),
-            (SENDS, "sends"),
-            (RECEIVES, "receives"),
-        ):
-            self.counts[name] += int(np.count_nonzero(operations.kind[:count] == kind))
-        self.counts["dependencies"] += linked
-        self._put(self.file, write_operations, operations, count, worker)
-        self._put(self.dependencies, write_dependencies, dependencies, linked, worker)
 
-    @staticmethod
-    def _put(
-        file: BinaryIO, write: Callable[..., int], rows: Rows, count: int, worker: int
-    ) -> None:
-        """Write the text of rows, a limited number at a time."""
-        text: Bytes = np.empty(min(count, _ROWS_AT_ONCE) * LINE_BYTES, dtype=np.uint8)
-        for at in range(0, count, _ROWS_AT_ONCE):
-            some = type(rows)(*(column[at:] for column in rows))
-            length = write(some, min(_ROWS_AT_ONCE, count - at), worker, WORDS, text)
-            file.write(text[:length].data)
+def _add_operations(lines: _Lines, steps: Steps, place: Ints) -> None:
+    """Add the operations of SEBs, and what sends and the computations after them wait for."""
+    every, sender = np.arange(len(steps.seb)), steps.sender
+    ends = _nanoseconds(steps, steps.duration_s, every)
+    sent = _nanoseconds(steps, steps.offset_s, sender)
+    seb, rank, rows = steps.seb[sender], steps.rank_in_step(), np.arange(len(sender))
+    caused = np.flatnonzero(steps.cause_pe >= 0)
+    cause = steps.cause_bytes, steps.cause_pe, steps.cause_number % _TAGS
+    lines.add("receive", place[caused], steps.seb[caused], *(column[caused] for column in cause))
+    before = np.where(rank > 0, np.append(0, sent[:-1]), 0)
+    begun = np.flatnonzero((rank == 0) | (sent > before))
+    lines.add("part", place[sender[begun]], seb[begun], rank[begun], (sent - before)[begun])
+    number = steps.number % _TAGS
+    lines.add("send", place[sender], seb, rank, steps.size_bytes, steps.receiver_pe, number)
+    last = np.append(sender[1:] != sender[:-1], True)[: len(sender)]
+    ends[sender[last]] -= sent[last]
+    lines.add("end", place, steps.seb, np.maximum(ends, 0))
+    group = np.searchsorted(begun, rows, side="right") - 1
+    lines.add("send after part", place[sender], seb, rank, seb, rank[begun[group]])
+    following = np.append(begun, len(rows))[group + 1]
+    within = following < np.searchsorted(sender, sender, side="right")
+    some = np.flatnonzero(within)
+    following = rank[following[some]]
+    lines.add("part after send", place[sender[some]], seb[some], following, seb[some], rank[some])
+    some = np.flatnonzero(~within)
+    lines.add("end after send", place[sender[some]], seb[some], seb[some], rank[some])
 
-    def _end_rank(self) -> None:
-        if self._node >= 0:
-            self.dependencies.seek(0)
-            shutil.copyfileobj(self.dependencies, self.file)
-            self.dependencies.seek(0)
-            self.dependencies.truncate()
-            self.file.write(b"}\n")
+
+def _requirements(steps: Steps) -> Iterator[tuple[str, Ints, Ints, Ints]]:
+    """Yield what the first computations of SEBs wait for: a kind of line, steps and columns."""
+    divided = np.zeros(len(steps.seb), dtype=np.bool_)
+    divided[steps.sender] = True
+    caused = np.flatnonzero(steps.cause_pe >= 0)
+    for step, other, what in (
+        (caused, steps.seb[caused], "receive"),
+        (steps.required_by, steps.required, "end"),
+    ):
+        for name, some in (("part", divided[step]), ("end", ~divided[step])):
+            yield f"{name} after {what}", step[some], steps.seb[step[some]], other[some]
+
+
+def _nanoseconds(steps: Steps, seconds: Floats, of: Ints) -> Ints:
+    """Return the times of steps in whole nanoseconds."""
+    found = np.rint(steps.scaled(seconds, of, _NS_PER_S, _MOST_NS, _TOO_LONG))
+    return np.asarray(found, dtype=np.int64)

@@ -18,10 +18,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
-from rewritelog.exporting.contents import PART_BYTES, durations_of
+from rewritelog.exporting.contents import Contents, durations_of, stream
+from rewritelog.exporting.options import ExportOptions
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.tables import tables_of
-from rewritelog.progress import report_progress
 
 SENT = np.dtype(
     [
@@ -41,6 +40,8 @@ RECEIVER = np.dtype([("msg_id", np.int32), ("pe", np.int32), ("seb", np.int32)])
 _AWAITED = np.dtype([("source", np.int32), *RECEIVER.descr])
 _CHUNK_ROWS = 1 << 20
 _NANOSECOND = 1e-9
+_OFFSET = 1 << 31
+"""Makes any number of a message positive."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,24 @@ class ByPe:
     begins: Ints
     """The first row of each PE; shape (PEs + 1,)."""
 
-    def of(self, pe: int) -> Table:
-        """Return the rows of a PE."""
-        return self.rows[self.begins[pe] : self.begins[pe + 1]]
+    def find(self, pes: Ints, numbers: Ints) -> Ints:
+        """Return the first row of each PE with this number or a higher one: all bisect at once."""
+        column = self.rows["msg_id"]
+        low, high = self.begins[pes], self.begins[pes + 1]
+        open_ = np.flatnonzero(low < high)
+        while len(open_):
+            middle = (low[open_] + high[open_]) // 2
+            above = column[middle] < numbers[open_]
+            low[open_[above]] = middle[above] + 1
+            high[open_[~above]] = middle[~above]
+            open_ = open_[low[open_] < high[open_]]
+        return low
+
+    def has(self, row: Ints, pes: Ints, numbers: Ints) -> Flags:
+        """Return whether the rows that `find` has returned have just these numbers."""
+        inside = row < self.begins[pes + 1]
+        inside[inside] = self.rows["msg_id"][row[inside]] == numbers[inside]
+        return inside
 
 
 @dataclass(frozen=True)
@@ -63,38 +79,35 @@ class Matching:
     sent: ByPe
     receivers: ByPe
 
-    def receivers_of(self, pe: int, messages: Table) -> tuple[Ints, Ints]:
-        """Return the range of each message's receivers among the receivers of its PE.
+    def receivers_of(self, messages: Table) -> tuple[Ints, Ints]:
+        """Return the range of the rows of each message's receivers.
 
         If a PE repeats a number, only its first message has receivers.
         """
-        numbers, sent = messages["msg_id"], self.sent.of(pe)
-        rows = self.receivers.of(pe)["msg_id"]
-        begins = np.searchsorted(rows, numbers, side="left")
-        ends = np.searchsorted(rows, numbers, side="right")
-        counts = sent["seb"][np.searchsorted(sent["msg_id"], numbers)] == messages["seb"]
-        _, first = np.unique(numbers[counts], return_index=True)
-        counts[np.delete(np.flatnonzero(counts), first)] = False
+        pes, numbers = messages["pe"], messages["msg_id"].astype(np.int64)
+        begins = self.receivers.find(pes, numbers)
+        ends = self.receivers.find(pes, numbers + 1)
+        first_sent = self.sent.rows["seb"][self.sent.find(pes, numbers)] == messages["seb"]
+        _, first = np.unique(pes << 32 | numbers + _OFFSET, return_index=True)
+        counts = np.zeros(len(messages), dtype=np.bool_)
+        counts[first] = first_sent[first]
         return begins, np.where(counts, ends, begins)
 
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
         """Return the starting message of each SEB, and whether it was sent."""
         causes = np.zeros(len(sebs), dtype=SENT)
-        found = np.zeros(len(sebs), dtype=np.bool_)
-        pes = len(self.sent.begins) - 1
-        waits = (sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes)
-        waiting = np.flatnonzero(waits)
-        waiting = waiting[np.argsort(sebs["src_pe"][waiting], kind="stable")]
-        sources, first = np.unique(sebs["src_pe"][waiting], return_index=True)
-        for pe, asked in zip(sources.tolist(), np.split(waiting, first[1:]), strict=False):
-            rows = self.sent.of(pe)
-            at = np.searchsorted(rows["msg_id"], sebs["msg_id"][asked])
-            inside = at < len(rows)
-            at, row = at[inside], asked[inside]
-            same = rows["msg_id"][at] == sebs["msg_id"][row]
-            causes[row[same]] = rows[at[same]]
-            found[row[same]] = True
+        found = waits(sebs, len(self.sent.begins) - 1)
+        pes, numbers = sebs["src_pe"][found].astype(np.int64), sebs["msg_id"][found]
+        row = self.sent.find(pes, numbers)
+        sent = self.sent.has(row, pes, numbers)
+        found[found] = sent
+        causes[found] = self.sent.rows[row[sent]]
         return causes, found
+
+
+def waits(sebs: Table, pes: int) -> Flags:
+    """Return which SEBs are started by a message that one of the PEs may have sent."""
+    return np.asarray((sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes))
 
 
 @contextmanager
@@ -114,37 +127,36 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
 
 def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
     """Write all messages by sender, and the message that each SEB waits for by receiver."""
-    pes = len(logs.pes)
-    begins = np.zeros(pes + 1, dtype=np.int64)
+    counts = np.zeros(len(logs.pes), dtype=np.int64)
+    waiting: list[tuple[Ints, Table]] = []
+    everything = ExportOptions("goal")
     with (folder / "sent").open("wb") as sent_file, (folder / "awaited").open("wb") as awaited_file:
-        for pe in logs.pes:
-            parts = []
-            for loaded in logs.timeline_parts(pe, PART_BYTES):
-                tables = tables_of(loaded)
-                parts.append(_sent_rows(tables.sebs, tables.messages))
-                _awaited_rows(tables.sebs, pes).tofile(awaited_file)
-            rows = np.concatenate(parts)
-            if np.any(np.diff(rows["msg_id"]) < 0):
-                rows = rows[np.argsort(rows["msg_id"], kind="stable")]
-            rows.tofile(sent_file)
-            begins[pe + 1] = begins[pe] + len(rows)
-            report_progress("matching messages, PE", pe + 1, pes)
+        for part in stream(logs, logs.pes, everything, None, "matching messages, PE"):
+            _awaited_rows(part.sebs, len(logs.pes)).tofile(awaited_file)
+            np.add.at(counts, part.messages["pe"], 1)
+            waiting.append((part.messages["pe"], _sent_rows(part)))
+            if part.last:
+                pes, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
+                rows[np.lexsort((rows["msg_id"], pes))].tofile(sent_file)
+                waiting = []
+    begins = np.concatenate([[0], np.cumsum(counts)])
     return ByPe(_mapped(folder / "sent", SENT), begins), _mapped(folder / "awaited", _AWAITED)
 
 
-def _sent_rows(sebs: Table, messages: Table) -> Table:
+def _sent_rows(part: Contents) -> Table:
+    sebs, messages = part.sebs, part.messages
     rows = np.empty(len(messages), dtype=SENT)
-    for name, column in (("msg_id", "msg_id"), ("seb", "seb"), ("size", "size")):
-        rows[name] = messages[column]
+    for name in ("msg_id", "seb", "size"):
+        rows[name] = messages[name]
     rows["send"] = messages["send_time"]
     starts = sebs["start_time"]
     last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
-    rows["last"] = last[np.searchsorted(sebs["seb"], messages["seb"])]
+    rows["last"] = last[part.row_of(messages)]
     return rows
 
 
 def _awaited_rows(sebs: Table, pes: int) -> Table:
-    waiting = sebs[(sebs["msg_id"] >= 0) & (sebs["src_pe"] >= 0) & (sebs["src_pe"] < pes)]
+    waiting = sebs[waits(sebs, pes)]
     rows = np.empty(len(waiting), dtype=_AWAITED)
     rows["source"] = waiting["src_pe"]
     for name in ("msg_id", "pe", "seb"):
@@ -174,7 +186,18 @@ def _scatter(awaited: Table, begins: Ints, path: Path) -> Table:
         for name in RECEIVER.names or ():
             rows[name][targets] = chunk[name]
         following[sources] += many
-    for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
-        part = rows[begin:end]
-        part[:] = part[np.argsort(part["msg_id"], kind="stable")]
+    for low, high in _chunks(begins):
+        part = rows[begins[low] : begins[high]]
+        source = np.repeat(np.arange(low, high), np.diff(begins[low : high + 1]))
+        part[:] = part[np.lexsort((part["msg_id"], source))]
     return rows
+
+
+def _chunks(begins: Ints) -> Iterator[tuple[int, int]]:
+    """Yield ranges of PEs with a limited number of rows, or a single one."""
+    low = 0
+    while low < len(begins) - 1:
+        fitting = int(np.searchsorted(begins, begins[low] + _CHUNK_ROWS, side="right")) - 1
+        high = max(low + 1, fitting)
+        yield low, high
+        low = high

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
+from rewritelog.replaying.network import Network
 
 Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
 
@@ -27,6 +28,8 @@ class ExportOptions:
     """The end of the interval; SEBs that end before it or start after it are left out."""
     params: Path | None = None
     """The folder of the param files; None for that of the logs."""
+    replayed: Network | None = None
+    """The network of the replay whose order of SEBs a simulator gets; None for its usual order."""
 
     def check(self) -> None:
         """Raise `UsageError` for an unknown format or contradictory options."""
@@ -39,6 +42,9 @@ class ExportOptions:
                 f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
                 "the complete program"
             )
+
+        if self.to not in SIMULATORS and self.replayed is not None:
+            raise UsageError(f"--replayed is for {' and '.join(SIMULATORS)}, not for {self.to}")
 
     @property
     def has_interval(self) -> bool:

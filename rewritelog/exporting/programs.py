@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
+from rewritelog.replaying.order import ReplayedOrder
 
 _NOT_RECEIVED = -1.0
 """The recvTime of a SEB that is not resumed by a message."""
 
 
-class Steps(NamedTuple):
-    """Successive SEBs of a PE as columns; `first_…` is the index of the first entry of a list."""
+@dataclass(frozen=True)
+class Steps:
+    """Successive SEBs as columns, with what they require and send as columns of their own."""
 
-    pe: int
+    pe: Ints
     seb: Ints
     duration_s: Floats
     cause_pe: Ints
-    """The PE that sends the starting message, −1 for none."""
-    cause_seb: Ints
+    """The other PE that sends the starting message, −1 for none."""
     cause_number: Ints
     cause_bytes: Ints
-    first_required: Ints
-    """Shape (SEBs + 1,)."""
+    required_by: Ints
+    """The step of each requirement, ascending."""
     required: Ints
-    """SEBs of the same PE that have to have ended, ascending for each step."""
-    first_send: Ints
-    """Shape (SEBs + 1,)."""
+    """A SEB of the same PE that has to have ended, ascending for each step.
+
+    It is later than the step only where it sends the message that starts the step.
+    """
+    sender: Ints
+    """The step of each transfer to another PE, ascending."""
     offset_s: Floats
     """Send times since the start of the SEB, from 0 to its duration, ascending for each step."""
     number: Ints
     size_bytes: Ints
-    first_receiver: Ints
-    """Shape (messages + 1,)."""
     receiver_pe: Ints
-    """The PE of each SEB that a message starts."""
+
+    def rank_in_step(self) -> Ints:
+        """Return the index of each transfer among those of its step."""
+        first = np.searchsorted(self.sender, np.arange(len(self.seb)))
+        return np.asarray(np.arange(len(self.sender)) - first[self.sender])
+
+    def scaled(self, seconds: Floats, steps: Ints, per_s: float, below: float, what: str) -> Floats:
+        """Return times as numbers of a format; raise `RewriteLogError` for one that it lacks.
+
+        `steps` are the steps of the times; all numbers have to be below `below`.
+        """
+        with np.errstate(over="ignore"):
+            numbers: Floats = seconds * per_s
+        too_large = np.flatnonzero(~(numbers < below))
+        if len(too_large):
+            first = int(too_large[0])
+            step = int(steps[first])
+            raise RewriteLogError(
+                f"PE {self.pe[step]}, SEB {self.seb[step]}: {float(seconds[first])!r} s cannot be "
+                f"exported: {what}"
+            )
+        return numbers
 
 
 @dataclass
@@ -47,6 +70,8 @@ class StepMaker:
     """Converts SEBs to steps, and counts what cannot be represented in a simulation."""
 
     matching: Matching
+    order: ReplayedOrder | None
+    """The order in which each PE runs its SEBs; None for what messages and dependencies allow."""
     steps: int = 0
     not_received: int = 0
     """The number of messages that start no SEB, which are left out."""
@@ -56,66 +81,75 @@ class StepMaker:
     """The number of backward dependencies that do not refer to an earlier SEB."""
 
     def steps_of(self, contents: Contents) -> Steps:
-        """Return the steps of successive SEBs of a PE, in the order of the timeline."""
-        sebs = contents.tables.sebs
+        """Return the steps of successive SEBs, in the order of the timelines."""
+        sebs = contents.sebs
         causes, sent = self.matching.causes(sebs)
+        own = sent & (sebs["src_pe"] == sebs["pe"])
         self.steps += len(sebs)
         self.not_sent += int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent))
         durations = durations_of(sebs)
-        first_required, required = self._required(contents, sent)
-        sends = self._sends(contents, durations)
+        required_by, required = self._required(contents, sent, np.where(own, causes["seb"], -1))
         return Steps(
-            contents.pe,
-            sebs["seb"].astype(np.int64),
+            sebs["pe"],
+            sebs["seb"],
             durations,
-            np.where(sent, sebs["src_pe"], -1).astype(np.int64),
-            causes["seb"].astype(np.int64),
+            np.where(sent & ~own, sebs["src_pe"], -1).astype(np.int64),
             causes["msg_id"].astype(np.int64),
-            np.maximum(causes["size"], 0).astype(np.int64),
-            first_required,
+            _sizes(causes),
+            required_by,
             required,
-            *sends,
+            *self._sends(contents, durations),
         )
 
-    def _required(self, contents: Contents, sent: Flags) -> tuple[Ints, Ints]:
-        """Return the SEBs of the same PE that each SEB requires."""
-        sebs, rows = contents.tables.sebs, contents.tables.dependencies
+    def _required(self, contents: Contents, sent: Flags, sender: Ints) -> tuple[Ints, Ints]:
+        """Return the steps that require another SEB of their PE, and these SEBs.
+
+        `sender` is the SEB of the same PE that sends the starting message, −1 for none.
+        """
+        sebs, rows = contents.sebs, contents.dependencies
         rows = rows[~rows["forward"]]
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
-        self.invalid_dependencies += int(np.count_nonzero(~valid))
-        row = np.searchsorted(sebs["seb"], rows["seb"][valid])
+        itself = sender == sebs["seb"]
+        self.invalid_dependencies += int(np.count_nonzero(~valid) + np.count_nonzero(itself))
+        row = contents.row_of(rows[valid])
         depends = np.bincount(row, minlength=len(sebs)) > 0
         follows = ~sent & (sebs["seb"] > 0) & (~depends | (sebs["recv_time"] != _NOT_RECEIVED))
-        follower = np.flatnonzero(follows)
-        other = np.concatenate([rows["other"][valid], sebs["seb"][follower] - 1]).astype(np.int64)
-        pairs = np.unique(np.concatenate([row, follower]) << 32 | other)
-        return _begins(pairs >> 32, len(sebs)), pairs & 0xFFFFFFFF
+        previous = np.where(follows, sebs["seb"] - 1, -1)
+        pairs = [row << 32 | rows["other"][valid], _pairs(previous)]
+        pairs.append(_pairs(np.where(itself, -1, sender)))
+        if self.order is not None:
+            pairs.append(_pairs(self.order.previous(sebs["pe"], sebs["seb"])))
+        unique = np.unique(np.concatenate(pairs))
+        return unique >> 32, unique & 0xFFFFFFFF
 
     def _sends(
         self, contents: Contents, durations: Floats
-    ) -> tuple[Ints, Floats, Ints, Ints, Ints, Ints]:
-        """Return the messages of each SEB that start others, in order of sending, and receivers."""
-        messages, sebs = contents.tables.messages, contents.tables.sebs
-        begins, ends = self.matching.receivers_of(contents.pe, messages)
-        row = np.searchsorted(sebs["seb"], messages["seb"])
+    ) -> tuple[Ints, Floats, Ints, Ints, Ints]:
+        """Return the transfers to other PEs in the order of sending."""
+        messages, sebs = contents.messages, contents.sebs
+        begins, ends = self.matching.receivers_of(messages)
+        self.not_received += int(np.count_nonzero(ends == begins))
+        row = contents.row_of(messages)
         offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
         offsets = np.clip(offsets, 0.0, durations[row])
-        chosen = np.flatnonzero(ends > begins)
-        self.not_received += len(messages) - len(chosen)
-        chosen = chosen[np.lexsort((offsets[chosen], row[chosen]))]
-        counts = ends[chosen] - begins[chosen]
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        receiver = np.repeat(begins[chosen] - first[:-1], counts) + np.arange(first[-1])
-        return (
-            _begins(row[chosen], len(sebs)),
-            offsets[chosen],
-            messages["msg_id"][chosen].astype(np.int64),
-            np.maximum(messages["size"][chosen], 0).astype(np.int64),
-            first,
-            self.matching.receivers.of(contents.pe)["pe"][receiver].astype(np.int64),
-        )
+        counts = ends - begins
+        message = np.repeat(np.arange(len(messages)), counts)
+        place = np.arange(len(message)) - np.repeat(np.cumsum(counts) - counts, counts)
+        receiver = self.matching.receivers.rows["pe"][begins[message] + place].astype(np.int64)
+        other = receiver != messages["pe"][message]
+        message, receiver = message[other], receiver[other]
+        order = np.lexsort((offsets[message], row[message]))
+        message, receiver = message[order], receiver[order]
+        numbers = messages["msg_id"][message].astype(np.int64)
+        return row[message], offsets[message], numbers, _sizes(messages[message]), receiver
 
 
-def _begins(rows: Ints | Table, count: int) -> Ints:
-    """Return the first entry of each row, given the ascending rows of all entries."""
-    return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
+def _pairs(other: Ints) -> Ints:
+    """Return a number for each row with a SEB (−1: none), whose upper half is the row."""
+    rows = np.flatnonzero(other >= 0)
+    return np.asarray(rows << 32 | other[rows])
+
+
+def _sizes(messages: Table) -> Ints:
+    """Return the sizes in bytes, at least 1: simulators cannot send nothing."""
+    return np.asarray(np.maximum(messages["size"], 1), dtype=np.int64)

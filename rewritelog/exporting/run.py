@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
+
+import numpy as np
 
 from rewritelog.exporting.chrome import ChromeWriter
 from rewritelog.exporting.contents import Contents, stream
@@ -20,6 +21,7 @@ from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
 from rewritelog.logs.pes import parse_pes
 from rewritelog.output import new_folder
+from rewritelog.replaying.order import replayed_order
 from rewritelog.text import count_text, printable
 
 
@@ -92,7 +94,7 @@ class _Job:
 
     def _contents(self) -> Iterator[Contents]:
         params = list_params(self.options.params or self.logs.folder)
-        return stream(self.logs, self.pes, self.options, params)
+        return stream(self.logs, self.pes, self.options, params, "exporting PE")
 
     def to_tables(self, folder: Path) -> Written:
         """Write one file for each table."""
@@ -107,8 +109,8 @@ class _Job:
             matched(self.logs, folder) as matching,
             (folder / "trace.json").open("x", encoding="ascii") as file,
         ):
-            pes = frozenset(self.pes)
-            writer = ChromeWriter(file, self.logs, matching, pes, self.options)
+            exported = np.isin(self.logs.pes, self.pes)
+            writer = ChromeWriter(file, self.logs, matching, self.options, exported)
             writer.begin()
             for contents in self._contents():
                 writer.write(contents)
@@ -120,23 +122,20 @@ class _Job:
 
     def to_simulator(self, folder: Path) -> Written:
         """Write `program.goal`, or a trace of each PE for SimGrid."""
-        workers = self.logs.summary.num_wth
+        network = self.options.replayed
+        order = None if network is None else replayed_order(self.logs, network)
         with matched(self.logs, folder) as matching:
-            program = StepMaker(matching)
+            program = StepMaker(matching, order)
             if self.options.to == "goal":
-                with (
-                    (folder / "program.goal").open("xb") as file,
-                    TemporaryFile("w+b", dir=folder) as scratch,
-                ):
-                    goal = GoalWriter(file, scratch, self.logs.summary.nodes, workers)
-                    return self._run(program, goal)
-            return self._run(program, SimgridWriter(folder, workers))
+                with (folder / "program.goal").open("xb") as file:
+                    return self._run(program, GoalWriter(file, len(self.logs.pes)))
+            writer = SimgridWriter(folder, self.logs.summary.num_wth, order)
+            return self._run(program, writer)
 
     def _run(self, program: StepMaker, writer: GoalWriter | SimgridWriter) -> Written:
         writer.begin()
         for contents in self._contents():
-            writer.rank(contents.pe)
-            writer.write(program.steps_of(contents))
+            writer.write(contents, program.steps_of(contents))
         writer.end()
         return {"SEBs": program.steps, **writer.counts}, tuple(_warnings(program))
 

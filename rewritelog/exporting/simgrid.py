@@ -1,12 +1,16 @@
-"""SimGrid's time-independent traces: one file for each PE, with its SEBs in recorded order."""
+"""SimGrid's time-independent traces: one file for each PE, with its SEBs in a fixed order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
 
+import numpy as np
+
+from rewritelog.arrays import Ints
+from rewritelog.exporting.contents import Contents
 from rewritelog.exporting.programs import Steps
+from rewritelog.replaying.order import ReplayedOrder
 
 FLOPS_PER_S = 1e9
 """The speed of a host in SimGrid with which SEBs take as long as in the log."""
@@ -22,82 +26,88 @@ class SimgridWriter:
     folder: Path
     workers: int
     """The number of workers per node."""
+    order: ReplayedOrder | None
+    """The order of the SEBs; None for the recorded one. A PE's lines are then kept in memory."""
     counts: dict[str, int] = field(default_factory=dict)
-    _pe: int = -1
-    _file: TextIO | None = None
+    _waiting: list[str] = field(default_factory=list)
+    """The text of each SEB of a PE that is written in parts, if it has to be ordered."""
     _pending: bool = False
+    """Whether the PE that is written in parts has sent anything."""
+    _begun: int = -1
+    """The last PE that has been begun."""
 
     def begin(self) -> None:
-        """Begin the lists of trace files and of their hosts."""
+        """Begin the counts."""
         self.counts = dict.fromkeys(("computations", "sends", "receives"), 0)
-        (self.folder / "traces.txt").touch()
-        (self.folder / "hostfile.txt").touch()
 
     def end(self) -> None:
-        """End the last rank."""
-        if self._file is not None:
-            if self._pending:
-                self._line("waitall")
-            self._line("finalize")
-            self._file.close()
-            self._file, self._pending = None, False
+        """Nothing is left to write."""
 
-    def rank(self, pe: int) -> None:
-        """Begin the rank of a PE, unless it is the current one."""
-        if pe == self._pe:
-            return
-        self.end()
-        self._pe = pe
-        name = f"rank-{pe}.txt"
-        self._file = (self.folder / name).open("x", encoding="ascii")
-        for path, line in (("traces.txt", name), ("hostfile.txt", f"node-{pe // self.workers}")):
-            with (self.folder / path).open("a", encoding="ascii") as file:
-                file.write(f"{line}\n")
-        self._line("init")
-
-    def write(self, steps: Steps) -> None:
+    def write(self, contents: Contents, steps: Steps) -> None:
         """Write SEBs: the receive of the starting message, then computations and sends in turn."""
-        causes = zip(
-            steps.cause_pe.tolist(),
-            steps.cause_number.tolist(),
-            steps.cause_bytes.tolist(),
-            strict=True,
-        )
-        begins, durations = steps.first_send.tolist(), steps.duration_s.tolist()
-        sends = self._sends_of(steps)
-        for k, (pe, number, size) in enumerate(causes):
-            if pe not in (-1, steps.pe):
-                self._line(f"recv {pe} {number} {size}")
-                self.counts["receives"] += 1
+        texts = self._texts(steps)
+        sends = np.bincount(steps.sender, minlength=len(texts))
+        bounds = np.searchsorted(steps.pe, [*contents.pes, contents.pes[-1] + 1]).tolist()
+        for pe, low, high in zip(contents.pes, bounds, bounds[1:], strict=False):
+            self._pending |= bool(sends[low:high].any())
+            self._write_pe(pe, texts[low:high], last=contents.last)
+        lists = {"traces.txt": "rank-{0}.txt", "hostfile.txt": "node-{1}"}
+        new = [pe for pe in contents.pes if pe > self._begun]
+        for name, line in lists.items():
+            with (self.folder / name).open("a", encoding="ascii") as file:
+                file.writelines(f"{line.format(pe, pe // self.workers)}\n" for pe in new)
+        self._begun = contents.pes[-1]
+
+    def _write_pe(self, pe: int, texts: list[str], *, last: bool) -> None:
+        with (self.folder / f"rank-{pe}.txt").open("a", encoding="ascii") as file:
+            if pe > self._begun:
+                file.write(f"{pe} init\n")
+            if self.order is None:
+                file.writelines(texts)
+            else:
+                self._waiting += texts
+            if last:
+                if self.order is not None:
+                    file.writelines(self._waiting[seb] for seb in self.order.of(pe).tolist())
+                file.write(
+                    f"{pe} waitall\n{pe} finalize\n" if self._pending else f"{pe} finalize\n"
+                )
+                self._waiting, self._pending = [], False
+
+    def _texts(self, steps: Steps) -> list[str]:
+        """Return the lines of each SEB as one text."""
+        begin = np.searchsorted(steps.sender, np.arange(len(steps.seb) + 1)).tolist()
+        what = "SimGrid needs a finite number of flops"
+        every = np.arange(len(steps.seb))
+        steps.scaled(steps.duration_s, every, FLOPS_PER_S, np.inf, what)
+        durations, offsets = steps.duration_s.tolist(), steps.offset_s.tolist()
+        columns = (steps.pe, steps.cause_pe, steps.cause_number, steps.cause_bytes)
+        causes = list(zip(*(column.tolist() for column in columns), strict=True))
+        sends = _send_lines(steps)
+        texts = []
+        for k, (pe, source, number, size) in enumerate(causes):
+            lines = [f"{pe} recv {source} {number} {size}\n"] if source >= 0 else []
             reached_s = 0.0
-            for offset_s, text, receivers in sends[begins[k] : begins[k + 1]]:
-                self._compute(offset_s - reached_s)
-                reached_s = offset_s
-                for to in receivers:
-                    self._line(f"isend {to} {text}")
-                    self._pending = True
-                    self.counts["sends"] += 1
-            self._compute(durations[k] - reached_s)
+            for row in range(begin[k], begin[k + 1]):
+                if offsets[row] > reached_s:
+                    lines.append(f"{pe} compute {(offsets[row] - reached_s) * FLOPS_PER_S!r}\n")
+                    reached_s = offsets[row]
+                lines.append(sends[row])
+            if durations[k] > reached_s:
+                lines.append(f"{pe} compute {(durations[k] - reached_s) * FLOPS_PER_S!r}\n")
+            texts.append("".join(lines))
+            self.counts["computations"] += len(lines) - (source >= 0) - begin[k + 1] + begin[k]
+        self.counts["sends"] += len(sends)
+        self.counts["receives"] += int(np.count_nonzero(steps.cause_pe >= 0))
+        return texts
 
-    @staticmethod
-    def _sends_of(steps: Steps) -> list[tuple[float, str, list[int]]]:
-        """Return the send offset of each message, its number and size, and its other receivers."""
-        to, begins = steps.receiver_pe.tolist(), steps.first_receiver.tolist()
-        offsets, numbers = steps.offset_s.tolist(), steps.number.tolist()
-        return [
-            (
-                offsets[k],
-                f"{numbers[k]} {size}",
-                [pe for pe in to[begins[k] : begins[k + 1]] if pe != steps.pe],
-            )
-            for k, size in enumerate(steps.size_bytes.tolist())
-        ]
 
-    def _compute(self, duration_s: float) -> None:
-        if duration_s > 0:
-            self._line(f"compute {duration_s * FLOPS_PER_S!r}")
-            self.counts["computations"] += 1
-
-    def _line(self, text: str) -> None:
-        if self._file is not None:
-            self._file.write(f"{self._pe} {text}\n")
+def _send_lines(steps: Steps) -> list[str]:
+    columns: tuple[Ints, ...] = (
+        steps.pe[steps.sender],
+        steps.receiver_pe,
+        steps.number,
+        steps.size_bytes,
+    )
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [f"{pe} isend {to} {number} {size}\n" for pe, to, number, size in rows]

@@ -12,50 +12,29 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from rewritelog.errors import RewriteLogError
-from rewritelog.exporting.contents import BRACKET_ROW, Contents
+from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
 from rewritelog.logs.columns import NamedColumns, columns_of
-from rewritelog.logs.params import ParamRecords
 from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
 _ROW_GROUP = 1 << 16
 """The number of rows collected for a row group of Parquet."""
 
 
-def tables_of_contents(contents: Contents) -> dict[str, NamedColumns]:
-    """Return all tables of some SEBs by name."""
-    tables = contents.tables
-    found = {
-        "sebs": columns_of(tables.sebs),
-        "messages": columns_of(tables.messages),
-        "events": columns_of(tables.events),
-        "dependencies": columns_of(tables.dependencies),
-        "brackets": columns_of(contents.brackets),
-    }
-    return found | {"params": _params(contents.pe, contents.records)}
+TABLES = {
+    "sebs": SEB_ROW,
+    "messages": MESSAGE_ROW,
+    "events": EVENT_ROW,
+    "dependencies": DEPENDENCY_ROW,
+    "brackets": BRACKET_ROW,
+    "params": PARAM_ROW,
+}
+"""The rows of each table."""
 
 
-def _params(pe: int, records: ParamRecords) -> NamedColumns:
-    ends = records.param_start + records.param_count
-    spans = zip(records.param_start.tolist(), ends.tolist(), strict=True)
-    return {
-        "pe": np.full(len(records.seb), pe),
-        "seb": records.seb,
-        "event": [records.events[event] for event in records.event.tolist()],
-        "params": [records.params[begin:end].tolist() for begin, end in spans],
-    }
-
-
-def _empty_tables() -> dict[str, NamedColumns]:
-    rows = {
-        "sebs": SEB_ROW,
-        "messages": MESSAGE_ROW,
-        "events": EVENT_ROW,
-        "dependencies": DEPENDENCY_ROW,
-        "brackets": BRACKET_ROW,
-    }
-    none = {name: columns_of(np.empty(0, dtype=row)) for name, row in rows.items()}
-    number = np.empty(0, dtype=np.int64)
-    return none | {"params": {"pe": number, "seb": number, "event": [], "params": []}}
+def tables_of_contents(contents: Contents) -> Iterator[tuple[str, NamedColumns]]:
+    """Yield all tables of some SEBs by name."""
+    for name in TABLES:
+        yield name, columns_of(contents.records if name == "params" else getattr(contents, name))
 
 
 class TableWriter(Protocol):
@@ -155,7 +134,8 @@ class TablesWriter:
 
     def __enter__(self) -> Self:
         make = CsvWriter if self.kind == "csv" else ParquetWriter
-        for name, columns in _empty_tables().items():
+        for name, row in TABLES.items():
+            columns = columns_of(np.empty(0, dtype=row))
             writer = make(self.folder / f"{name}.{self.kind}", columns)
             self._stack.callback(writer.close)
             self._writers[name] = writer
@@ -164,7 +144,7 @@ class TablesWriter:
 
     def write(self, contents: Contents) -> None:
         """Write the rows of some SEBs."""
-        for name, columns in tables_of_contents(contents).items():
+        for name, columns in tables_of_contents(contents):
             self._writers[name].write(columns)
             self.counts[name] += len(next(iter(columns.values())))
 

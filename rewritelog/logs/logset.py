@@ -108,7 +108,10 @@ class LogSet:
 
     def timeline_parts(self, pe: int, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield the timeline of a PE in parts with their bytes; each is overwritten by the next."""
-        block = self.timeline_block(pe)
+        return self.load(self.timeline_block(pe), part_bytes)
+
+    def load(self, block: Block, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
+        """Yield a block with its bytes, a long timeline in parts that overwrite each other."""
         return self._load(self.files[block.file], [block], part_bytes)
 
     def timeline(self, pe: int) -> Tables:

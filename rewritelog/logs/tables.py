@@ -84,14 +84,7 @@ class Tables:
 def tables_of(loaded: LoadedBlock) -> Tables:
     """Return the tables of a block; raise `DamagedLogError` if it is damaged."""
     block = records_of(loaded)
-    dependencies = [_dependencies(block, one) for one in (block.backward, block.forward)]
-    dependencies[1]["forward"] = True
-    return Tables(
-        sebs=_sebs(block),
-        messages=_rows(block, block.messages, MESSAGE_ROW, "message"),
-        events=_events(block),
-        dependencies=np.concatenate(dependencies),
-    )
+    return Tables(seb_rows(block), message_rows(block), event_rows(block), dependency_rows(block))
 
 
 def join_tables(parts: list[Tables]) -> Tables:
@@ -117,14 +110,21 @@ def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name
     return rows
 
 
-def _sebs(block: BlockRecords) -> Table:
+def seb_rows(block: BlockRecords) -> Table:
+    """Return the SEBs of a block as rows of `SEB_ROW`."""
     rows = _rows(block, block.sebs, SEB_ROW, "")
     for column, name in enumerate(LISTS):
         rows[name] = block.counts[:, column]
     return rows
 
 
-def _events(block: BlockRecords) -> Table:
+def message_rows(block: BlockRecords) -> Table:
+    """Return the messages of a block as rows of `MESSAGE_ROW`."""
+    return _rows(block, block.messages, MESSAGE_ROW, "message")
+
+
+def event_rows(block: BlockRecords) -> Table:
+    """Return the log events of a block as rows of `EVENT_ROW`."""
     events = block.events
     rows = _rows(block, events, EVENT_ROW, "event")
     pointers = events["type"] == EventType.PROJECTIONS
@@ -139,8 +139,12 @@ def _events(block: BlockRecords) -> Table:
     return rows
 
 
-def _dependencies(block: BlockRecords, dependencies: Records) -> Table:
-    rows = np.zeros(len(dependencies), dtype=DEPENDENCY_ROW)
-    rows["pe"], rows["seb"] = block.pe[dependencies.seb], block.index[dependencies.seb]
-    rows["other"] = dependencies["other"]
-    return rows
+def dependency_rows(block: BlockRecords) -> Table:
+    """Return the dependencies of a block, the backward ones first, as rows of `DEPENDENCY_ROW`."""
+    both = []
+    for forward, records in enumerate((block.backward, block.forward)):
+        rows = np.zeros(len(records), dtype=DEPENDENCY_ROW)
+        rows["pe"], rows["seb"] = block.pe[records.seb], block.index[records.seb]
+        rows["forward"], rows["other"] = forward, records["other"]
+        both.append(rows)
+    return np.concatenate(both)

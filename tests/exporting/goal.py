@@ -74,9 +74,16 @@ def _add(rank: Rank, line: str) -> None:
 Key = tuple[int, str]
 
 
-def run_time_ns(ranks: list[Rank], latency_ns: int, ns_a_byte: float = 0.0) -> float:
-    """Run a schedule without overheads: a CPU runs one operation at a time, the first ready one."""
-    return _Run(ranks, latency_ns, ns_a_byte).to_the_end()
+def run_time_ns(
+    ranks: list[Rank], latency_ns: int, ns_a_byte: float = 0.0, *, own_clock: bool = False
+) -> float:
+    """Run a schedule without overheads: a CPU runs one operation at a time, the first ready one.
+
+    With `own_clock` as LogGOPSim does it: an operation can run at the time that the clock of its
+    own CPU has, and a message moves the clock of the CPU with the number of the sender's.
+    """
+    run = _OwnClocks if own_clock else _Run
+    return run([dict(rank) for rank in ranks], latency_ns, ns_a_byte).to_the_end()
 
 
 class _Run:
@@ -140,3 +147,27 @@ class _Run:
         self.waits[key] -= 1
         if self.waits[key] == 0:
             self._push(self.ready_at[key], key)
+
+
+class _OwnClocks(_Run):
+    def _satisfy(self, r: int, name: str, time: float) -> None:
+        if self.ranks[r][name].kind == "recv":
+            arrival = f"arrival: {name}"
+            self.ranks[r][arrival] = Operation("arrival", 0, self.sending_cpu)
+            self.waits[r, arrival] = 0
+            self._push(time, (r, arrival))
+        else:
+            self._free(r, name)
+
+    def _free(self, r: int, name: str) -> None:
+        self.waits[r, name] -= 1
+        if self.waits[r, name] == 0:
+            self._push(self.free[r, self.ranks[r][name].cpu], (r, name))
+
+    def _run(self, time: float, r: int, name: str) -> float:
+        op = self.ranks[r][name]
+        self.sending_cpu = op.cpu
+        self.free[r, op.cpu] = time + (op.size if op.kind == "calc" else 0)
+        if op.kind == "arrival":
+            self._free(r, name.removeprefix("arrival: "))
+        return super()._run(time, r, name)

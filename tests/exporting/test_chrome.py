@@ -115,6 +115,18 @@ def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
     assert done.warnings == ("2 SEBs left out: a time is not finite",)
 
 
+def test_times_that_are_infinite_in_microseconds_are_left_out_and_counted(tmp_path: Path) -> None:
+    marks = {"events": bracket(0.25, 0.5)}
+    sent = message(1e303, msg_id=1, dst_node=0)
+    line = [seb(0, 1, **marks), seb(1, 1e303, **marks), seb(1e303, 1e303, messages=[sent])]
+    logs = write_logs(tmp_path / "logs", [[*line, seb(2, 3, src_pe=0, msg_id=1)]])
+    done = export(logs, tmp_path / "out", ExportOptions("chrome"))
+    assert (done.counts["SEBs"], done.counts["brackets"], done.counts["events"]) == (2, 1, 2)
+    assert done.counts["flows"] == 0
+    assert done.warnings == ("2 SEBs left out: a time is not finite",)
+    assert "Infinity" not in (tmp_path / "out/trace.json").read_text()
+
+
 def test_a_choice_has_no_flow_from_what_is_left_out(tmp_path: Path) -> None:
     sender = [seb(0, 1, messages=[message(0.5, msg_id=3, dst_node=1)])]
     receiver = [seb(2, 3, src_pe=0, msg_id=3)]

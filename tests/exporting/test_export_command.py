@@ -38,6 +38,8 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
         (["--to", "csv", "--from", "2", "--until", "1"], 2, "--from 2.0 is not before --until 1.0"),
         (["--to", "goal", "--pes", "1"], 2, "cannot be combined with --to goal"),
         (["--to", "simgrid", "--from", "1"], 2, "cannot be combined with --to simgrid"),
+        (["--to", "csv", "--replayed"], 2, "--replayed is for goal and simgrid, not for csv"),
+        (["--to", "goal", "--latency", "1us"], 2, "a network is for --replayed"),
         (["--to", "csv", "--params", "nowhere"], 1, "nowhere: cannot be read"),
     ],
 )

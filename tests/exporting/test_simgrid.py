@@ -15,6 +15,7 @@ from chosen import by_tier
 from logbuilder import message, seb, write_logs
 
 from rewritelog import open_logs
+from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 from rewritelog.replaying.network import Network
@@ -63,16 +64,52 @@ def test_every_rank_computes_sends_and_receives_what_its_pe_did(
     assert sent == received
 
 
+def test_a_time_past_what_simgrid_holds_names_its_seb(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1)], [seb(0, 1), seb(1, 1e300)]])
+    with pytest.raises(
+        RewriteLogError, match=r"PE 1, SEB 1: 1e\+300 s cannot be exported: SimGrid"
+    ):
+        export(logs, tmp_path / "out", ExportOptions("simgrid"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
+    name: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    export(sample_logs / name, tmp_path / "recorded", ExportOptions("simgrid"))
+    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid", replayed=network))
+    changed = 0
+    for pe in open_logs(sample_logs / name).pes:
+        found, wanted = (trace(tmp_path / folder, pe) for folder in ("out", "recorded"))
+        assert sorted(found) == sorted(wanted)
+        changed += found != wanted
+    assert changed
+
+
+@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+def test_in_replayed_order_simgrid_takes_as_long_as_the_replay(
+    name: str, sample_logs: Path, tmp_path: Path
+) -> None:
+    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9, node_latency_s=1e-6)
+    options = ExportOptions("simgrid", replayed=network)
+    export(sample_logs / name, tmp_path / "out", options)
+    replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
+    found = simulate(tmp_path / "out", len(open_logs(sample_logs / name).pes), 1e-6, 1e9)
+    assert found == pytest.approx(replayed, rel=0.01)
+
+
 def simulate(out: Path, pes: int, latency_s: float, bandwidth: float) -> float:
     """Run exported traces on hosts of which each two have a link of their own."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
         pytest.skip("smpirun of SimGrid is not installed")
     names = [f"node-{k}" for k in range(pes)]
-    pairs = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+    pairs = [(a, b) for k, a in enumerate(names) for b in names[k:]]
     link = f'bandwidth="{bandwidth}Bps" latency="{latency_s}s"'
     text = PLATFORM.format(
-        hosts="".join(f'<host id="{name}" speed="1Gf"/>' for name in names),
+        hosts="".join(f'<host id="{name}" speed="1Gf" core="2"/>' for name in names),
         links="".join(f'<link id="{a}_{b}" {link} sharing_policy="FATPIPE"/>' for a, b in pairs),
         routes="".join(
             f'<route src="{a}" dst="{b}"><link_ctn id="{a}_{b}"/></route>' for a, b in pairs

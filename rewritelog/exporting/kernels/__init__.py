@@ -1,1 +1,0 @@
-"""The compiled loops of exports: lists of brackets, and the text of GOAL schedules."""
