@@ -18,7 +18,7 @@ from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.logs.tables import dependency_rows, event_rows, message_rows, seb_rows
 from rewritelog.progress import report_progress
 
-PART_BYTES = 4 << 20
+PART_BYTES = 1 << 20
 """Timelines are exported in parts of this size; their tables take several times as much."""
 
 BRACKET_ROW = np.dtype(
