@@ -141,12 +141,14 @@ def export(
     from_s: float | None = None,
     until_s: float | None = None,
     params: PathLike | None = None,
+    replayed: NetworkLike | None = None,
     force: bool = False,
 ) -> Exported:
     """Write a log set into the folder `out` in the format of another tool.
 
     `to` is chrome, parquet, csv, goal or simgrid; `pes`, such as "0-31,40", and the interval from
-    `from_s` to `until_s` in seconds select a part for a viewer or for tables.
+    `from_s` to `until_s` in seconds select a part for a viewer or for tables. With `replayed`, a
+    network as for `replay`, simulators get the SEBs of each PE in the order of that replay.
 
     >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """
@@ -156,6 +158,7 @@ def export(
         -math.inf if from_s is None else from_s,
         math.inf if until_s is None else until_s,
         optional_input(params, "the param files"),
+        _network(replayed),
     )
     folder = to_path(out, "the output folder")
     return export_logs(open_logs(logs), folder, options, force=force)
