@@ -1,19 +1,14 @@
-"""The dump of a timeline: every field of every SEB, parsed with the declaration of the format.
-
-It uses no kernel, so that the results of kernels can be compared with it. A SEB of any size is
-shown in bounded memory.
-"""
+"""The dump of a timeline: every field of every SEB."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
-from rewritelog.format import Layout
-from rewritelog.inspection.dump_reader import SebReader, TimelineBytes
+from rewritelog.inspection.dump_reader import TimelineReader
 from rewritelog.inspection.dump_text import json_pieces, text_pieces
+from rewritelog.logs.blocks import Block
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.text import count_text
@@ -32,9 +27,7 @@ def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
     """
     if kind not in get_args(DumpKind):
         raise UsageError(f"dump format {kind!r} is unknown; known: text, jsonl")
-    block = logs.timeline_block(pe)
-    path = logs.files[block.file].path
-    return _pieces(logs.layout, path, pe, block.offset, block.end, kind)
+    return _pieces(logs, logs.timeline_block(pe), pe, kind)
 
 
 def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
@@ -42,19 +35,15 @@ def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
     return _lines(dump_pieces(logs, pe, kind))
 
 
-def _pieces(
-    lay: Layout, path: Path, pe: int, begin: int, end: int, kind: DumpKind
-) -> Iterator[str]:
-    with InputFile(path) as source, TimelineBytes(source, begin, end) as stream:
-        reader = SebReader(stream, lay, path, pe)
-        count = reader.begin()
+def _pieces(logs: LogSet, block: Block, pe: int, kind: DumpKind) -> Iterator[str]:
+    path = logs.files[block.file].path
+    with InputFile(path) as source:
+        reader = TimelineReader(logs, block, source)
         if kind == "text":
-            sebs = count_text(count, "SEB")
-            yield f"PE {pe}: {sebs} in {path.name}, bytes {begin} to {end}\n"
-        for seb in range(count):
-            record = reader.read_seb(seb)
+            sebs = count_text(reader.count, "SEB")
+            yield f"PE {pe}: {sebs} in {path.name}, bytes {block.offset} to {block.end}\n"
+        for record in reader.sebs():
             yield from json_pieces(record) if kind == "jsonl" else text_pieces(record)
-        reader.finish(count)
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:

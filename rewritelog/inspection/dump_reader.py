@@ -1,231 +1,134 @@
-"""Reading of a timeline SEB by SEB with the declaration of the format, for `dump`."""
+"""Reading of a timeline SEB by SEB, for `dump`."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import construct
-import numpy as np
-
+from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format import Layout
-from rewritelog.format.declaration import PRIMITIVES, event_struct, message_struct, seb_head_struct
+from rewritelog.format import EventType
+from rewritelog.logs.blocks import Block, Buffer, LongTimeline
 from rewritelog.logs.faults import FAULTS
 from rewritelog.logs.files import InputFile
+from rewritelog.logs.logset import LogSet
+from rewritelog.logs.records import LISTS, BlockRecords, Records, offset_of, records_of
 
 Record: TypeAlias = dict[str, Any]
 
-_BUFFER_BYTES = 1 << 18
-_KEPT_ITEMS = 10_000
-"""Longer lists of a SEB are not kept in memory, where an item takes about 600 bytes."""
+_PART_BYTES = 1 << 18
+"""The timeline is read in parts of this size, unless one SEB is larger."""
+
+_AT_ONCE = 1000
+"""The number of items of a list that are Python objects at a time."""
 
 
-class _FilePart(io.RawIOBase):
-    """A part of a file as a stream, whose positions are those of the file."""
-
-    def __init__(self, source: InputFile, begin: int, end: int) -> None:
-        super().__init__()
-        self._source, self._at, self._end = source, begin, end
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        bases = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._end}
-        self._at = bases[whence] + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        size = max(0, min(len(buffer), self._end - self._at))
-        self._source.read_into(np.frombuffer(buffer, dtype=np.uint8)[:size], self._at)
-        self._at += size
-        return size
-
-
-class TimelineBytes(io.BufferedReader):
-    """The bytes of a timeline as a stream, which never allocates more than there are."""
-
-    def __init__(self, source: InputFile, begin: int, end: int) -> None:
-        super().__init__(_FilePart(source, begin, end), _BUFFER_BYTES)
-        self._end = end
-
-    @property
-    def left(self) -> int:
-        """The number of bytes not yet read."""
-        return self._end - self.tell()
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return at most `size` bytes, all that are left if it is negative or None."""
-        left = self.left
-        return super().read(left if size is None or size < 0 else min(size, left))
-
-
+@dataclass(frozen=True)
 class Items:
-    """Messages, events or dependencies of a SEB; many are read again for each iteration."""
+    """The messages, events or dependencies of a SEB, which become Python objects one by one."""
 
-    def __init__(
-        self,
-        stream: TimelineBytes,
-        count: int,
-        read: Callable[[], Any],
-        item_bytes: int | None = None,
-    ) -> None:
-        """Read all items once to validate them, unless they have a fixed size."""
-        self._stream, self._count, self._read = stream, count, read
-        self._begin = stream.tell()
-        self._items = [read() for _ in range(count)] if count <= _KEPT_ITEMS else None
-        if self._items is None and item_bytes is not None:
-            stream.seek(self._begin + count * item_bytes)  # complete, and valid with any value
-        elif self._items is None:
-            for _ in range(count):
-                read()
+    made: Callable[[slice], Iterator[Any]]
+    begin: int
+    end: int
 
     def __len__(self) -> int:
-        return self._count
+        return self.end - self.begin
 
     def __iter__(self) -> Iterator[Any]:
-        return self._parsed() if self._items is None else iter(self._items)
-
-    def _parsed(self) -> Iterator[Any]:
-        self._stream.seek(self._begin)
-        for _ in range(self._count):
-            yield self._read()
+        for low in range(self.begin, self.end, _AT_ONCE):
+            yield from self.made(slice(low, min(low + _AT_ONCE, self.end)))
 
 
-class SebReader:
+class TimelineReader:
     """Reads the SEBs of one timeline in order."""
 
-    def __init__(self, stream: TimelineBytes, lay: Layout, path: Path, pe: int) -> None:
-        self._stream, self._path, self._pe = stream, path, pe
-        self._seb: int | None = None
-        self._end = 0  # the end of the SEB read last, as a file offset
-        self._fields: Mapping[str, Any] = lay.seb.fields or {}
-        self._head = seb_head_struct(lay.log_version, lay.order)
-        self._message = message_struct(lay.log_version, lay.order)
-        self._event = event_struct(lay.order)
-        self._i4 = PRIMITIVES[lay.order].i4
-
-    def begin(self) -> int:
-        """Return the number of SEBs, with which the timeline begins.
-
-        A number that is too large is detected at the first SEB that is incomplete.
-        """
-        at = self._stream.tell()
-        count = self._number(core.SEB_COUNT_TOO_LARGE)
-        if count < 0:
-            raise self._fault(core.SEB_COUNT_NEGATIVE, at, count)
-        self._end = self._stream.tell()
-        return count
-
-    def finish(self, count: int) -> None:
-        """Raise `DamagedLogError` if bytes are left over after the last of `count` SEBs."""
-        self._stream.seek(self._end)
-        if self._stream.left > 0:
-            self._seb = count
-            raise self._fault(core.BYTES_LEFT_OVER, self._stream.tell(), self._stream.left)
-
-    def read_seb(self, seb: int) -> Record:
-        """Return a SEB: its location, its fields, and its lists as `Items`.
-
-        All of it has been validated; items can be read until the next SEB is read.
-        """
-        self._seb = seb
-        self._stream.seek(self._end)  # items of the previous SEB may have been read again
-        at = self._end
-        record: Record = {"pe": self._pe, "seb": seb, "offset": at, **self._read_head(at)}
-        record["messages"] = self._list(
-            self._message, core.MESSAGE_COUNT_NEGATIVE, core.MESSAGES_TRUNCATED
+    def __init__(self, logs: LogSet, block: Block, source: InputFile) -> None:
+        """Read the number of SEBs; raise `DamagedLogError` if it is negative or missing."""
+        file = logs.files[block.file]
+        self._logs, self._block, self._path = logs, block, file.path
+        self._faults: list[DamagedLogError] = []
+        self._timeline = LongTimeline(
+            source, file, block, logs.layout, Buffer(), _PART_BYTES, self._add_faults, fits=False
         )
-        record["events"] = self._events()
-        record["backward"] = self._list(self._i4, core.BACKWARD_NEGATIVE, core.BACKWARD_TRUNCATED)
-        record["forward"] = self._list(self._i4, core.FORWARD_NEGATIVE, core.FORWARD_TRUNCATED)
-        self._end = self._stream.tell()
-        return record
+        self.count = self._timeline.left
+        self._raise_fault()
 
-    def _read_head(self, at: int) -> Record:
-        try:
-            return _fields(self._head.parse_stream(self._stream))
-        except construct.StreamError as error:
-            field = _field_of(error)
-            offset = at + self._fields[field][1]
-            raise self._damage(offset, field, FAULTS[core.SEB_TRUNCATED].problem) from error
+    def sebs(self) -> Iterator[Record]:
+        """Yield each SEB: its location, its fields in this log version, and its lists as `Items`.
 
-    def _list(self, item: Any, negative: int, cut: int) -> Items:
-        at = self._stream.tell()
-        count = self._number(cut)
-        self._check_count(at, count, item.sizeof(), negative, cut)
-        return Items(
-            self._stream,
-            count,
-            lambda: _builtin_types(item.parse_stream(self._stream)),
-            item.sizeof(),
-        )
+        Items can be read until the next SEB is. Raise `DamagedLogError` after the last SEB before
+        any damage.
+        """
+        for loaded in self._timeline.parts():
+            yield from _records(records_of(loaded))
+        self._raise_fault()
 
-    def _events(self) -> Items:
-        at = self._stream.tell()
-        count = self._number(core.EVENTS_TRUNCATED)
-        smallest = sum(part.sizeof() for part in self._event.subcons[:2]) + self._i4.sizeof()
-        self._check_count(at, count, smallest, core.EVENT_COUNT_NEGATIVE, core.EVENTS_TRUNCATED)
-        return Items(self._stream, count, lambda: self._read_event(at, count))
+    def _add_faults(self, faults: Any, count: int = 1) -> None:  # noqa: ARG002
+        self._faults.extend(faults)
 
-    def _read_event(self, counted_at: int, count: int) -> Record:
-        """Return the next of `count` events, which are counted at `counted_at`."""
-        at = self._stream.tell()
-        try:
-            return _fields(self._event.parse_stream(self._stream))
-        except construct.ExplicitError as error:
-            self._stream.seek(at)
-            kind = self._event.subcons[0].parse_stream(self._stream)
-            raise self._fault(core.EVENT_TYPE, at, kind) from error
-        except construct.StreamError as error:
-            length_at = at + sum(part.sizeof() for part in self._event.subcons[:2])
-            self._stream.seek(length_at)
-            if self._stream.left < self._i4.sizeof():
-                raise self._fault(core.EVENTS_TRUNCATED, counted_at, count) from error
-            length = self._i4.parse_stream(self._stream)
-            code = core.TEXT_NEGATIVE if length < 0 else core.TEXT_TRUNCATED
-            raise self._fault(code, length_at, length) from error
-
-    def _number(self, cut: int) -> int:
-        at = self._stream.tell()
-        try:
-            return int(self._i4.parse_stream(self._stream))
-        except construct.StreamError as error:
-            field = FAULTS[cut].field
-            raise self._damage(at, field, FAULTS[core.SEB_TRUNCATED].problem) from error
-
-    def _check_count(self, at: int, count: int, size: int, negative: int, cut: int) -> None:
-        if count < 0:
-            raise self._fault(negative, at, count)
-        if count * size > self._stream.left:
-            raise self._fault(cut, at, count)
-
-    def _fault(self, code: int, at: int, value: int) -> DamagedLogError:
-        kind = FAULTS[code]
-        return self._damage(at, kind.field, kind.problem.format(value))
-
-    def _damage(self, at: int, field: str, problem: str) -> DamagedLogError:
-        return DamagedLogError(Location(self._path, at, self._pe, self._seb, field), problem)
+    def _raise_fault(self) -> None:
+        """Raise the first fault; it names the field in which the fixed part of a SEB is cut off."""
+        for fault in self._faults:
+            where = fault.location
+            if fault.rule != "cut-off" or where.offset_bytes is None:
+                raise fault
+            seb = self._logs.layout.seb
+            cut, at = FAULTS[core.MESSAGES_TRUNCATED].field, seb.itemsize
+            for name in reversed(seb.names or ()):
+                after = offset_of(seb, name) + seb[name].itemsize
+                if where.offset_bytes + after > self._block.end:
+                    cut, at = name, offset_of(seb, name)
+            location = Location(where.file, where.offset_bytes + at, where.pe, where.seb, cut)
+            raise DamagedLogError(location, fault.problem, fault.rule)
 
 
-def _field_of(error: construct.ConstructError) -> str:
-    """Return the field in which parsing a struct failed."""
-    return str(error.path or "").split(" -> ")[1] if " -> " in str(error.path) else ""
+def _records(block: BlockRecords) -> Iterator[Record]:
+    """Yield the SEBs of a part."""
+    made = {
+        "messages": _dicts(block.messages),
+        "events": _events(block.events),
+        "backward": _numbers(block.backward["other"]),
+        "forward": _numbers(block.forward["other"]),
+    }
+    firsts = {name: block.first(name).tolist() for name in LISTS}
+    offsets = block.sebs.at + block.loaded.block.offset
+    for k, fields in enumerate(_dicts(block.sebs)(slice(None))):
+        yield {
+            "pe": int(block.pe[k]),
+            "seb": int(block.index[k]),
+            "offset": int(offsets[k]),
+            **fields,
+            **{name: Items(made[name], *firsts[name][k : k + 2]) for name in LISTS},
+        }
 
 
-def _fields(container: Any) -> Record:
-    return {name: _builtin_types(value) for name, value in container.items() if name != "_io"}
+def _dicts(records: Records) -> Callable[[slice], Iterator[Record]]:
+    """Return a function that makes dicts of records with the fields of their log version."""
+    names = list(records.dtype.names or ())
+    columns = [records.raw(name) for name in names]
+
+    def made(rows: slice) -> Iterator[Record]:
+        for values in zip(*(column[rows].tolist() for column in columns), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+    return made
 
 
-def _builtin_types(value: Any) -> Any:
-    """Return a parsed value as dicts, lists, numbers and bytes."""
-    if isinstance(value, construct.Container):
-        return _fields(value)
-    return list(value) if isinstance(value, construct.ListContainer) else value
+def _events(events: Records) -> Callable[[slice], Iterator[Record]]:
+    """Return a function that makes dicts of log events, whose `data` is an index or a text."""
+    made_fields, texts = _dicts(events), events.at + events.dtype.itemsize
+
+    def made(rows: slice) -> Iterator[Record]:
+        for at, event in zip(texts[rows].tolist(), made_fields(rows), strict=True):
+            number = event.pop("number")
+            text = events.buffer[at : at + number]
+            pointer = event["type"] == EventType.PROJECTIONS
+            yield {**event, "data": number if pointer else text.tobytes()}
+
+    return made
+
+
+def _numbers(column: Ints) -> Callable[[slice], Iterator[int]]:
+    return lambda rows: iter(column[rows].tolist())

@@ -16,6 +16,7 @@ from rewritelog.text import exact_number, json_text, printable
 _TEXTS_A_PIECE = 500
 
 _UNITS = {"send_time": " [s]", "recv_time": " [s]", "size": " [bytes]"}
+_SHOWN_TOGETHER = {"ep", "seqno", "flag", "name", "src_pe", "msg_id", "mpi_op", "mpi_size"}
 _FLAGS = {1: "simulation start", 2: "quiescence"}
 _MPI_OPERATIONS = {0: "none", 1: "barrier", 2: "allreduce", 3: "alltoall"}
 _EVENT_KINDS = {
@@ -107,6 +108,7 @@ def text_pieces(record: Record) -> Iterator[str]:
 
 
 def _head_lines(record: Record) -> Iterator[str]:
+    """Yield the fields of a SEB: those that belong together or have a meaning, then the others."""
     yield f"SEB {record['seb']}  {_text(record['name'], NAME_BYTES)}  at byte {record['offset']}"
     yield _labelled("ep, seqno", f"{record['ep']}, {record['seqno']}")
     yield _labelled("flag", _flag(record["flag"]))
@@ -115,13 +117,20 @@ def _head_lines(record: Record) -> Iterator[str]:
     if "mpi_op" in record:
         operation = _MPI_OPERATIONS.get(record["mpi_op"], "unknown")
         yield _labelled("mpiOp, mpiSize", f"{record['mpi_op']} ({operation}), {record['mpi_size']}")
-    if "charm_ep" in record:
-        yield _labelled("charm_ep", str(record["charm_ep"]))
-    if "obj_id" in record:
-        yield _labelled("objId", _numbers(record["obj_id"]))
-    for name, label in format_names("seb").items():
-        if name.endswith("_time"):
-            yield _labelled(label, f"{record[name]!r} s")
+    labels = format_names("seb")
+    others = [name for name in labels if name in record and name not in _SHOWN_TOGETHER]
+    for name in sorted(others, key=_is_time):
+        yield _labelled(labels[name], _value(record[name], is_time=_is_time(name)))
+
+
+def _is_time(name: str) -> bool:
+    return name.endswith("_time")
+
+
+def _value(value: Any, *, is_time: bool) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return f"{value!r} s" if is_time else str(value)
 
 
 def _labelled(label: str, value: str) -> str:
@@ -162,10 +171,6 @@ def _text(raw: bytes, size: int) -> str:
     text, plain = _decode(raw)
     quoted = f'"{printable(text)}"'
     return quoted if plain else f"{quoted} (all {size} bytes: {raw.hex()})"
-
-
-def _numbers(values: Sequence[int]) -> str:
-    return " ".join(map(str, values))
 
 
 def _flag(flag: int) -> str:

@@ -252,7 +252,10 @@ class LongTimeline:
         buffer: Buffer,
         part_bytes: int,
         on_faults: FaultHandler = raise_first,
+        *,
+        fits: bool = True,
     ) -> None:
+        """Read the number of SEBs; unless `fits`, it may be too large for the timeline."""
         _check_size(source, file)
         self._source, self._file, self._block = source, file, block
         self._layout, self._buffer, self._part_bytes = layout, buffer, part_bytes
@@ -267,7 +270,7 @@ class LongTimeline:
         )
         self.left = int(self._totals[0])
         """The number of SEBs not yet taken."""
-        if not valid[0]:
+        if not valid[0] and (fits or self.left <= 0):
             self._stop(_count_fault(file, block.first_timeline, self.left), 0)
         self._check_end(block.offset + COUNT_BYTES)
 

@@ -131,10 +131,10 @@ def test_jsonl_of_each_version_has_the_same_keys(
         assert [key for key in keys if key != "name_bytes"] == NEWEST_KEYS
 
 
-def test_sebs_too_large_to_be_kept_are_read_again(
+def test_lists_too_long_to_be_converted_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_reader, "_KEPT_ITEMS", 1)
+    monkeypatch.setattr(dump_reader, "_AT_ONCE", 1)
     check_against_construct(write_logs(tmp_path, rich_timelines()))
 
 
