@@ -28,7 +28,7 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from rewritelog.viewing.explorer import server
+from rewritelog.viewing.explorer import doors, server
 from rewritelog.viewing.explorer.asking import Sizes, read_request
 from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
@@ -155,7 +155,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
 def test_a_crowd_of_half_open_connections_keeps_nobody_out(
     session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "MOST_WAITING", 20)
+    monkeypatch.setattr(doors, "MOST_WAITING", 20)
 
     async def talk(address: str) -> None:
         port = int(address.split(":")[2].split("/", maxsplit=1)[0])

@@ -6,5 +6,6 @@
 - `working`: work in separate processes, which can be stopped
 - `saving`: writes the formulas file and the model file that the commands read
 - `document`: the page that shows the session
-- `server`: access control of the page, and the messages to and from it
+- `doors`: access control of the page
+- `server`: serves the page, and the messages to and from it
 """

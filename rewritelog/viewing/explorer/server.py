@@ -1,10 +1,4 @@
-"""Web server of the live page: access control, and the messages to and from the page.
-
-It listens on 127.0.0.1 only. Requests are refused without the token in the address, with another
-host's name, or from a page of another origin, unless that only leads a browser here. This also
-defeats DNS rebinding, where a foreign name resolves to 127.0.0.1. Connections without an accepted
-request are closed after a while, and before that if there are many of them.
-"""
+"""Web server of the live page, and the messages to and from the page."""
 
 from __future__ import annotations
 
@@ -15,15 +9,11 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from signal import SIGINT
-from typing import Any, cast
+from typing import Any
 
-from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPConnection, HTTPMessageDelegate, HTTPServerRequest
-from tornado.iostream import IOStream
-from tornado.log import gen_log
 from tornado.netutil import bind_sockets
 from tornado.web import Application, ErrorHandler, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
@@ -44,19 +34,10 @@ from rewritelog.viewing.explorer.asking import (
 )
 from rewritelog.viewing.explorer.choices import Result, fitted, load_kernels
 from rewritelog.viewing.explorer.document import Document
+from rewritelog.viewing.explorer.doors import HOST, WAIT_S, Doors, Queue
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
 from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
-
-HOST = "127.0.0.1"
-FORBIDDEN, NOT_FOUND = 403, 404
-
-WAIT_S = 30
-"""How long the server waits for a request's head, and for its body."""
-
-MOST_WAITING = 256
-"""Connections may wait without an accepted request; the oldest of more are closed. It is more than
-are accepted in one turn of the loop, so that a request that is there by then is always read."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -70,48 +51,6 @@ HEADERS = {
 
 Effect = Callable[[Session], dict[str, Any]]
 """Computes the effect of a session's fits on a rewrite."""
-
-
-@dataclass(frozen=True)
-class Doors:
-    """The access control of the server: token, host and origin that a request must have."""
-
-    port: int
-    token: str
-
-    @property
-    def origin(self) -> str:
-        """Return the only accepted origin."""
-        return f"http://{HOST}:{self.port}"
-
-    @property
-    def address(self) -> str:
-        """Return the address of the page."""
-        return f"{self.origin}/{self.token}/"
-
-    def refusal(self, request: HTTPServerRequest) -> int | None:
-        """Return the HTTP status with which a request is refused, None if it is accepted."""
-        if request.headers.get_list("Host") != [f"{HOST}:{self.port}"]:
-            return FORBIDDEN
-        origins = request.headers.get_list("Origin")
-        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
-        if origins not in ([self.origin], [] if not is_socket else [self.origin]):
-            return FORBIDDEN
-        headers = (request.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest"))
-        if not _is_by_user(*headers):
-            return FORBIDDEN
-        given = f"{request.path}/".split("/")[1]
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
-            return NOT_FOUND
-        return None
-
-
-def _is_by_user(site: str | None, mode: str | None, destination: str | None) -> bool:
-    """Return whether the user or the page itself made a request, not a page of another site.
-
-    What only takes the user here may come from elsewhere: a link, or the file that `explore` opens.
-    """
-    return site in (None, "none", "same-origin") or (mode, destination) == ("navigate", "document")
 
 
 class Explorer(Application):
@@ -133,9 +72,7 @@ class Explorer(Application):
         self._loaded = asyncio.Event()
         """Set once kernels are loaded: processes forked from then on need not load them."""
         self.sockets: set[_Socket] = set()
-        self._waiting: list[IOStream] = []
-        """Connections without an accepted request, the oldest first."""
-        self._crowded = False
+        self._queue = Queue()
         self._saving = saving
         self._effect = effect
         self.document = Document(session, has_logs=effect is not None)
@@ -145,24 +82,14 @@ class Explorer(Application):
         refusal = self.doors.refusal(request)
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
-        self._waiting = [one for one in self._waiting if one is not _stream_of(request.connection)]
+        self._queue.leave(request.connection)
         return super().find_handler(request, **given)
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
-        """Wait for the next request of a connection; close the oldest if too many wait."""
-        own = _stream_of(request_conn)
-        self._waiting = [one for one in self._waiting if not (one is own or one.closed())]
-        self._waiting.append(own)
-        if len(self._waiting) > MOST_WAITING:
-            self._waiting.pop(0).close()
-            if not self._crowded:
-                gen_log.warning(
-                    f"rewritelog: warning: more than {MOST_WAITING} connections to the page wait "
-                    "without a valid request; the oldest are closed"
-                )
-            self._crowded = True
+        """Wait for the next request of a connection."""
+        self._queue.join(request_conn)
         return super().start_request(server_conn, request_conn)
 
     async def fit_first(self) -> None:
@@ -281,11 +208,6 @@ class Explorer(Application):
         """Send a message to all open pages."""
         for socket in list(self.sockets):
             socket.send(message)
-
-
-def _stream_of(connection: HTTPConnection | None) -> IOStream:
-    """Return the stream of a connection to an `HTTPServer`."""
-    return cast(HTTP1Connection, connection).stream
 
 
 class _Refused(ErrorHandler):
