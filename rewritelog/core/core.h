@@ -134,4 +134,80 @@ CORE int64_t write_lines(const int64_t *kinds, int64_t kinds_len, const int64_t 
 CORE void add_by_group(const int64_t *groups, int64_t groups_len, const double *values,
                        double *sums);
 
+/* ---- selection.c: stepwise selection of the terms of a sum ---- */
+
+enum { MOST_TERMS = 16 };
+
+/* Select at most `most` of the columns whose sum explains weighted times best; return how many, and
+   fill `places` (most) with their indices and `criterion` (1) with their BIC.
+
+   Both functions take inner products of the columns, which have length 1: of those `known` the rows
+   of the Gram matrix in `products`, all of its diagonal in `squares`, those with the times in
+   `along`; and the times' squared length in `square`. As long as BIC falls, the column that lowers
+   chi2 most is taken, and those that it makes superfluous are removed (Efroymson's stepwise
+   regression, 1960). The search starts from the column `start`, or from nothing if that is -1.
+   `rows` (most + 2, columns) is room. If rows of the Gram matrix are missing, return -1 and fill
+   `wanted` with their indices, and with -1 beyond their number. */
+CORE int64_t forward_select(const double *products, const double *squares, const bool *known,
+                            const double *along, int64_t along_len, double square,
+                            int64_t samples, bool non_negative, int64_t start, int64_t most,
+                            double *rows, int64_t *places, double *criterion, int64_t *wanted,
+                            int64_t wanted_len);
+
+/* Exchange the columns at `places` (at most MOST_TERMS) for ones that grow less and explain about
+   as much, the fastest first: each for the one with the least n log(chi2/n) + price growth among
+   the first `candidates` columns of less growth. Return the column whose row of the Gram matrix is
+   missing, -1 if none is. */
+CORE int64_t exchange_for_slower(const double *products, const double *squares, const bool *known,
+                                 const double *along, int64_t along_len, double square,
+                                 int64_t samples, bool non_negative, const double *growth,
+                                 int64_t candidates, double price, int64_t *places,
+                                 int64_t places_len);
+
+/* ---- nnls.c: non-negative least squares ---- */
+
+/* Fill `found` (columns) with the coefficients, none negative, with which the sum of the columns is
+   nearest to the target (Lawson and Hanson 1974). `rows` (samples, columns + 1), which is used up,
+   has the columns and the target as the last one, all finite; `room` has the shape (columns + 2,
+   columns + 1), `order` is room for an integer for each column. */
+CORE void nnls(double *rows, int64_t samples, int64_t width, double *room, int64_t *order,
+               double *found);
+
+/* ---- posteriors.c: the most probable products of factors ---- */
+
+enum { MOST_FACTORS = 5 };
+
+/* How many products are tried in sums of two terms that both depend on parameters. */
+enum { MOST_WITH_SECOND = 8 };
+
+/* Fill `found` with the most probable functions, best first, at most `most`; return their number.
+
+   `logs` has the logarithms of each factor's values, -inf for 0 (factors, samples), `prior` the log
+   prior probability of each factor, relative to none of its parameters, `second_prior` that of it
+   as G, -inf if it cannot be that; `uses` its parameters as a bit mask, and `marks` a positive
+   pseudo-random number: that of a product is the exclusive or of its factors'.
+   A row of `found` (most, 1 + depth) has the factor G, or -1 for a constant or none, then the
+   factors of F, and -1 after the last. The row of `figures` (most, 2) has its log posterior and
+   d/c. Each of the `depth` rounds, at most MOST_FACTORS, multiplies the `width` best products of
+   the last one by one more factor. Every G is tried with the MOST_WITH_SECOND best products of all
+   rounds. Room: `seen` for marks, all 0 and larger than their number, `beam` and `beam_figures`
+   (2 width + MOST_WITH_SECOND + 1 rows of 2 + depth and 2 + samples), `work` (5, samples). */
+CORE int64_t most_probable_products(const double *logs, const double *prior,
+                                    const double *second_prior, const int64_t *uses,
+                                    const int64_t *marks, int64_t marks_len, const double *times,
+                                    int64_t times_len, int64_t width, int64_t depth,
+                                    int64_t *seen, int64_t seen_len, int64_t *beam,
+                                    double *beam_figures, double *work, int64_t *found,
+                                    double *figures, int64_t most);
+
+/* ---- shape.c: the errors of shapes of a product ---- */
+
+/* Fill `errors` (shapes) with the mean weighted error of c0 + c1 exp(fixed + column) for each
+   column of `logs` (samples, shapes). `target` has the weighted times, `shape` is room for a number
+   for each sample. c0 and c1 are the non-negative weighted least-squares solution. Errors above 1,
+   and NaN, count as 1, so that outliers do not determine the shape. */
+CORE void shape_errors(const double *logs, int64_t shapes, const double *fixed,
+                       const double *weights, const double *target, int64_t target_len,
+                       double *shape, double *errors);
+
 #endif

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, median
+from rewritelog.core import core
 from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import (
@@ -25,7 +26,6 @@ from rewritelog.models.fitting.candidates import (
 )
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.program_terms import most_correlated
-from tracebigsim.compiled import expect_s
 
 NONE = 0.36
 """Prior probability that a parameter does not matter, and of what has none of its own."""
@@ -74,9 +74,6 @@ SECOND = 0.1
 LEAST_INTEGERS = 3
 """The depth of a tree has at least this range."""
 
-MOST_FACTORS = 5
-"""A product has at most so many factors."""
-
 WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
@@ -84,10 +81,6 @@ MOST_AVERAGED = 5
 LEAST_PROBABILITY = 0.05
 """At most so many products are averaged, and none with less than this share of the probability of
 the most probable one."""
-
-
-_FITS = 8
-"""Roughly how often products are tried for an event, with different samples."""
 
 
 @dataclass(frozen=True)
@@ -106,44 +99,52 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
     """
-    from rewritelog.models.kernels.product_posteriors import (  # noqa: PLC0415 - numba
-        most_probable_products,
-        plain_seconds,
-    )
-
     def make(params: Floats) -> list[_Factor]:
         return list(_factors(params, given.parameters, most_correlated(given)))
 
     factors: Sequence[_Factor] = given.table.terms("factors", make)
     if not factors:
         return (ONE,)
-    logs, prior, second_prior, uses, marks = given.table.once(
+    logs, *rest = given.table.once(
         "factor logs",
         lambda: _arrays(factors, given.table.columns("factors", make), given.parameters),
     )
-    depth = min(MOST_FACTORS, len(given.parameters.used))
-    found = np.full((MOST_AVERAGED, 1 + depth), -1, dtype=np.int64)
-    figures = np.zeros((MOST_AVERAGED, 2))
-    logs = np.ascontiguousarray(logs[:, given.rows])
-    expect_s(_FITS * plain_seconds(logs, found))
-    count = most_probable_products(
-        logs,
-        prior,
-        second_prior,
-        uses,
-        marks,
-        given.samples.scale_s / median(given.samples.scale_s),
+    times = given.samples.scale_s / median(given.samples.scale_s)
+    depth = min(core.MOST_FACTORS, len(given.parameters.used))
+    found, figures = _most_probable(logs[:, given.rows], rest, times, depth)
+    return (_average(factors, found.tolist(), figures),)
+
+
+def _most_probable(
+    logs: Floats, rest: Sequence[Floats | Ints], times: Floats, depth: int
+) -> tuple[Ints, Floats]:
+    """Return the most probable functions of up to `depth` factors, as the core fills them in."""
+    factors, samples = logs.shape
+    seen = np.zeros(4 * WIDTH * factors * depth + 64, dtype=np.int64)
+    rows = 2 * WIDTH + core.MOST_WITH_SECOND + 1
+    beam, beam_figures = np.empty((rows, 2 + depth), np.int64), np.empty((rows, 2 + samples))
+    found, figures = np.empty((MOST_AVERAGED, 1 + depth), np.int64), np.empty((MOST_AVERAGED, 2))
+    count = core.most_probable_products(
+        np.ascontiguousarray(logs),
+        *rest,
+        times,
         WIDTH,
+        depth,
+        seen,
+        beam,
+        beam_figures,
+        np.empty((5, samples)),
         found,
         figures,
+        MOST_AVERAGED,
     )
-    return (_average(factors, found[:count].tolist(), figures[:count]),)
+    return found[:count], figures[:count]
 
 
 def _arrays(
     factors: Sequence[_Factor], columns: Floats, parameters: Parameters
 ) -> tuple[Floats, Floats, Floats, Ints, Ints]:
-    """Return what the kernel needs of the factors, their logarithms over all samples first."""
+    """Return what the core needs of the factors, their logarithms over all samples first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(np.maximum(columns.T, 0.0))
     prior = np.array([factor.prior for factor in factors])

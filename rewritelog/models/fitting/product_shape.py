@@ -17,11 +17,10 @@ from typing import TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, median
+from rewritelog.core import core
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import Parameters, logarithm, power
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.kernels.shape_errors import PLAIN_NS_PER_BYTE, shape_errors
-from tracebigsim.compiled import expect_s
 
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
 
@@ -33,9 +32,6 @@ _SPELLED_WITHIN = 5e-4
 
 _SWEEPS = 6
 """At most this many rounds of coordinate descent."""
-
-_SEARCHES = 16
-"""Roughly how often the fit of an event searches the factors of each parameter."""
 
 _Errors: TypeAlias = Callable[[Floats, Floats], Floats]
 """A function that returns the error of each factor, given the logarithm of the rest of the product,
@@ -77,7 +73,6 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
         return ()
     logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
     most, errors_of = most_factors(len(samples)), _errors_of(samples)
-    expect_s(1e-9 * PLAIN_NS_PER_BYTE * sum(one.nbytes for one in logs) * _SEARCHES)
     if len(usable) <= most:
         chosen = _power_law_factors(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
     else:
@@ -181,9 +176,11 @@ def _errors_of(samples: Samples) -> _Errors:
     unit = median(samples.scale_s)
     weights = unit / samples.scale_s
     target = samples.seconds / unit * weights
+    room, errors = np.empty(len(target)), np.empty(len(FACTORS))
 
     def errors_of(fixed: Floats, logs: Floats) -> Floats:
-        return np.asarray(shape_errors(logs, fixed, weights, target) * _PENALTY)
+        core.shape_errors(logs, len(FACTORS), fixed, weights, target, room, errors)
+        return errors * _PENALTY
 
     return errors_of
 

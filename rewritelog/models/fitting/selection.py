@@ -8,17 +8,16 @@ for small samples that Hurvich and Tsai (1989) give for the AIC.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.core import core
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import Loss, huber_weights, least_squares
-from tracebigsim.compiled import expect_s
 
-MOST_TERMS = 16
+MOST_TERMS: int = core.MOST_TERMS
 """A formula of more terms is not readable."""
 
 PRICE_OF_GROWTH = 2.0
@@ -30,9 +29,6 @@ MANY_SAMPLES = 1 << 9
 
 ROWS_AT_ONCE = 8
 """So many rows of the Gram matrix of more columns are computed when one is needed."""
-
-_SEARCHES = 60
-"""Roughly how often the fit of an event searches its largest set of candidates."""
 
 
 def most_terms(samples: int) -> int:
@@ -98,38 +94,29 @@ def select(
     Columns and target are already weighted. One search starts from the constant and one from
     nothing; the result is that with the lower BIC.
     """
-    from rewritelog.models.kernels.forward_selection import (  # noqa: PLC0415 - fits only
-        PLAIN_NS_PER_BYTE,
-        exchange_for_slower,
-        forward_select,
-    )
-
     gram = _GramMatrix(unit_columns(columns))
-    expect_s(1e-9 * PLAIN_NS_PER_BYTE * gram.products.nbytes * _SEARCHES)
     along, square, most = target @ gram.units, float(target @ target), most_terms(len(target))
     starts = [-1] if constant is None or most < 2 else [constant, -1]
     if not gram.complete:
         gram.compute(np.append(np.argsort(-np.abs(along))[: ROWS_AT_ONCE - 1], starts[0]))
-    given = (gram.products, gram.squares, gram.known, along, square, len(target))
-    tried, wanted = np.zeros((3, 2 * most + 2), dtype=np.int64), np.empty(ROWS_AT_ONCE, np.int64)
-    work, rows = np.zeros((most + 4, most + 1)), np.zeros((most + 2, len(along)))
-    best, taken = np.inf, []
+    given = (gram.products, gram.squares, gram.known, along, square, len(target), non_negative)
+    rows, places = np.empty((most + 2, len(along))), np.empty(most, dtype=np.int64)
+    wanted, criterion = np.empty(ROWS_AT_ONCE, dtype=np.int64), np.empty(1)
+    room = (most, rows, places, criterion, wanted)
+    best, taken = np.inf, np.empty(0, dtype=np.int64)
     for start in starts:
-        arrays = (tried, work, rows, wanted)
-        count, criterion = forward_select(*given, start, non_negative, *arrays)
-        while count < 0:
+        while (count := core.forward_select(*given, start, *room)) < 0:
             gram.compute(wanted)
-            count, criterion = forward_select(*given, start, non_negative, *arrays)
-        if criterion < best:
-            best, taken = criterion, tried[2, :count].tolist()
-    if slopes is None or not taken:
-        return taken
-    how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH, non_negative)
-    places, work = np.array(taken), np.zeros((len(taken) + 3, len(taken)))
-    while (missing := exchange_for_slower(*given, places, *how, work)) >= 0:
-        gram.compute(np.array([missing]))
-        places = np.array(taken)
-    return cast("list[int]", places.tolist())
+        if criterion[0] < best:
+            best, taken = criterion[0], places[:count].copy()
+    if slopes is not None and len(taken):
+        how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH)
+        places = taken.copy()
+        while (missing := core.exchange_for_slower(*given, *how, places)) >= 0:
+            gram.compute(np.array([missing]))
+            places = taken.copy()
+        taken = places
+    return [int(place) for place in taken]
 
 
 class _GramMatrix:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, Literal, TypeAlias, cast
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats, median
+from rewritelog.core import core
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.columns import columns_of, lengths_of
@@ -234,16 +235,14 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
 
 def least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
     """Return the least-squares coefficients of columns of length 1."""
-    if non_negative:
-        return np.asarray(_nnls()(columns, target)[0])
-    return np.asarray(np.linalg.lstsq(columns, target, rcond=1e-11)[0])
-
-
-@cache
-def _nnls() -> Callable[[Floats, Floats], Any]:
-    from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and needed by fits only
-
-    return cast("Callable[[Floats, Floats], Any]", nnls)
+    if not non_negative:
+        return np.asarray(np.linalg.lstsq(columns, target, rcond=1e-11)[0])
+    samples, count = columns.shape
+    rows, room = np.empty((samples, count + 1)), np.empty((count + 2, count + 1))
+    found = np.empty(count)
+    rows[:, :-1], rows[:, -1] = columns, target
+    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), found)
+    return found
 
 
 def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:

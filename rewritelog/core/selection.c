@@ -1,0 +1,450 @@
+/* Stepwise selection of the terms of a sum: forward steps, each followed by backward ones.
+
+   It works on inner products alone, so that its time does not depend on the number of samples. Of
+   hundreds of columns it tries a few, so that it can begin with a few rows of the Gram matrix and
+   ask for further ones. */
+#include "core.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A column is collinear if its part orthogonal to those taken has less than this length. */
+#define NEW_SHARE 1e-5
+
+/* A fit with a smaller mean squared error is exact, and the rest is rounding. */
+#define LEAST_CHI2 1e-14
+
+/* The least squared length of the orthogonal part of a column that replaces a similar one. */
+#define LEAST_SHARE 1e-8
+
+/* Terms whose growth differs by at most this are not exchanged. */
+#define LEAST_GROWTH 0.05
+
+/* A criterion has to fall by more than this, or rounding would decide. */
+#define LEAST_GAIN 1e-9
+
+/* One column more than are selected is tried. */
+enum { TRIED = MOST_TERMS + 1 };
+
+typedef double triangle[TRIED][TRIED];
+
+/* What is fitted; `forward_select` in core.h says more. */
+typedef struct {
+    const double *products, *along;
+    int64_t columns, samples;
+    double square;
+    bool non_negative;
+} problem;
+
+static double larger(double one, double other)
+{
+    return other > one ? other : one;
+}
+
+static double smaller(double one, double other)
+{
+    return other < one ? other : one;
+}
+
+static const double *products_of(const problem *of, int64_t column)
+{
+    return of->products + column * of->columns;
+}
+
+/* Fill `root` with the Cholesky factor L of the Gram matrix of the columns at `places`. */
+static void cholesky(const problem *of, const int64_t *places, int64_t count, triangle root)
+{
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            double total = products_of(of, places[i])[places[j]];
+            for (int64_t m = 0; m < j; m++)
+                total -= root[i][m] * root[j][m];
+            root[i][j] = i == j ? sqrt(larger(total, 1e-24)) : total / root[j][j];
+        }
+    }
+}
+
+/* Solve L x = b; `solution` holds b, and then x. */
+static void substitute(triangle root, int64_t count, double *solution)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double total = solution[i];
+        for (int64_t m = 0; m < i; m++)
+            total -= root[i][m] * solution[m];
+        solution[i] = total / root[i][i];
+    }
+}
+
+/* Solve L Lt x = b; `solution` holds b, and then x. */
+static void substitute_both(triangle root, int64_t count, double *solution)
+{
+    substitute(root, count, solution);
+    for (int64_t i = count - 1; i >= 0; i--) {
+        double total = solution[i];
+        for (int64_t m = i + 1; m < count; m++)
+            total -= root[m][i] * solution[m];
+        solution[i] = total / root[i][i];
+    }
+}
+
+/* Solve the normal equations of the columns at `places`; return whether no x is negative. */
+static bool solve(const problem *of, const int64_t *places, int64_t count, double *solution)
+{
+    triangle root;
+    cholesky(of, places, count, root);
+    for (int64_t i = 0; i < count; i++)
+        solution[i] = of->along[places[i]];
+    substitute_both(root, count, solution);
+    bool positive = true;
+    for (int64_t i = 0; i < count; i++)
+        positive = positive && solution[i] >= 0;
+    return positive;
+}
+
+/* Return which inactive column lowers chi2 fastest, by index in `places`; -1 if none does. */
+static int64_t steepest_outside(const problem *of, const int64_t *places, int64_t count,
+                                const double *found)
+{
+    double steepest = 1e-12;
+    int64_t place = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (found[i] >= 0)
+            continue;
+        double slope = of->along[places[i]];
+        for (int64_t j = 0; j < count; j++)
+            slope -= products_of(of, places[i])[places[j]] * larger(found[j], 0);
+        if (slope > steepest) {
+            steepest = slope;
+            place = i;
+        }
+    }
+    return place;
+}
+
+/* Fill `passive` with the active columns, Lawson and Hanson's set P; return their number. */
+static int64_t active_columns(const int64_t *places, int64_t count, const double *found,
+                              int64_t *passive)
+{
+    int64_t size = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (found[i] >= 0)
+            passive[size++] = places[i];
+    return size;
+}
+
+/* Go from `found` towards the solution until a coefficient is 0; make that column inactive. */
+static void step_back(int64_t count, double *found, const double *solution)
+{
+    double step = 1;
+    for (int64_t i = 0, k = 0; i < count; i++) {
+        if (found[i] < 0)
+            continue;
+        if (solution[k] < 0)
+            step = smaller(step, found[i] / (found[i] - solution[k]));
+        k++;
+    }
+    for (int64_t i = 0, k = 0; i < count; i++) {
+        if (found[i] >= 0) {
+            found[i] += step * (solution[k] - found[i]);
+            if (solution[k] < 0 && found[i] <= 1e-15)
+                found[i] = -1;
+            k++;
+        }
+    }
+}
+
+/* Fill `found` with the non-negative solution: NNLS of Lawson and Hanson (1974, chapter 23).
+
+   Columns become active one at a time, that which lowers chi2 fastest first; those whose
+   coefficient would be negative become inactive again. A column is active if its `found` is not
+   negative. */
+static void solve_non_negative(const problem *of, const int64_t *places, int64_t count,
+                               double *found)
+{
+    int64_t passive[TRIED];
+    double solution[TRIED];
+    for (int64_t i = 0; i < count; i++)
+        found[i] = -1;
+    for (int64_t round = 0; round < 3 * count + 3; round++) {
+        int64_t place = steepest_outside(of, places, count, found);
+        if (place < 0)
+            break;
+        found[place] = 0;
+        int64_t size = active_columns(places, count, found, passive);
+        while (size && !solve(of, passive, size, solution)) {
+            step_back(count, found, solution);
+            size = active_columns(places, count, found, passive);
+        }
+        for (int64_t i = 0, k = 0; i < count; i++)
+            if (found[i] >= 0)
+                found[i] = solution[k++];
+    }
+    for (int64_t i = 0; i < count; i++)
+        found[i] = larger(found[i], 0);
+}
+
+/* Fill `size` with the coefficients of the columns; return BIC with a small-sample correction.
+
+   It is n log(chi2/n) + k log n n/(n - k - 1), where chi2 = yty - 2 xtXty + xtGx. */
+static double fit(const problem *of, const int64_t *places, int64_t count, double *size)
+{
+    if (!solve(of, places, count, size) && of->non_negative)
+        solve_non_negative(of, places, count, size);
+    double samples = (double)of->samples;
+    int64_t room = of->samples - count - 1;
+    if (room <= 0)
+        return 1e9 * (double)count;
+    double chi2 = of->square;
+    for (int64_t i = 0; i < count; i++) {
+        chi2 -= 2 * size[i] * of->along[places[i]];
+        for (int64_t j = 0; j < count; j++)
+            chi2 += size[i] * products_of(of, places[i])[places[j]] * size[j];
+    }
+    double misfit = samples * log(larger(chi2 / samples, LEAST_CHI2));
+    return misfit + (double)count * log(samples) * samples / (double)room;
+}
+
+/* Return which column, but for the last one, raises chi2 least when it is removed.
+
+   Without column i, chi2 grows by the square of x_i, divided by element i, i of the inverse of G. */
+static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
+                       const double *size)
+{
+    triangle root;
+    double unit[TRIED], least = INFINITY;
+    int64_t found = 0;
+    cholesky(of, places, count, root);
+    for (int64_t i = 0; i < count - 1; i++) {
+        for (int64_t j = 0; j < count; j++)
+            unit[j] = i == j;
+        substitute_both(root, count, unit);
+        double cost = size[i] * size[i] / unit[i];
+        if (cost < least) {
+            least = cost;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Copy `places` without the one at `left_out`. */
+static void without(const int64_t *places, int64_t count, int64_t left_out, int64_t *fewer)
+{
+    for (int64_t i = 0; i < count - 1; i++)
+        fewer[i] = places[i < left_out ? i : i + 1];
+}
+
+/* Remove from `places` the columns that the newest one has made superfluous. Return how many are
+   left, and in `criterion` their BIC. */
+static int64_t prune(const problem *of, int64_t *places, int64_t count, double *criterion)
+{
+    double size[TRIED];
+    int64_t fewer[TRIED], used = 0;
+    *criterion = fit(of, places, count, size);
+    for (int64_t i = 0; i < count; i++)
+        used += size[i] > 0;
+    if (of->non_negative && 0 < used && used < count) {
+        used = 0;
+        for (int64_t i = 0; i < count; i++)
+            if (size[i] > 0)
+                places[used++] = places[i];
+        count = used;
+        *criterion = fit(of, places, count, size);
+    }
+    while (count > 1) {
+        without(places, count, weakest(of, places, count, size), fewer);
+        double of_fewer = fit(of, fewer, count - 1, size);
+        if (of_fewer > *criterion)
+            break;
+        *criterion = of_fewer;
+        count--;
+        memcpy(places, fewer, (size_t)count * sizeof *places);
+    }
+    return count;
+}
+
+/* Add a column to the orthogonal basis, and update the other columns' orthogonal parts.
+
+   `rows` is a Cholesky decomposition that grows by one row at a time; `share` holds the squared
+   length of the part of each column that is orthogonal to those taken. */
+static void take(const problem *of, double *rows, int64_t count, int64_t place, double *share)
+{
+    int64_t columns = of->columns;
+    double *new = rows + count * columns;
+    double length = sqrt(larger(share[place], NEW_SHARE * NEW_SHARE));
+    memcpy(new, products_of(of, place), (size_t)columns * sizeof *new);
+    for (int64_t m = 0; m < count; m++) {
+        const double *row = rows + m * columns;
+        double along = row[place];
+        for (int64_t j = 0; j < columns; j++)
+            new[j] -= along * row[j];
+    }
+    for (int64_t j = 0; j < columns; j++) {
+        new[j] /= length;
+        share[j] = larger(share[j] - new[j] * new[j], 0);
+    }
+    share[place] = 0;
+}
+
+/* Return the column that lowers chi2 most beside those taken, -1 if none does.
+
+   That is orthogonal least squares (Chen, Billings and Luo, 1989): the residual along the part of
+   a column that is orthogonal to those taken. `gains` is filled with it. */
+static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
+                        const double *size, const double *share, double *gains)
+{
+    double best = sqrt(LEAST_CHI2);
+    int64_t place = -1;
+    memcpy(gains, of->along, (size_t)of->columns * sizeof *gains);
+    for (int64_t i = 0; i < count; i++) {
+        const double *row = products_of(of, places[i]);
+        for (int64_t j = 0; j < of->columns; j++)
+            gains[j] -= row[j] * size[i];
+    }
+    for (int64_t j = 0; j < of->columns; j++) {
+        double left = of->non_negative ? gains[j] : fabs(gains[j]);
+        gains[j] = share[j] > NEW_SHARE * NEW_SHARE ? left / sqrt(share[j]) : 0;
+        if (gains[j] > best) {
+            best = gains[j];
+            place = j;
+        }
+    }
+    return place;
+}
+
+/* Fill `wanted` with the columns with the largest gains whose products are not known, and with -1
+   beyond their number. */
+static void want(double *gains, int64_t columns, const bool *known, int64_t *wanted,
+                 int64_t wanted_len)
+{
+    for (int64_t i = 0; i < wanted_len; i++) {
+        double best = 0;
+        wanted[i] = -1;
+        for (int64_t j = 0; j < columns; j++) {
+            if (gains[j] > best && !known[j]) {
+                best = gains[j];
+                wanted[i] = j;
+            }
+        }
+        if (wanted[i] >= 0)
+            gains[wanted[i]] = 0;
+    }
+}
+
+int64_t forward_select(const double *products, const double *squares, const bool *known,
+                       const double *along, int64_t along_len, double square, int64_t samples,
+                       bool non_negative, int64_t start, int64_t most, double *rows,
+                       int64_t *places, double *criterion, int64_t *wanted, int64_t wanted_len)
+{
+    const problem of = {products, along, along_len, samples, square, non_negative};
+    double *gains = rows + most * along_len, *share = gains + along_len, size[TRIED];
+    int64_t tried[TRIED], count = 0, taken = 0, kept = start >= 0;
+    places[0] = start;
+    *criterion = kept ? fit(&of, places, 1, size) : INFINITY;
+    for (;;) {
+        if (kept != count + 1 || !count) {
+            taken = 0;
+            memcpy(share, squares, (size_t)along_len * sizeof *share);
+        }
+        count = kept;
+        for (; taken < count; taken++)
+            take(&of, rows, taken, places[taken], share);
+        if (count == most)
+            return count;
+        fit(&of, places, count, size);
+        int64_t place = steepest(&of, places, count, size, share, gains);
+        if (place < 0)
+            return count;
+        if (!known[place]) {
+            want(gains, along_len, known, wanted, wanted_len);
+            return -1;
+        }
+        memcpy(tried, places, (size_t)count * sizeof *tried);
+        tried[count] = place;
+        double of_tried;
+        kept = prune(&of, tried, count + 1, &of_tried);
+        if (of_tried >= *criterion - LEAST_GAIN)
+            return count;
+        *criterion = of_tried;
+        memcpy(places, tried, (size_t)kept * sizeof *places);
+    }
+}
+
+/* Return which column grows fastest among those not done, by index in `places`. */
+static int64_t fastest(const double *growth, const int64_t *places, int64_t count,
+                       const bool *done)
+{
+    int64_t found = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (!done[i] && (found < 0 || growth[places[i]] > growth[places[found]]))
+            found = i;
+    return found;
+}
+
+/* Return the column with the least cost beside the others: `own`, or one that grows less. */
+static int64_t slower(const problem *of, const double *squares, const int64_t *others,
+                      int64_t count, int64_t own, const double *growth, int64_t candidates,
+                      double price)
+{
+    triangle root;
+    double rest[TRIED], row[TRIED], square = of->square, best = INFINITY;
+    double samples = (double)of->samples;
+    int64_t found = own;
+    cholesky(of, others, count, root);
+    for (int64_t m = 0; m < count; m++)
+        rest[m] = of->along[others[m]];
+    substitute(root, count, rest);
+    for (int64_t m = 0; m < count; m++)
+        square -= rest[m] * rest[m];
+    for (int64_t j = -1; j < candidates; j++) {
+        int64_t column = j < 0 ? own : j;
+        if (j >= 0 && growth[column] > growth[own] - LEAST_GROWTH)
+            continue;
+        for (int64_t m = 0; m < count; m++)
+            row[m] = products_of(of, others[m])[column];
+        substitute(root, count, row);
+        double share = squares[column], gain = of->along[column];
+        for (int64_t m = 0; m < count; m++) {
+            share -= row[m] * row[m];
+            gain -= row[m] * rest[m];
+        }
+        if (share > LEAST_SHARE && (gain > 0 || !of->non_negative)) {
+            double chi2 = larger((square - gain * gain / share) / samples, LEAST_CHI2);
+            double cost = samples * log(chi2) + price * growth[column];
+            if (cost < best - LEAST_GAIN) {
+                best = cost;
+                found = column;
+            }
+        } else if (j < 0) {
+            break;
+        }
+    }
+    return found;
+}
+
+int64_t exchange_for_slower(const double *products, const double *squares, const bool *known,
+                            const double *along, int64_t along_len, double square,
+                            int64_t samples, bool non_negative, const double *growth,
+                            int64_t candidates, double price, int64_t *places,
+                            int64_t places_len)
+{
+    const problem of = {products, along, along_len, samples, square, non_negative};
+    int64_t others[TRIED];
+    double size[TRIED];
+    bool done[TRIED] = {false};
+    for (int64_t round = 0; round < places_len; round++) {
+        int64_t i = fastest(growth, places, places_len, done);
+        done[i] = true;
+        without(places, places_len, i, others);
+        int64_t found = slower(&of, squares, others, places_len - 1, places[i], growth,
+                               candidates, price);
+        if (found == places[i])
+            continue;
+        if (!known[found])
+            return found;
+        others[places_len - 1] = found;
+        if (solve(&of, others, places_len, size) || !non_negative)
+            places[i] = found;
+    }
+    return -1;
+}
