@@ -147,7 +147,7 @@ class FittedGaussianProcess(FittedModel):
         found = self.events.get((event, params.shape[1]))
         if found is None or not found.noise >= 0:
             return None
-        from scipy.special import ndtri  # noqa: PLC0415 - heavy, and needed by fits only
+        from scipy.special import ndtri  # noqa: PLC0415 - heavy, and seldom needed
 
         inside = np.clip(numbers, 1e-9, 1 - 1e-9)
         return np.asarray(np.exp(found.noise * ndtri(inside)))
