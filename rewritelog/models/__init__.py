@@ -9,5 +9,4 @@ of third parties, as `module:Class`), `gaussian_process`, `coefficients` (a fit 
 `constant` do without it. `exact_times` and `exact_matches` are mean times of
 identical parameters, `distinct_points` finds these parameters. `model_file`, `fit_schema` and
 `json_document` write a fit to a file and read it back; `from_file` is the model of such a file.
-`kernels` holds the compiled selection of terms.
 """

@@ -9,20 +9,14 @@ interface has loaded numpy before.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-_MAPPED_FILES = Path("/proc/self/maps")
-_NAMES = tuple(
-    (f"{prefix}openblas_get_num_threads{suffix}", f"{prefix}openblas_set_num_threads{suffix}")
-    for prefix, suffix in product(("scipy_", ""), ("64_", "", "_64"))
-)
-"""The names of two functions, as builds of OpenBLAS spell them."""
+import numpy as np
 
 
 class _Blocks:
@@ -30,50 +24,40 @@ class _Blocks:
 
     lock = threading.Lock()
     running = 0
-    restore = ExitStack()
-    """What the last of them does when it ends."""
+    threads_before = 1
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let OpenBLAS use one thread in the `with` block; elsewhere than on Linux nothing happens.
+    """Let numpy use one thread in the `with` block, if it uses OpenBLAS.
 
     The number of threads is that of the process: the last of several such blocks restores it.
     """
+    threads, set_threads = openblas_functions()
     with _Blocks.lock:
+        if not _Blocks.running:
+            _Blocks.threads_before = threads()
+            set_threads(1)
         _Blocks.running += 1
-        for threads, set_threads in _openblas_functions():
-            before = threads()
-            if before > 1:
-                set_threads(1)
-                _Blocks.restore.callback(set_threads, before)
     try:
         yield
     finally:
         with _Blocks.lock:
             _Blocks.running -= 1
             if not _Blocks.running:
-                _Blocks.restore.close()
+                set_threads(_Blocks.threads_before)
 
 
-def _openblas_functions() -> Iterator[tuple[Callable[[], int], Callable[[int], Any]]]:
-    """Yield the functions that return and set the number of threads, for each OpenBLAS loaded."""
-    for path in _openblas_files():
-        try:
-            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-        except OSError:  # the file was replaced since
-            continue
-        for name, set_name in _NAMES:
-            if hasattr(library, name) and hasattr(library, set_name):
-                yield getattr(library, name), getattr(library, set_name)
-                break
+@cache
+def openblas_functions() -> tuple[Callable[[], int], Callable[[int], Any]]:
+    """Return the functions that return and set the number of threads; without OpenBLAS, idle ones.
 
-
-def _openblas_files() -> list[str]:
-    """Return the paths of the OpenBLAS libraries that this process has loaded."""
-    try:
-        lines = _MAPPED_FILES.read_text(errors="surrogateescape").splitlines()
-    except OSError:
-        return []
-    paths = {line.split(maxsplit=5)[5] for line in lines if "openblas" in line}
-    return sorted(path for path in paths if "openblas" in Path(path).name)
+    They are looked up in the library that numpy's linear algebra is linked with.
+    """
+    linked = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # noqa: SLF001 - which is all of it
+    for prefix, suffix in product(("scipy_", ""), ("64_", "", "_64")):
+        names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+        found: list[Any] = [getattr(linked, name, None) for name in names]
+        if all(found):
+            return found[0], found[1]
+    return lambda: 1, lambda _: None

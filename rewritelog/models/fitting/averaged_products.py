@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,7 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
     """
+
     def make(params: Floats) -> list[_Factor]:
         return list(_factors(params, given.parameters, most_correlated(given)))
 
@@ -116,7 +118,7 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def _most_probable(
-    logs: Floats, rest: Sequence[Floats | Ints], times: Floats, depth: int
+    logs: Floats, rest: Sequence[Any], times: Floats, depth: int
 ) -> tuple[Ints, Floats]:
     """Return the most probable functions of up to `depth` factors, as the core fills them in."""
     factors, samples = logs.shape

@@ -118,7 +118,7 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
         return predicted
 
     predicted = {name: np.empty(len(samples)) for name in families}
-    # the first fold loads libraries and compiled kernels, and fills caches, for all processes
+    # the first fold fills the tables of terms and columns for all processes
     found = chain(
         map(predicted_part, parts[:1]), map_trials(predicted_part, parts[1:], families, given)
     )

@@ -180,7 +180,7 @@ def _errors_of(samples: Samples) -> _Errors:
 
     def errors_of(fixed: Floats, logs: Floats) -> Floats:
         core.shape_errors(logs, len(FACTORS), fixed, weights, target, room, errors)
-        return errors * _PENALTY
+        return np.asarray(errors * _PENALTY)
 
     return errors_of
 

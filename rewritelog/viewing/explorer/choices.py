@@ -23,7 +23,6 @@ from rewritelog.models.formulas import EventFormula
 from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.viewing.events import EventView, view_of
-from tracebigsim.compiled import expect_s
 
 LONGEST_TERM = 900
 """The maximum number of characters of a term; a line of a formulas file has at most 1000."""
@@ -98,10 +97,6 @@ def parsed(text: str, parameters: int, where: Origin) -> Expression:
     return parse(text, parameters=parameters, where=where)
 
 
-LOADING_PAYS_S = 1.0
-"""Announced uncompiled time, enough to load compiled kernels but not to compile them."""
-
-
 @dataclass(frozen=True)
 class Result:
     """An event's choices and the resulting fit."""
@@ -128,13 +123,6 @@ class Result:
             "mean error on held-out lines": quality.held_out_error,
             "error of the sum on held-out lines": quality.held_out_sum_error,
         }
-
-
-def load_kernels() -> None:
-    """Load the fits' kernels, if they were compiled before, by fitting a few synthetic lines."""
-    expect_s(LOADING_PAYS_S)
-    sizes = np.arange(1.0, 41.0)
-    fitted(EventTimings("kernel", sizes[:, None], 1e-6 * np.sqrt(sizes)), FitChoices())
 
 
 def fitted(timings: EventTimings, choices: FitChoices) -> Result:

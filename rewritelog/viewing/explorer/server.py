@@ -7,7 +7,6 @@ import json
 import secrets
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from signal import SIGINT
 from typing import Any
@@ -32,7 +31,7 @@ from rewritelog.viewing.explorer.asking import (
     Show,
     read_request,
 )
-from rewritelog.viewing.explorer.choices import Result, fitted, load_kernels
+from rewritelog.viewing.explorer.choices import Result, fitted
 from rewritelog.viewing.explorer.document import Document
 from rewritelog.viewing.explorer.doors import HOST, WAIT_S, Doors, Queue
 from rewritelog.viewing.explorer.saving import Saving
@@ -69,8 +68,6 @@ class Explorer(Application):
         self.worker = Worker()
         self.crew = Crew()
         """The processes that compute the first fits."""
-        self._loaded = asyncio.Event()
-        """Set once kernels are loaded: processes forked from then on need not load them."""
         self.sockets: set[_Socket] = set()
         self._queue = Queue()
         self._saving = saving
@@ -96,9 +93,6 @@ class Explorer(Application):
         """Fit all events as `fit` does, and send each to the pages when it is done."""
         count = len(self.session.numbers)
         report_progress("fitting events", 0, count)
-        with ThreadPoolExecutor(1) as thread:  # it ends before processes are forked
-            await asyncio.get_running_loop().run_in_executor(thread, load_kernels)
-        self._loaded.set()
         try:
             await self.crew.run(self.session.first_fit, count, self._take_first)
         finally:
@@ -184,7 +178,6 @@ class Explorer(Application):
         if self.worker.busy:
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
         self.tell({"busy": what})
-        await self._loaded.wait()
         try:
             return await self.worker.run(work)
         finally:
