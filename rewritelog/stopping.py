@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -112,6 +113,13 @@ def raise_if_stopped() -> None:
     """Raise `Stopped` again if third-party code may have swallowed it."""
     if _request.raised is not None:
         raise _request.raised
+
+
+def in_steps(count: int, size: int = 1 << 20) -> Iterator[slice]:
+    """Yield the elements of a long loop in slices; raise `Stopped` between them on a signal."""
+    for first in range(0, count, size):
+        raise_if_stopped()
+        yield slice(first, min(first + size, count))
 
 
 def is_stop(error: BaseException) -> bool:

@@ -15,8 +15,6 @@ from rewritelog import LogSet, RewriteOptions, open_logs, rewrite
 from rewritelog.converting.convert import convert_logs
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
-from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.run import replay
 from tracebigsim import compiled
 
 
@@ -40,7 +38,6 @@ def _exported(logs: LogSet, out: Path) -> object:
 JOBS: dict[str, Callable[[LogSet, Path], object]] = {
     "rewrite": _rewritten,
     "convert": _converted,
-    "replay": lambda logs, _: replay(logs, options=ReplayOptions(gains=2)).to_json(),
     "export": _exported,
     "tables": lambda logs, _: [repr(table) for table in (logs.sebs(), logs.events())],
 }

@@ -210,4 +210,105 @@ CORE void shape_errors(const double *logs, int64_t shapes, const double *fixed,
                        const double *weights, const double *target, int64_t target_len,
                        double *shape, double *errors);
 
+/* ---- replay.c: a program run on its PEs, in the order of the times when SEBs are ready ---- */
+
+/* The inputs of a SEB; of simultaneous last ones the kind listed last wins. */
+enum input_kind { BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE };
+
+/* A SEB in a run. `ready_s` is its latest input so far, and `end_s` holds its duration until it has
+   run; `missing` counts the inputs that it waits for; `cause` is the SEB behind the last one. */
+typedef struct {
+    double ready_s, end_s;
+    int32_t pe, missing, cause, kind;
+} seb_run;
+
+/* The first message that a SEB sends, and the first entry of those that wait for its end. */
+typedef struct {
+    int32_t first_message, first_waiting;
+} seb_links;
+
+/* When a message leaves after the start of its SEB, and its delay between two nodes. */
+typedef struct {
+    double after_s, delay_s;
+} sent_message;
+
+typedef struct {
+    double time;
+    int32_t seb, next; /* the index of the next entry of the same bucket, -1 for none */
+} queue_entry;
+
+/* The numbers of entries in the parts of the queue; the number of buckets, and the one in the heap;
+   the first free entry of `nodes`, and how many were used; how many SEBs have run; the time of the
+   first bucket, the buckets per second, and the latest end of a SEB. */
+typedef struct {
+    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, run;
+    double base_s, buckets_per_s, latest_s;
+} replay_queue;
+
+/* Run up to `most` SEBs; return whether there are more. `links` has a row more than `runs`, and
+   `first_receiver` an element more than `messages`; `waiting` has the SEBs that wait for the end of
+   each one, as -1 - SEB where that is because they follow it. `free_s` is when each PE can run its
+   next SEB. The queue has room for all SEBs in `heap`, `nodes` and `later`; `later` begins with
+   those that wait for nothing. Unless `order` is empty, it becomes the SEBs in the order in which
+   they run, and `starts_s` when each one starts. */
+CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
+                 const sent_message *messages, const int32_t *first_receiver,
+                 const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
+                 replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
+                 int32_t *heads, int64_t heads_len, int32_t *order, int64_t order_len,
+                 double *starts_s, int64_t most);
+
+/* ---- memory.c: memory of this process ---- */
+
+/* Return freed memory to the system, except for `kept_bytes`, as far as the C library can. */
+CORE void give_back(int64_t kept_bytes);
+
+/* ---- chains.c: what SEBs waited for ---- */
+
+/* The sums along the chain of a SEB: messages in transit, SEBs running while no other PE is busy,
+   and SEBs waiting for their PE; its depth, and a SEB further down the chain. */
+typedef struct {
+    double communication_s, alone_s, imbalance_s;
+    int32_t depth, jump;
+} chain_link;
+
+/* Put each value at the place of its key, and advance that place; -1 is no key. */
+CORE void place(const int32_t *keys, int64_t keys_len, const int32_t *values, int32_t *places,
+                int64_t places_len, int32_t *placed, int64_t placed_len);
+
+/* An interval in which exactly one PE is busy, and the length of all such intervals before it. */
+typedef struct {
+    double begin_s, end_s, before_s;
+} lone_interval;
+
+/* Set the chains of some SEBs, in the order in which they ran, given when all SEBs started, their
+   starting messages, and the intervals in which one PE is busy, in order. */
+CORE void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
+                        const double *start_s, const int32_t *starter, const sent_message *messages,
+                        const lone_interval *alone, int64_t alone_len, chain_link *chains);
+
+/* Set `split`, shape (SEBs, 3), to the seconds of each kind from `since_s` until SEBs are ready. */
+CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s,
+                     const seb_run *runs, const double *start_s, const int32_t *starter,
+                     const sent_message *messages, const lone_interval *alone, int64_t alone_len,
+                     const chain_link *chains, double *split);
+
+/* Follow the SEBs before `seb` until there is none or `path` is full; return how many there are. */
+CORE int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *path,
+                    int64_t path_len);
+
+/* Set `root` of each SEB that waits, directly or not, for one of the `origins`, to the first of
+   those. `root` is -1 for SEBs that never ran, the SEB itself for origins, and -2 for others.
+   `stack` has room for all SEBs, and `state` is the origin reached and the size of the stack. Take
+   up to `most` SEBs from the stack; return whether there are more. */
+CORE bool spread_roots(const seb_links *links, const int32_t *waiting,
+                       const int32_t *first_receiver, const int32_t *receivers,
+                       const int32_t *origins, int64_t origins_len, int32_t *root, int32_t *stack,
+                       int64_t *state, int64_t most);
+
+/* Set `before` to the sum of all values of the same group before each one, in their order; group k
+   begins at `first[k]`. */
+CORE void add_up(const int64_t *first, int64_t first_len, const double *values, double *before,
+                 int64_t before_len);
+
 #endif

@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.replaying.kernels.interface import NOT_SENT
-from rewritelog.replaying.kernels.replay import find_blocked
+from rewritelog.arrays import Flags
+from rewritelog.core import core
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.workload import Numbers, Workload
+from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text
 
 SHOWN = 10
 """At most this many blocked SEBs are named."""
+
+_UNKNOWN = -1
+
+_STEP = 1 << 20
+"""How many SEBs are visited before a signal is handled."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +54,17 @@ class Blocked:
 
 def find_never_run(outcome: ReplayedRun) -> Blocked:
     """Return the SEBs that never ran, each one counted for the SEB at the root of its waiting."""
-    workload = outcome.workload
+    workload, count = outcome.workload, len(outcome.workload.sebs)
     never = np.isnan(outcome.times.ready_s)
     if not never.any():
         return Blocked(0, 0, 0)
-    sebs = workload.program.sebs
-    unsent = never & (sebs.starter == NOT_SENT)
-    invalid = _invalid_dependencies(outcome) & never
-    root = np.full(workload.sebs, -1, dtype=np.int32)
-    find_blocked(workload.program, outcome.times, root, (unsent | invalid).astype(np.uint8))
-    known = root[root >= 0]
-    woken = np.bincount(known, minlength=workload.sebs)
-    roots = np.flatnonzero(unsent | invalid)
+    lacking = np.concatenate([workload.irregular.not_sent, workload.irregular.beyond[:, 0]])
+    roots = np.unique(lacking)
+    root = _roots(workload, never, roots.astype(np.int32))
+    woken = np.bincount(root[root >= 0], minlength=count)
     worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
-    examples = [_example(outcome, int(seb), int(woken[seb]) - 1, unsent=unsent) for seb in worst]
-    in_cycles = np.flatnonzero(never & (root < 0))
+    examples = [_example(workload, int(seb), int(woken[seb]) - 1) for seb in worst]
+    in_cycles = np.flatnonzero(root == _UNKNOWN)
     if len(in_cycles):
         pe, index = workload.index_of(int(in_cycles[0]))
         name = workload.name_of(int(in_cycles[0]))
@@ -70,30 +73,32 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
 
 
-def _invalid_dependencies(outcome: ReplayedRun) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return whether each SEB depends on a SEB that its timeline does not have."""
-    sebs = outcome.workload.program.sebs
-    lengths = np.diff(sebs.first_of_pe)[sebs.pe]
-    owner = np.repeat(np.arange(len(lengths)), np.diff(sebs.first_dependency))
-    wrong = (sebs.dependencies < 0) | (sebs.dependencies >= lengths[owner])
-    found = np.zeros(len(lengths), dtype=np.bool_)
-    found[owner[wrong]] = True
-    return found
+def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
+    """Return the first of the `origins` that each SEB waits for, directly or not.
+
+    It is `_UNKNOWN` in cycles and behind them, and lower for SEBs that have run.
+    """
+    root = np.where(never, _UNKNOWN, _UNKNOWN - 1).astype(np.int32)
+    root[origins] = origins
+    stack, state = np.empty(len(root), dtype=np.int32), np.zeros(2, dtype=np.int64)
+    sebs, messages = workload.sebs, workload.messages
+    links = (sebs.links, sebs.waiting, messages.first_receiver, messages.receivers)
+    more = True
+    while more:
+        raise_if_stopped()
+        more = core.spread_roots(*links, origins, root, stack, state, _STEP)
+    return root
 
 
-def _example(outcome: ReplayedRun, seb: int, woken: int, *, unsent: Any) -> BlockedSeb:
-    workload = outcome.workload
-    sebs = workload.program.sebs
+def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
+    found = workload.irregular
     pe, index = workload.index_of(seb)
-    if unsent[seb]:
-        at = int(np.searchsorted(workload.faults.not_sent, seb))
-        source, number = workload.faults.not_sent_ids[at].tolist()
+    at = int(np.searchsorted(found.not_sent, seb))
+    if at < len(found.not_sent) and found.not_sent[at] == seb:
+        source, number = found.not_sent_ids[at].tolist()
         reason = f"no SEB sends its starting message, number {number} of PE {source}"
     else:
-        dependencies = sebs.dependencies[
-            sebs.first_dependency[seb] : sebs.first_dependency[seb + 1]
-        ]
-        length = int(sebs.first_of_pe[pe + 1] - sebs.first_of_pe[pe])
-        wrong = next(int(one) for one in dependencies if not 0 <= one < length)
-        reason = f"depends on SEB {wrong}, but the timeline has {count_text(length, 'SEB')}"
+        other = int(found.beyond[np.searchsorted(found.beyond[:, 0], seb), 1])
+        length = int(np.diff(workload.sebs.first_of_pe)[pe])
+        reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

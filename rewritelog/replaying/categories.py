@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.core import core
 from rewritelog.errors import UsageError
-from rewritelog.replaying.kernels import chains
-from rewritelog.replaying.kernels.interface import Numbers
+from rewritelog.replaying.idle import idle_by_kind
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.workload import Numbers
+from rewritelog.stopping import in_steps
 from rewritelog.text import matches
 
 OTHER = "other computation"
@@ -28,7 +30,7 @@ IDLE = (
     "synchronisation",
     "load imbalance",
 )
-"""The categories of idle time, in the order of the kernel's columns."""
+"""The categories of idle time, in the order of the columns of `idle`."""
 
 PE_RANGES = 3
 """The number of PE ranges in a table."""
@@ -130,7 +132,7 @@ def lost_cycles(
     workload = outcome.workload
     split = _Ranges.of(workload.pes, ranges)
     busy = _busy_by_category(outcome, lost_as, split)
-    idle = np.add.reduceat(_idle_by_kind(outcome), split.first_pes, axis=0)
+    idle = np.add.reduceat(idle_by_kind(outcome), split.first_pes, axis=0)
     for column, name in enumerate(IDLE):
         _add(busy, name, idle[:, column])
     own = {useful(event) for event in workload.events}
@@ -153,19 +155,19 @@ def lost_cycles(
 
 def _busy_by_category(outcome: ReplayedRun, lost_as: LostAs, split: _Ranges) -> dict[str, Floats]:
     """Return the busy PE-seconds of each category, by range of PEs."""
-    workload = outcome.workload
-    sebs, regions = workload.program.sebs, workload.regions
+    workload, split_of = outcome.workload, split.of_pe
+    sebs, regions = workload.sebs, workload.regions
     of_name = [lost_as.category(name) or OTHER for name in workload.names]
     plain = np.array([lost_as.category(name) is None for name in workload.names], dtype=np.bool_)
     middle = region_lengths(outcome)
     middle[~plain[sebs.name[regions.seb]]] = 0.0
     of_event = [lost_as.category(event) or useful(event) for event in workload.events]
     busy: dict[str, Floats] = {OTHER: np.zeros(len(split.first_pes))}
-    _add_by_code(busy, of_name, sebs.name, sebs.pe, outcome.durations_s(), split)
-    region_pe = sebs.pe[regions.seb]
-    _add_by_code(busy, [OTHER] * len(of_event), regions.event, region_pe, -middle, split)
+    _add_by_code(busy, of_name, sebs.name, split_of[sebs.pe], outcome.busy_s)
+    region_range = split_of[sebs.pe[regions.seb]]
+    _add_by_code(busy, [OTHER] * len(of_event), regions.event, region_range, -middle)
     busy[OTHER] = np.maximum(busy[OTHER], 0.0)
-    _add_by_code(busy, of_event, regions.event, region_pe, middle, split)
+    _add_by_code(busy, of_event, regions.event, region_range, middle)
     return busy
 
 
@@ -173,16 +175,19 @@ def _add_by_code(
     busy: dict[str, Floats],
     categories: list[str],
     code: Numbers,
-    pe: Numbers,
+    pe_range: Numbers,
     seconds: Floats,
-    split: _Ranges,
 ) -> None:
     """Add durations to their categories; `categories[code]` is that of a duration."""
     distinct = sorted(set(categories))
     number_of = {name: number for number, name in enumerate(distinct)}
-    numbers = np.array([number_of[name] for name in categories], dtype=np.int32)
-    table = np.zeros((len(split.first_pes), len(distinct)))
-    chains.add_by_code(pe, numbers[code], seconds, split.of_pe, table)
+    numbers = np.array([number_of[name] for name in categories], dtype=np.int64)
+    sums = np.zeros((int(pe_range.max(initial=-1)) + 1, len(distinct), 2))
+    for step in in_steps(len(seconds)):
+        groups = pe_range[step] * len(distinct) + numbers[code[step]]
+        core.add_by_group(groups, seconds[step], sums)
+    table = np.zeros((len(busy[OTHER]), len(distinct)))
+    table[: len(sums)] = sums.sum(axis=2)
     for column, name in enumerate(distinct):
         _add(busy, name, table[:, column])
 
@@ -193,24 +198,8 @@ def _add(busy: dict[str, Floats], category: str, seconds: Floats) -> None:
 
 def region_lengths(outcome: ReplayedRun) -> Floats:
     """Return the length of each middle region in seconds; 0 in SEBs that never ran."""
-    regions, scale = outcome.workload.regions, outcome.scale
-    name = outcome.workload.program.sebs.name[regions.seb]
-    lengths: Floats = regions.scaled_s * scale.scaled[name] + regions.fixed_s * scale.fixed[name]
+    workload, regions = outcome.workload, outcome.workload.regions
+    name = workload.sebs.name[regions.seb]
+    lengths = outcome.case.seconds(workload, regions.scaled_s, regions.fixed_s, name)
     lengths[np.isnan(outcome.times.start_s[regions.seb])] = 0.0
     return lengths
-
-
-def _idle_by_kind(outcome: ReplayedRun) -> Floats:
-    workload, times, causes = outcome.workload, outcome.times, outcome.causes
-    program, scale = workload.program, outcome.scale
-    begins, ends = chains.busy_runs(program, times, workload.pes)
-    begins.sort()
-    ends.sort()
-    alone = chains.find_alone(begins, ends)
-    del begins, ends
-    links = chains.Chains.of(workload.sebs)
-    chains.build_chains(program, scale, times, causes, alone, links)
-    idle: Floats = chains.split_idle(
-        program, scale, times, causes, alone, links, workload.pes, outcome.predicted_s
-    )
-    return idle

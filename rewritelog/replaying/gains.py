@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.replaying.kernels.interface import OFFSET_ROW, Numbers, Program
-from rewritelog.replaying.simulate import Case, run_time
+from rewritelog.replaying.links import spans
+from rewritelog.replaying.simulate import Parts, ReplayedRun, run_time
 from rewritelog.replaying.workload import Workload
 
 MOST = 10
@@ -55,7 +55,7 @@ def questions(
     events = _largest(workload.events, event_s, MOST if most is None else most, events=True)
     if most is not None:
         return names, events, 0
-    replays = max(1, MOST_SEBS // max(workload.sebs, 1))
+    replays = max(1, MOST_SEBS // max(len(workload.sebs), 1))
     of_events = min(len(events), replays // 2)
     of_names = min(len(names), replays - of_events)
     left_out = len(names) + len(events) - of_names - of_events
@@ -67,52 +67,42 @@ def _largest(names: tuple[str, ...], seconds: Any, most: int, *, events: bool = 
     return tuple(Question(names[k], float(seconds[k]), k if events else None) for k in largest)
 
 
-def gain(workload: Workload, case: Case, predicted_s: float, question: Question) -> Gain:
+def gain(outcome: ReplayedRun, question: Question) -> Gain:
     """Return the gain of a question, by a replay."""
+    workload, case = outcome.workload, outcome.case
     if question.event is None:
-        time_s = run_time(workload, Case(case.network, case.factor_of, question.name))
+        free = replace(case, free=question.name)
+        time_s = run_time(workload, free, sent=outcome.sent)  # all leave as their SEB starts
     else:
         time_s = run_time(workload, case, without_event(workload, question.event))
-    return Gain(question.name, question.busy_s, predicted_s - time_s)
+    return Gain(question.name, question.busy_s, outcome.predicted_s - time_s)
 
 
-def without_event(workload: Workload, event: int) -> Program:
-    """Return the program in which the middle regions of an event take no time.
+def without_event(workload: Workload, event: int) -> Parts:
+    """Return durations and offsets if the middle regions of an event take no time.
 
     Messages that are sent within or after such a region are sent sooner.
     """
-    program, regions = workload.program, workload.regions
-    sebs, messages = program.sebs, program.messages
+    sebs, regions = workload.sebs, workload.regions
     chosen = np.flatnonzero(regions.event == event)
     of_seb = regions.seb[chosen]
     counts = sebs.first_message[of_seb + 1] - sebs.first_message[of_seb]
     row = np.repeat(np.arange(len(chosen)), counts)
-    before = np.cumsum(counts) - counts
-    sent = np.arange(len(row)) + np.repeat(sebs.first_message[of_seb] - before, counts)
-    parts: dict[str, tuple[Floats, Floats]] = {}
-    for part in ("scaled_s", "fixed_s"):
-        old_sebs, old_messages = getattr(sebs, part), getattr(messages, part)
-        length: Floats = getattr(regions, part)[chosen]
-        begin: Floats = getattr(regions, f"begin_{part}")[chosen]
-        if len(old_sebs):
-            inside = np.clip(old_messages[sent] - begin[row], 0.0, length[row])
-            parts[part] = (
-                _reduced(old_sebs, of_seb, length),
-                _reduced(old_messages, sent, inside),
-            )
-    new_sebs: dict[str, Any] = {part: found[0] for part, found in parts.items()}
-    new_messages: dict[str, Any] = {part: found[1] for part, found in parts.items()}
-    return program._replace(
-        sebs=sebs._replace(**new_sebs), messages=messages._replace(**new_messages)
-    )
+    sent = spans(sebs.first_message[of_seb], counts)
+    new = Parts.of(workload)._asdict()
+    for part in ("scaled", "fixed"):
+        old: Floats = new[f"message_{part}"]
+        if len(new[f"seb_{part}"]):
+            length: Floats = getattr(regions, f"{part}_s")[chosen]
+            begin: Floats = getattr(regions, f"begin_{part}_s")[chosen]
+            inside = np.clip(old[sent] - begin[row], 0.0, length[row])
+            new[f"seb_{part}"] = _reduced(new[f"seb_{part}"], of_seb, length)
+            new[f"message_{part}"] = _reduced(old, sent, inside)
+    return Parts(**new)
 
 
-def _reduced(old: Floats, rows: Numbers, seconds: Floats) -> Floats:
-    """Return a column minus seconds in some rows, with a memory layout that the kernels accept."""
-    if old.flags.c_contiguous:
-        new = old.copy()
-    else:
-        new = np.empty(len(old), dtype=OFFSET_ROW)["scaled_s"]
-        new[:] = old
+def _reduced(old: Floats, rows: Any, seconds: Floats) -> Floats:
+    """Return a column minus seconds in some rows, which may repeat."""
+    new = old.copy()
     np.subtract.at(new, rows, seconds)
     return np.maximum(new, 0.0, out=new)

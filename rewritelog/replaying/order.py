@@ -49,7 +49,7 @@ def replayed_order(logs: LogSet, network: Network) -> ReplayedOrder:
     """
     prepared = prepare(logs, RewriteOptions(dilation=1.0))
     run = simulate(prepared.workload, prepared.case(network))
-    pe = prepared.workload.program.sebs.pe
+    pe = prepared.workload.sebs.pe
     turn = np.full(len(pe), len(pe))
     turn[run.times.order] = np.arange(run.run)
     counts = np.bincount(pe, minlength=len(logs.pes))

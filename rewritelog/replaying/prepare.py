@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rewritelog.cores import limited_to
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
@@ -38,14 +39,14 @@ def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
     model, said, predictor = fitted_predictor(options)
-    workload = load_workload(
-        source,
-        predictor,
-        predicts=model.uses_params,
-        params=options.params,
-        strict=options.strict,
-        jobs=options.jobs,
-    )
+    with limited_to(options.jobs):
+        workload = load_workload(
+            source,
+            predictor,
+            predicts=model.uses_params,
+            params=options.params,
+            strict=options.strict,
+        )
     matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
     unused = warnings_of_unused(options, model, matched)
     return Prepared(source, options, predictor, workload, (*said, *unused))

@@ -177,6 +177,8 @@ def _headline(report: ReplayReport) -> str:
     used = percent_text(report.utilisation, 1)
     predicted = _seconds_text(report.predicted_s)
     lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
+    if report.sebs and report.blocked.count == report.sebs:
+        lines.insert(0, "No SEB can run: all wait for something that never happens, see below")
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         messages = sum(share.seconds for share in path.messages)

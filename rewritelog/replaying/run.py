@@ -81,12 +81,13 @@ def _report(
     """Return the report; replays for gains run in parallel to the analysis of this one."""
     workload = prepared.workload
     busy = _Busy.of(outcome)
-    names, events, left_out = questions(workload, busy.name_s, busy.event_s, options.gains)
+    most = options.gains if outcome.run else 0
+    names, events, left_out = questions(workload, busy.name_s, busy.event_s, most)
     asked = (*names, *events)
     workers = cores(options.rewrite.jobs)
     with ThreadPoolExecutor(workers) as executor:
         analysis = executor.submit(_analysis, outcome, lost_as)
-        ask = partial(gain, workload, case, outcome.predicted_s)
+        ask = partial(gain, outcome)
         found = []
         for answer in in_order(executor, ask, asked, workers):
             found.append(answer)
@@ -98,8 +99,8 @@ def _report(
         predicted_s=outcome.predicted_s,
         recorded_s=workload.recorded_s,
         pes=workload.pes,
-        sebs=workload.sebs,
-        messages=workload.messages,
+        sebs=len(workload.sebs),
+        messages=len(workload.messages),
         busy_s=busy.total_s,
         lost=lost,
         path=path,
@@ -107,7 +108,7 @@ def _report(
         blocked=blocked,
         remarks=(
             *prepared.warnings,
-            *workload.faults.warnings(recorded=case.network.recorded),
+            *workload.warnings(recorded=case.network.recorded),
         ),
         gains=_largest_first(found[: len(names)]),
         event_gains=_largest_first(found[len(names) :]),
@@ -134,8 +135,8 @@ class _Busy:
 
     @classmethod
     def of(cls, outcome: ReplayedRun) -> _Busy:
-        workload, durations = outcome.workload, outcome.durations_s()
-        sebs, regions = workload.program.sebs, workload.regions
+        workload, durations = outcome.workload, outcome.busy_s
+        sebs, regions = workload.sebs, workload.regions
         pe_s: Floats = np.bincount(sebs.pe, durations, workload.pes).astype(np.float64)
         name_s: Floats = np.bincount(sebs.name, durations, len(workload.names)).astype(np.float64)
         middle = region_lengths(outcome)
@@ -146,6 +147,6 @@ class _Busy:
 
     def worst_pes(self, outcome: ReplayedRun) -> tuple[BusyPe, ...]:
         """Return the PEs with the most busy time."""
-        counts = np.diff(outcome.workload.program.sebs.first_of_pe)
+        counts = np.diff(outcome.workload.sebs.first_of_pe)
         worst = np.argsort(-self.pe_s, kind="stable")[:WORST_PES]
         return tuple(BusyPe(int(pe), float(self.pe_s[pe]), int(counts[pe])) for pe in worst)

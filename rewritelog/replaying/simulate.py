@@ -6,30 +6,39 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Table
+from rewritelog.core import core
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
-from rewritelog.replaying.kernels.interface import (
-    RUN_ROW,
-    STATE_ROW,
-    Causes,
-    Delays,
-    Program,
-    Record,
-    Scale,
-    State,
-    Times,
-    record_of,
-    state_of,
-    times_of,
-)
-from rewritelog.replaying.kernels.queue import Queue
-from rewritelog.replaying.kernels.replay import replay
+from rewritelog.replaying.links import grouped
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Workload
+from rewritelog.replaying.workload import Messages, Numbers, Workload
+from rewritelog.stopping import raise_if_stopped
+
+_STEP = 1 << 18
+"""The most SEBs that are replayed before a signal is handled."""
+
+_ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
+
+
+class Parts(NamedTuple):
+    """The scaled and the fixed seconds of durations of SEBs and of offsets of messages."""
+
+    seb_scaled: Floats
+    seb_fixed: Floats
+    message_scaled: Floats
+    message_fixed: Floats
+
+    @classmethod
+    def of(cls, workload: Workload) -> Parts:
+        """Return those of the log."""
+        sebs, messages = workload.sebs, workload.messages
+        return cls(sebs.scaled_s, sebs.fixed_s, messages.scaled_s, messages.fixed_s)
 
 
 @dataclass(frozen=True)
@@ -42,28 +51,56 @@ class Case:
     free: str | None = None
     """The name of SEBs that take no time; None for no such SEBs."""
 
-    def scale(self, workload: Workload) -> Scale:
-        """Return the factors of all SEB names of the workload."""
-        scaled = np.array([self.factor_of(name) for name in workload.names], dtype=np.float64)
-        fixed = np.ones(len(workload.names))
-        if self.free is not None:
-            freed = np.array([name == self.free for name in workload.names])
-            scaled[freed] = fixed[freed] = 0.0
-        return Scale(scaled, fixed)
+    def seconds(
+        self, workload: Workload, scaled_s: Floats, fixed_s: Floats, name: Numbers
+    ) -> Floats:
+        """Return the seconds of parts of SEBs, given their scaled and fixed parts and names."""
+        free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
+        factors = np.array([self.factor_of(each) for each in workload.names], dtype=np.float64)
+        factors[free] = 0.0
+        with np.errstate(over="ignore"):
+            seconds = scaled_s * factors[name]
+            if len(fixed_s):
+                seconds += fixed_s * np.where(free, 0.0, 1.0)[name]
+        return seconds
 
-    def delays(self, workload: Workload) -> Delays:
-        """Return the network in the form that the kernels take."""
+    def durations_s(self, workload: Workload, parts: Parts) -> Floats:
+        """Return the duration of each SEB."""
+        return self.seconds(workload, parts.seb_scaled, parts.seb_fixed, workload.sebs.name)
+
+    def sent(self, workload: Workload, parts: Parts) -> Table:
+        """Return when each message leaves after the start of its SEB, and its delay."""
+        sender = np.repeat(workload.sebs.name, np.diff(workload.sebs.first_message))
+        sent = np.empty(len(sender), dtype=core.structs["sent_message"])
+        sent["after_s"] = self.seconds(workload, parts.message_scaled, parts.message_fixed, sender)
+        sent["delay_s"] = self._delays_s(workload.messages)
+        return sent
+
+    def _delays_s(self, messages: Messages) -> Floats:
+        """Return the delay of each message between two nodes."""
         network = self.network
+        if network.recorded:
+            return np.where(messages.transit_s > 0, messages.transit_s, 0.0)
+        size = np.maximum(messages.size_bytes, 0.0)
         bandwidth = network.bandwidth_bytes_per_s
-        return Delays(
-            network.recorded,
-            float(network.latency_s or 0.0),
-            math.inf if bandwidth is None else float(bandwidth),
-            float(network.cost_per_packet_s),
-            float(network.packet_bytes),
-            float(network.node_latency_s),
-            workload.workers,
-        )
+        with np.errstate(over="ignore"):
+            delays = (network.latency_s or 0.0) + size / (
+                math.inf if bandwidth is None else bandwidth
+            )
+            if network.packet_bytes:
+                packets = np.maximum(np.ceil(size / network.packet_bytes), 1.0)
+                delays += network.cost_per_packet_s * packets
+        return delays
+
+
+class Times(NamedTuple):
+    """The times at which each SEB was ready, started and ended; NaN for one that never ran."""
+
+    ready_s: Floats
+    start_s: Floats
+    end_s: Floats
+    order: Numbers
+    """The SEBs that have run, in the order in which they became ready."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +108,12 @@ class ReplayedRun:
     """The results of one replay, with the times of all SEBs."""
 
     workload: Workload
-    scale: Scale
-    delays: Delays
+    case: Case
+    sent: Table
+    """The offset of each message in its SEB, and its delay between nodes."""
     times: Times
-    causes: Causes
+    runs: Table
+    """The state of each SEB at the end: its cause is the SEB of its last input, −1 for none."""
     predicted_s: float
 
     @property
@@ -82,46 +121,110 @@ class ReplayedRun:
         """The number of SEBs that have run."""
         return len(self.times.order)
 
+    @property
     def durations_s(self) -> Floats:
-        """Return the duration of each SEB; 0 for one that never ran."""
-        sebs = self.workload.program.sebs
-        durations: Floats = sebs.scaled_s * self.scale.scaled[sebs.name]
-        if len(sebs.fixed_s):
-            durations += sebs.fixed_s * self.scale.fixed[sebs.name]
-        if self.run < self.workload.sebs:
-            durations[np.isnan(self.times.start_s)] = 0.0
-        return durations
+        """The duration of each SEB, also of one that never ran."""
+        return self.case.durations_s(self.workload, Parts.of(self.workload))
+
+    @property
+    def busy_s(self) -> Floats:
+        """The duration of each SEB; 0 for one that never ran."""
+        return np.where(np.isnan(self.times.start_s), 0.0, self.durations_s)
+
+    @cached_property
+    def lines(self) -> tuple[Numbers, Numbers]:
+        """The SEBs that each PE ran, in their order: the first one of each PE, and all of them."""
+        pe = self.workload.sebs.pe[self.times.order]
+        return grouped(pe, self.times.order, self.workload.pes)
+
+    def pe_of(self, sebs: Numbers) -> Numbers:
+        """Return the PE of each SEB."""
+        pes: Numbers = self.workload.sebs.pe[sebs]
+        return pes
+
+    def sent_s(self, seb: Numbers, message: Numbers) -> Floats:
+        """Return when SEBs send messages."""
+        times = self.times
+        sent_s = times.start_s[seb] + self.sent["after_s"][message]
+        return np.asarray(np.minimum(sent_s, times.end_s[seb]))
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:
     """Replay a workload once; raise `RewriteLogError` if a time overflows."""
-    table = np.empty(workload.sebs, dtype=RUN_ROW)
-    record = record_of(table, np.empty(workload.sebs, dtype=np.int32))
-    predicted_s, run = _replay(workload, case, workload.program, state_of(table), record)
-    times = times_of(table, record.times.order[:run])
-    scale, delays = case.scale(workload), case.delays(workload)
-    return ReplayedRun(workload, scale, delays, times, record.causes, predicted_s)
+    count, parts = len(workload.sebs), Parts.of(workload)
+    order, start_s = np.empty(count, dtype=np.int32), np.full(count, np.nan)
+    sent = case.sent(workload, parts)
+    predicted_s, runs = _replay(workload, case, parts, sent, order, start_s)
+    never = runs["missing"] > 0
+    if never.any():
+        order = order[: count - int(np.count_nonzero(never))].copy()
+        runs["ready_s"][never] = runs["end_s"][never] = np.nan
+        runs["cause"][never], runs["kind"][never] = -1, core.BY_ITSELF
+    times = Times(runs["ready_s"], start_s, runs["end_s"], order)
+    return ReplayedRun(workload, case, sent, times, runs, predicted_s)
 
 
-def run_time(workload: Workload, case: Case, program: Program | None = None) -> float:
-    """Return the run time in seconds; it takes a third of the memory of `simulate`.
+def run_time(
+    workload: Workload, case: Case, parts: Parts | None = None, sent: Table | None = None
+) -> float:
+    """Return the run time in seconds; it takes less memory than `simulate`.
 
-    `program` replaces the workload's, with the same SEBs.
+    `parts` replaces the durations and offsets of the log, `sent` what follows from the latter.
     """
-    nothing = record_of(np.empty(2, dtype=RUN_ROW), np.empty(2, dtype=np.int32), wanted=False)
-    state = state_of(np.empty(workload.sebs, dtype=STATE_ROW))
-    return _replay(workload, case, program or workload.program, state, nothing)[0]
+    parts = parts or Parts.of(workload)
+    sent = case.sent(workload, parts) if sent is None else sent
+    return _replay(workload, case, parts, sent, np.empty(0, dtype=np.int32), np.empty(0))[0]
 
 
 def _replay(
-    workload: Workload, case: Case, program: Program, state: State, record: Record
-) -> tuple[float, int]:
-    scale, delays = case.scale(workload), case.delays(workload)
-    free, queue = np.zeros(workload.pes), Queue.of(workload.sebs)
-    predicted_s, run = replay(program, scale, delays, free, state, record, queue)
+    workload: Workload,
+    case: Case,
+    parts: Parts,
+    sent: Table,
+    order: Numbers,
+    start_s: Floats,
+) -> tuple[float, Table]:
+    """Run all SEBs; return the end of the last one, and the state of each."""
+    sebs, messages, structs = workload.sebs, workload.messages, core.structs
+    count = len(sebs)
+    runs = np.empty(count, dtype=structs["seb_run"])
+    runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload, parts)
+    runs["pe"], runs["missing"] = sebs.pe, sebs.inputs
+    runs["cause"], runs["kind"] = -1, core.BY_ITSELF
+    heap, nodes, later = (np.empty(count, dtype=structs["queue_entry"]) for _ in range(3))
+    ready = np.flatnonzero(sebs.inputs == 0)
+    later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
+    queue = np.zeros(1, dtype=structs["replay_queue"])
+    queue["in_later"], queue["current"], queue["free"] = len(ready), -1, -1
+    queue["base_s"], queue["buckets_per_s"] = -1.0, 1.0
+    heads = np.empty(min(count // _ENTRIES_PER_BUCKET + 1, _MOST_BUCKETS), dtype=np.int32)
+    free_s = np.zeros(workload.pes)
+    more = True
+    while more:
+        raise_if_stopped()
+        more = core.replay(
+            runs,
+            sebs.links,
+            sebs.waiting,
+            sent,
+            messages.first_receiver,
+            messages.receivers,
+            workload.workers,
+            case.network.node_latency_s,
+            free_s,
+            queue,
+            heap,
+            nodes,
+            later,
+            heads,
+            order,
+            start_s,
+            _STEP,
+        )
+    predicted_s = float(queue["latest_s"][0])
     if not math.isfinite(predicted_s):
         raise RewriteLogError("the replayed time exceeds the range of a double")
-    return float(predicted_s), int(run)
+    return predicted_s, runs
 
 
 def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:

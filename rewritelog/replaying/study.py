@@ -130,7 +130,7 @@ class Study:
         prepared = prepare(logs, options)
         report_progress("replaying")
         outcome = simulate(prepared.workload, prepared.case(network))
-        never = outcome.workload.sebs - outcome.run
+        never = len(outcome.workload.sebs) - outcome.run
         lost = lost_cycles(outcome, rules)
         run = StudyRun(
             prepared.logs.folder,

@@ -1,85 +1,170 @@
-"""The input of replays: all SEBs and messages of a log set as arrays, with their links."""
+"""The input of replays: all SEBs and messages of a log set as columns, with their links.
+
+SEBs are numbered over the whole log set, PE by PE in the order of their timelines, and messages in
+the order of the SEBs that send them. A duration at the dilation f is f · scaled + fixed, and so is
+every offset within a SEB: the times for all dilations follow from one reading.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from rewritelog.replaying.kernels.interface import Numbers, Program, RegionColumns
+import numpy as np
+from numpy.typing import NDArray
+
+from rewritelog.arrays import Floats, Table
 from rewritelog.text import count_text
+
+Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
+"""Numbers of SEBs, messages, PEs and names, of 32 bits where they are kept."""
+
+NO_MESSAGE, NOT_SENT = -1, -2
+"""Values in place of a starting message: the SEB has none, or no SEB sends it."""
 
 
 @dataclass(frozen=True)
-class LinkFaults:
-    """Irregularities in the links between SEBs and their starting messages."""
+class Sebs:
+    """The columns of all SEBs."""
+
+    scaled_s: Floats
+    """The part of the duration that a dilation scales."""
+    fixed_s: Floats
+    """The part of the duration that a model predicts; empty without a model."""
+    name: Numbers
+    pe: Numbers
+    starter: Numbers
+    """The number of the starting message, `NO_MESSAGE` or `NOT_SENT`."""
+    inputs: Numbers
+    """How many inputs each SEB waits for: its message, its dependencies, the SEB before it."""
+    links: Table
+    """The first message and the first waiting SEB of each one; shape (SEBs + 1,)."""
+    waiting: Numbers
+    """The SEBs that wait for the end of each one, as −1 − SEB where that is the next one."""
+    first_of_pe: Numbers
+    """The first SEB of each PE; shape (PEs + 1,)."""
+
+    def __len__(self) -> int:
+        return len(self.pe)
+
+    @property
+    def first_message(self) -> Numbers:
+        """The first message of each SEB; shape (SEBs + 1,)."""
+        first: Numbers = self.links["first_message"]
+        return first
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The columns of all messages; send times are offsets in their SEBs."""
+
+    scaled_s: Floats
+    fixed_s: Floats
+    transit_s: Floats
+    """The recorded `recvTime − sendTime`."""
+    size_bytes: Numbers
+    first_receiver: Numbers
+    """The first entry of each message in `receivers`; shape (messages + 1,)."""
+    receivers: Numbers
+    """The SEBs that messages start."""
+
+    def __len__(self) -> int:
+        return len(self.transit_s)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The columns of the middle regions that are paired with a param record, by their SEB."""
+
+    seb: Numbers
+    event: Numbers
+    begin_scaled_s: Floats
+    begin_fixed_s: Floats
+    scaled_s: Floats
+    fixed_s: Floats
+
+
+@dataclass(frozen=True)
+class Irregularities:
+    """Irregular links between SEBs and what they wait for, and brackets longer than their SEB."""
 
     not_sent: Numbers
     """The SEBs whose starting message no SEB sends."""
     not_sent_ids: Numbers
     """PE and number of these messages, shape (SEBs, 2)."""
+    beyond: Numbers
+    """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
     misaddressed: int = 0
     """The number of SEBs started by a message that is not addressed to their PE."""
-    misaddressed_example: tuple[int, int] | None = None
-    """PE and SEB of the first of them."""
+    misaddressed_example: int = -1
+    """The first of them."""
     repeated_numbers: int = 0
     """The number of messages with a number that their PE had used before; the first one counts."""
     negative_transit: int = 0
     """The number of messages with a transit time that is negative or NaN, which counts as 0."""
-
-    def warnings(self, *, recorded: bool) -> list[str]:
-        """Return the warnings, for a network with `recorded` transit times or another one."""
-        said = []
-        if self.misaddressed and self.misaddressed_example is not None:
-            pe, seb = self.misaddressed_example
-            said.append(
-                f"{count_text(self.misaddressed, 'SEB')} started by a message that is not "
-                f"addressed to their PE (the first is SEB {seb} of PE {pe})"
-            )
-        if self.repeated_numbers:
-            said.append(
-                f"{count_text(self.repeated_numbers, 'message')} with the number of an earlier one "
-                "of the same PE; the first message of each number is used"
-            )
-        if self.negative_transit and recorded:
-            said.append(
-                f"{count_text(self.negative_transit, 'message')} with an invalid transit time "
-                "(received before sent), delivered immediately by --network log"
-            )
-        return said
+    cut: int = 0
+    """The number of SEBs with brackets that reach beyond their `execTime`, and are cut to it."""
+    cut_example: int = -1
+    """The first of them."""
 
 
 @dataclass(frozen=True)
 class Workload:
     """A log set that has been loaded for any number of replays."""
 
-    program: Program
+    sebs: Sebs
+    messages: Messages
+    regions: Regions
     names: tuple[str, ...]
     """The distinct names of SEBs."""
     events: tuple[str, ...]
     """The events of the middle regions."""
-    regions: RegionColumns
-    """The middle regions, in the order of the SEBs."""
-    pes: int
     workers: int
     """The number of worker threads per node."""
     recorded_s: float
     """The latest end of a SEB in the log."""
-    faults: LinkFaults
+    irregular: Irregularities
 
     @property
-    def sebs(self) -> int:
-        """The number of SEBs."""
-        return len(self.program.sebs.pe)
-
-    @property
-    def messages(self) -> int:
-        """The number of messages."""
-        return len(self.program.messages.transit_s)
+    def pes(self) -> int:
+        """The number of PEs."""
+        return len(self.sebs.first_of_pe) - 1
 
     def index_of(self, seb: int) -> tuple[int, int]:
         """Return the PE of a SEB, and the SEB's index in the timeline."""
-        pe = int(self.program.sebs.pe[seb])
-        return pe, seb - int(self.program.sebs.first_of_pe[pe])
+        pe = int(self.sebs.pe[seb])
+        return pe, seb - int(self.sebs.first_of_pe[pe])
 
     def name_of(self, seb: int) -> str:
         """Return the name of a SEB."""
-        return self.names[int(self.program.sebs.name[seb])]
+        return self.names[int(self.sebs.name[seb])]
+
+    def warnings(self, *, recorded: bool) -> list[str]:
+        """Return the warnings, for a network with `recorded` transit times or another one."""
+        found = self.irregular
+        said = []
+        if found.misaddressed:
+            said.append(
+                f"{count_text(found.misaddressed, 'SEB')} started by a message that is not "
+                f"addressed to their PE ({self._first(found.misaddressed_example)})"
+            )
+        if found.repeated_numbers:
+            said.append(
+                f"{count_text(found.repeated_numbers, 'message')} with the number of an earlier "
+                "one of the same PE; the first message of each number is used"
+            )
+        if found.negative_transit and recorded:
+            said.append(
+                f"{count_text(found.negative_transit, 'message')} with an invalid transit time "
+                "(received before sent), delivered immediately by --network log"
+            )
+        if found.cut:
+            said.append(
+                f"{count_text(found.cut, 'SEB')} with brackets longer than execTime, which are cut "
+                f"to it ({self._first(found.cut_example)})"
+            )
+        return said
+
+    def _first(self, seb: int) -> str:
+        pe, index = self.index_of(seb)
+        return f"the first is SEB {index} of PE {pe}"

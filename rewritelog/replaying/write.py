@@ -1,129 +1,175 @@
-"""Writing of a log set with replayed times, in which the SEBs of a PE do not overlap."""
+"""Writing of a log set with replayed times, in which the SEBs of a PE do not overlap.
+
+Every rule of `check` that the log set keeps, the new one keeps.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
-from rewritelog.cores import cores, in_order
-from rewritelog.errors import DamagedLogError, Location
-from rewritelog.kernels.walk import FAULT_SIZE
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.core import core
+from rewritelog.cores import limited_to
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.logs.blocks import (
     Block,
     Buffer,
     LoadedBlock,
+    fault_error,
     load_blocks,
     plan_in_turn,
-    raise_fault,
 )
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.params import list_params
+from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.output import OutputFile
-from rewritelog.progress import report_progress
-from rewritelog.replaying.kernels.interface import RUN_ROW, Times, times_of
-from rewritelog.replaying.kernels.shift import place_never_run, write_times
+from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared
-from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.regions import rounding_s
+from rewritelog.replaying.simulate import ReplayedRun, Times
+from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.run import new_output, rewrite_task
 from rewritelog.rewriting.running_sums import RunningSums
+from rewritelog.running.engines import map_blocks
 
-_AHEAD = 2
+_UNCLOSED_S = -1.0
+"""An end before any start."""
+
+_EXEC_SLACK_S = 1e-6
+"""The tolerance of the rule `exec-time` (FORMAT 7, rule 4)."""
 
 
 @dataclass(frozen=True)
 class _WriteTask:
-    """What is needed to write any block."""
+    """Writes any block."""
 
     prepared: Prepared
     outcome: ReplayedRun
     rewrite: RewriteTask | None
     """The task that first rewrites the durations of a block; None if these do not change."""
-    durations_s: Floats
     draft: Path
+
+    def __call__(self, block: Block) -> None:
+        """Write a block, or each of its parts."""
+        logs, flush = self.prepared.logs, self.prepared.options.flush
+        file = logs.files[block.file]
+        running = RunningSums()
+        with InputFile(file.path) as source:
+            for loaded in load_blocks(source, file, block, logs.layout, Buffer()):
+                if self.rewrite is not None:
+                    rewrite_part(self.rewrite, loaded, running)
+                _write_times(self.outcome, loaded)
+                with OutputFile(self.draft / file.path.name, flush=flush) as out:
+                    out.write(loaded.buffer, loaded.block.offset)
 
 
 def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     """Write the logs to the folder `out` with replayed times.
 
     SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
-    may not be replaced, or cannot be written; it is then not changed.
+    may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
+    duration is lost by rounding.
     """
     options, logs = prepared.options, prepared.logs
-    if outcome.run < outcome.workload.sebs:
+    if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome))
-    with new_output(logs, out, options) as draft:
-        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), outcome.durations_s(), draft)
-        workers = cores(options.jobs)
-        done = 0
-        with ThreadPoolExecutor(workers) as executor:
-            blocks = plan_in_turn(logs.files)
-            for size in in_order(executor, partial(_write, task), blocks, _AHEAD * workers):
-                done += size
-                report_progress("writing", done, logs.timelines_bytes, "bytes")
+    with new_output(logs, out, options) as draft, limited_to(options.jobs):
+        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), draft)
+        for _ in map_blocks(task, plan_in_turn(logs.files), "writing", logs.timelines_bytes):
+            pass
 
 
 def _all_times(outcome: ReplayedRun) -> Times:
     """Return the times of all SEBs, with those that never ran one by one after the end."""
-    workload, known = outcome.workload, outcome.times
-    times = times_of(np.empty(workload.sebs, dtype=RUN_ROW), known.order)
-    for mine, found in zip(times[:3], known[:3], strict=True):
-        mine[:] = found
-    place_never_run(workload.program, outcome.scale, times, workload.pes, outcome.predicted_s)
-    return times
+    never = np.flatnonzero(np.isnan(outcome.times.ready_s))
+    ready_s, start_s, end_s = (times.copy() for times in outcome.times[:3])
+    for sebs in np.split(never, np.flatnonzero(np.diff(outcome.pe_of(never))) + 1):
+        ends = np.cumsum(np.append(outcome.predicted_s, outcome.durations_s[sebs]))
+        ready_s[sebs] = start_s[sebs] = ends[:-1]
+        end_s[sebs] = ends[1:]
+    return Times(ready_s, start_s, end_s, outcome.times.order)
 
 
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
     options = replace(prepared.options, recv="shift")  # each message keeps its transit time
-    workload = prepared.workload
-    predicts = len(workload.program.sebs.fixed_s) > 0
+    predicts = len(prepared.workload.sebs.fixed_s) > 0
     if not predicts and options.general_dilation == 1 and not options.dilation_for:
         return None
     params = list_params(options.params or prepared.logs.folder) if predicts else None
     return rewrite_task(prepared.logs, prepared.predictor, params, options)
 
 
-def _write(task: _WriteTask, block: Block) -> int:
-    """Write a block, or each of its parts; return its size in bytes."""
-    logs = task.prepared.logs
-    file = logs.files[block.file]
-    running = RunningSums()
-    with InputFile(file.path) as source:
-        for loaded in load_blocks(source, file, block, logs.layout, Buffer()):
-            if task.rewrite is not None:
-                rewrite_part(task.rewrite, loaded, running)
-            _shift(task, loaded)
-            flush = task.prepared.options.flush
-            with OutputFile(task.draft / file.path.name, flush=flush) as out:
-                out.write(loaded.buffer, loaded.block.offset)
-    return block.size_bytes
+def _write_times(outcome: ReplayedRun, loaded: LoadedBlock) -> None:
+    """Write the replayed times into a block, whose durations are already the new ones."""
+    first_of_pe = outcome.workload.sebs.first_of_pe
+    _check_counts(loaded, np.diff(first_of_pe)[loaded.pes])
+    block = records_of(loaded)
+    seb = first_of_pe[block.pe] + block.index
+    _check_messages(block, np.diff(outcome.workload.sebs.first_message)[seb])
+    _write_messages(outcome, block, seb)
+    _write_sebs(outcome, block, seb)
 
 
-def _shift(task: _WriteTask, loaded: LoadedBlock) -> None:
-    outcome, lay = task.outcome, task.prepared.logs.layout.kernel
-    program = outcome.workload.program
-    bounds = program.sebs.first_of_pe.astype(np.int64)
-    _check_counts(loaded, np.diff(bounds)[loaded.pes])
-    firsts = bounds[loaded.pes] + loaded.pieces.firsts
-    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-    write_times(
-        loaded.buffer,
-        loaded.pieces,
-        lay,
-        firsts,
-        program,
-        outcome.scale,
-        outcome.delays,
-        outcome.times,
-        task.durations_s,
-        fault,
-    )
-    raise_fault(fault, loaded)
+def _write_sebs(outcome: ReplayedRun, block: BlockRecords, seb: Ints) -> None:
+    """Write the times of SEBs; an unclosed one stays so, and a receive time of −1 stays."""
+    sebs, times = block.sebs, outcome.times
+    start_s, end_s, spent_s = times.start_s[seb], times.end_s[seb], outcome.durations_s[seb]
+    closed = sebs["end_time"] >= sebs["start_time"]
+    lost = np.flatnonzero(closed & (np.abs(end_s - start_s - spent_s) > _EXEC_SLACK_S))
+    if len(lost):
+        pe, index = outcome.workload.index_of(int(seb[lost[0]]))
+        raise RewriteLogError(
+            f"SEB {index} of PE {pe} starts at {start_s[lost[0]]:.6g} s, where the rounding of "
+            f"times exceeds {_EXEC_SLACK_S:g} s: no logs are written"
+        )
+    _cut_events(block, closed, start_s, end_s)
+    received = sebs["recv_time"] != -1.0
+    unclosed_s = np.where(sebs["end_time"] < start_s, sebs["end_time"], _UNCLOSED_S)
+    sebs.put("start_time", start_s)
+    sebs.put("eff_recv_time", times.ready_s[seb])
+    sebs.put("recv_time", times.ready_s[seb[received]], np.flatnonzero(received))
+    sebs.put("exec_time", spent_s[closed], np.flatnonzero(closed))
+    sebs.put("end_time", np.where(closed, end_s, unclosed_s))
+
+
+def _cut_events(block: BlockRecords, closed: Flags, start_s: Floats, end_s: Floats) -> None:
+    """Cut log events to the new durations, which may be shorter than from start to end."""
+    sebs, events = block.sebs, block.events
+    old_s = sebs["end_time"] - sebs["start_time"] + rounding_s(sebs["start_time"], sebs["end_time"])
+    new_s = end_s - start_s
+    most_s = (new_s + rounding_s(start_s, end_s))[events.seb]
+    inside = closed[events.seb] & (events["r_time"] <= old_s[events.seb])
+    late = np.flatnonzero(inside & (events["r_time"] > most_s))
+    events.put("r_time", new_s[events.seb[late]], late)
+
+
+def _write_messages(outcome: ReplayedRun, block: BlockRecords, seb: Ints) -> None:
+    """Write when messages are sent, and when the last of their receivers has them."""
+    first = outcome.workload.sebs.first_message
+    message = spans(first[seb], block.counts[:, 0])
+    sender = seb[block.messages.seb].astype(np.int32)
+    sent_s = outcome.sent_s(sender, message)
+    block.messages.put("send_time", sent_s)
+    block.messages.put("recv_time", sent_s + _delays_s(outcome, message, sender))
+
+
+def _delays_s(outcome: ReplayedRun, message: Ints, sender: Numbers) -> Floats:
+    """Return the delay of messages to their slowest receivers; between nodes if there are none."""
+    workload, between_s = outcome.workload, outcome.sent["delay_s"][message]
+    workers, first = workload.workers, workload.messages.first_receiver
+    counts = first[message + 1] - first[message]
+    row = np.repeat(np.arange(len(message)), counts)
+    to = outcome.pe_of(workload.messages.receivers[spans(first[message], counts)])
+    by = outcome.pe_of(sender[row])
+    near_s = np.where(to == by, 0.0, outcome.case.network.node_latency_s)
+    longest_s = np.where(counts > 0, 0.0, between_s)
+    same_node = to // workers == by // workers
+    np.maximum.at(longest_s, row, np.where(same_node, near_s, between_s[row]))
+    return longest_s
 
 
 def _check_counts(loaded: LoadedBlock, expected: Ints) -> None:
@@ -134,3 +180,11 @@ def _check_counts(loaded: LoadedBlock, expected: Ints) -> None:
         )
         location = Location(loaded.file.path, pe=int(loaded.pes[piece]), field="count")
         raise DamagedLogError(location, problem, "count")
+
+
+def _check_messages(block: BlockRecords, expected: Ints) -> None:
+    """Raise `DamagedLogError` if a SEB has another number of messages than in the replay."""
+    for k in np.flatnonzero(block.counts[:, 0] != expected)[:1].tolist():
+        at = block.sebs.at[k] + block.sebs.dtype.itemsize
+        found = [core.LOG_CHANGED, at, block.counts[k, 0], block.piece[k], block.index[k]]
+        raise fault_error(np.array(found), block.loaded, absolute=True)

@@ -82,7 +82,7 @@ def _timeline(report: ReplayReport, outcome: ReplayedRun) -> tuple[Any, str]:
 def _draw_bars(plot: Any, outcome: ReplayedRun) -> str:
     """Draw each SEB that took time as a bar, coloured by name; return a description."""
     workload, times = outcome.workload, outcome.times
-    sebs = workload.program.sebs
+    sebs = workload.sebs
     ran = np.flatnonzero(times.end_s > times.start_s)
     codes = sebs.name[ran]
     busy = np.bincount(codes, times.end_s[ran] - times.start_s[ran], len(workload.names))
@@ -127,7 +127,7 @@ def busy_shares(outcome: ReplayedRun, rows: int, columns: int) -> Floats:
     """
     workload, times = outcome.workload, outcome.times
     ran = times.order[times.end_s[times.order] > times.start_s[times.order]]
-    pe = workload.program.sebs.pe[ran].astype(np.int64)
+    pe = workload.sebs.pe[ran].astype(np.int64)
     width = columns + 3
     row = pe * rows // workload.pes * width
     bends = np.zeros(rows * width)
@@ -148,7 +148,7 @@ def _greys() -> list[str]:
 
 def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun) -> str:
     """Draw the critical path: along SEBs, and along messages from sender to receiver."""
-    path, sebs = report.path.path, outcome.workload.program.sebs
+    path, sebs = report.path.path, outcome.workload.sebs
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]
     y = np.repeat(sebs.pe[path.seb], 2).astype(float)[::-1]

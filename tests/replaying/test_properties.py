@@ -172,7 +172,7 @@ def test_the_replay_of_a_replayed_log_is_the_same_log(
 
 
 def _has_receivers_of_different_delays(outcome: ReplayedRun) -> bool:
-    sebs, messages = outcome.workload.program.sebs, outcome.workload.program.messages
+    sebs, messages = outcome.workload.sebs, outcome.workload.messages
     workers = outcome.workload.workers
     sender = np.repeat(np.arange(len(sebs.pe)), np.diff(sebs.first_message))
     for k, seb in enumerate(sender):

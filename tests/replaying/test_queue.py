@@ -1,106 +1,102 @@
-"""The replay's queue: in order like a plain heap, and in work that grows with the SEBs."""
+"""The replay's queue: in order like a plain heap, in steps of any size, and in linear work."""
 
 from __future__ import annotations
 
 import heapq
-import math
-from collections import Counter
-from pathlib import Path
-from typing import Any
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewritelog.replaying.kernels import queue as queues
-from rewritelog.replaying.kernels import replay as kernel
-from rewritelog.replaying.kernels.queue import IN_HEAP, Queue, add, drop_first, refill
+from rewritelog.arrays import Floats
+from rewritelog.core import core
+from rewritelog.replaying import simulate as simulating
+from rewritelog.replaying.links import grouped
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import run_time
-from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.synthesis.synth import SynthOptions, synthesise
+from rewritelog.replaying.simulate import Case, run_time, simulate
+from rewritelog.replaying.workload import Irregularities, Messages, Regions, Sebs, Workload
 
 STEPS = st.one_of(
-    st.sampled_from([0.0, 0.25, 1.0, 1e-300, 1e300, math.inf]),
+    st.sampled_from([0.0, 0.25, 1.0, 1e-300, 1e300]),
     st.floats(0, 1e3, allow_nan=False),
     st.floats(0, 1e-12, allow_nan=False),
 )
 
 
-@settings(max_examples=60, deadline=None)
-@given(batches=st.lists(st.lists(STEPS, max_size=12), max_size=25), size=st.integers(1, 8))
-def test_it_gives_what_a_heap_gives(batches: list[list[float]], size: int) -> None:
-    """Batches are added at times from the last one on, with a few taken out in between."""
-    ids = iter(np.random.default_rng(1).permutation(sum(map(len, batches))).tolist())
-    queue = Queue.of(sum(map(len, batches)))
-    heap: list[tuple[float, int]] = []
-    now = 0.0
-    with np.errstate(all="ignore"):
-        for batch in batches:
-            for step in batch:
-                seb = next(ids)
-                add(queue, np.float64(now + step), seb)
-                heapq.heappush(heap, (now + step, seb))
-            for _ in range(min(size, len(heap))):
-                now = taken(queue, heapq.heappop(heap))
-        while heap:
-            taken(queue, heapq.heappop(heap))
-        assert not refill(queue)
+def tree(senders: list[int], transits_s: Floats) -> Workload:
+    """SEBs without duration, each on a PE of its own and started by a message of an earlier one.
 
-
-def taken(queue: Queue, expected: tuple[float, int]) -> float:
-    assert refill(queue)
-    assert (queue.heap_times[0], queue.heap_sebs[0]) == expected
-    drop_first(queue.heap_times, queue.heap_sebs, int(queue.numbers[IN_HEAP]))
-    queue.numbers[IN_HEAP] -= 1
-    return expected[0]
-
-
-def work(folder: Path, sebs: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often the uncompiled kernel calls what it does for each SEB."""
-    synthesise(folder, SynthOptions(pes=16, sebs=sebs, timings=0))
-    prepared = prepare(folder, RewriteOptions())
-    counts: Counter[str] = Counter()
-
-    def count(patched: pytest.MonkeyPatch, module: Any, name: str) -> None:
-        plain = getattr(module, name)
-
-        def call(*args: Any) -> Any:
-            counts[name] += 1
-            return plain(*args)
-
-        patched.setattr(module, name, call)
-
-    with monkeypatch.context() as patched:
-        patched.setenv("TRACEBIGSIM_KERNELS", "plain")
-        for module, name in (
-            (kernel, "deliver"),
-            (kernel, "arrive"),
-            (queues, "comes_before"),
-            (queues, "add_to_bucket"),
-        ):
-            count(patched, module, name)
-        run_time(prepared.workload, prepared.case(Network()))
-    counts["sebs"] = prepared.workload.sebs
-    counts["links"] = prepared.workload.messages + int(
-        prepared.workload.program.dependents.first[-1]
+    SEB k + 1 is started by message k, which `senders[k]` sends.
+    """
+    count, sent = len(senders) + 1, len(senders)
+    order = np.argsort(senders, kind="stable").astype(np.int32)
+    starter = np.full(count, -1, dtype=np.int32)
+    starter[1 + order] = np.arange(sent)
+    links = np.zeros(count + 1, dtype=core.structs["seb_links"])
+    links["first_message"][1:] = np.cumsum(np.bincount(senders, minlength=count))
+    zeros, nobody = np.zeros(count), np.empty(0, dtype=np.int32)
+    first, receivers = grouped(starter[1:], np.arange(1, count, dtype=np.int32), sent)
+    sebs = Sebs(
+        scaled_s=zeros,
+        fixed_s=np.empty(0),
+        name=np.zeros(count, dtype=np.int32),
+        pe=np.arange(count, dtype=np.int32),
+        starter=starter,
+        inputs=(starter >= 0).astype(np.int32),
+        links=links,
+        waiting=nobody,
+        first_of_pe=np.arange(count + 1, dtype=np.int32),
     )
-    return counts
+    sizes = np.zeros(sent, dtype=np.int32)
+    messages = Messages(np.zeros(sent), np.empty(0), transits_s[order], sizes, first, receivers)
+    regions = Regions(nobody, nobody, *[np.empty(0)] * 4)
+    irregular = Irregularities(nobody, nobody.reshape(0, 2), nobody.reshape(0, 2))
+    return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, irregular)
+
+
+CASE = Case(Network(), lambda _: 1.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), step=st.sampled_from([1, 2, 7, 1000]))
+def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:
+    """SEBs enter the queue at times from that of the last one on, while others are taken out."""
+    transits_s = data.draw(st.lists(STEPS, max_size=120))
+    senders = [data.draw(st.integers(max(0, k - 30), k)) for k in range(len(transits_s))]
+    heap, expected = [(0.0, 0)], []
+    while heap:
+        now, seb = heapq.heappop(heap)
+        expected.append((now, seb))
+        for k, sender in enumerate(senders):
+            if sender == seb:
+                heapq.heappush(heap, (now + transits_s[k], k + 1))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(simulating, "_STEP", step)
+        found = simulate(tree(senders, np.array(transits_s)), CASE)
+    order = found.times.order
+    assert list(zip(found.times.ready_s[order].tolist(), order.tolist(), strict=True)) == expected
 
 
 @pytest.mark.slow
-def test_work_grows_with_the_sebs_and_not_faster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = work(tmp_path / "small", 30, monkeypatch)
-    large = work(tmp_path / "large", 180, monkeypatch)
-    for counts in (small, large):
-        assert counts["deliver"] == counts["sebs"]
-        assert counts["arrive"] <= counts["links"] + counts["sebs"]
-        assert counts["add_to_bucket"] <= 2 * counts["sebs"]
-    ratio = large["sebs"] / small["sebs"]
-    assert ratio > 5
-    for name in ("comes_before", "add_to_bucket"):
-        assert large[name] <= 1.5 * ratio * small[name], name
+@pytest.mark.parametrize("kind", ["all at once", "chains", "far apart"])
+def test_work_grows_with_the_sebs_and_not_faster(kind: str) -> None:
+    def spent_s(count: int) -> float:
+        draws = np.random.default_rng(1)
+        transits_s = draws.exponential(1.0, count)
+        senders = np.zeros(count, dtype=np.int64)
+        if kind == "chains":
+            senders = np.maximum(np.arange(count) - 100, 0)
+        if kind == "far apart":
+            transits_s **= 8
+        workload = tree(senders.tolist(), transits_s)
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            run_time(workload, CASE)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    small, large = spent_s(1 << 15), spent_s(1 << 18)
+    assert large < 4 * 8 * max(small, 0.002)

@@ -257,7 +257,7 @@ def test_without_an_event_messages_after_it_leave_sooner(
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
     prepared = prepare(logs, options)
     free = without_event(prepared.workload, 0)
-    offsets = free.messages.scaled_s + (free.messages.fixed_s if given else 0.0)
+    offsets = free.message_scaled + (free.message_fixed if given else 0.0)
     assert offsets.tolist() == [0.25, 0.5]
 
 

@@ -1,0 +1,196 @@
+/* What SEBs waited for: inverted links, chains of causes, the critical path, blocked SEBs.
+
+   The chain of a SEB leads from it to the SEB behind its last input, and so on to time 0. Jump
+   pointers find a place in it in a time that grows with the logarithm of its length (Myers, "An
+   applicative random-access stack", 1983). */
+#include "core.h"
+
+void place(const int32_t *keys, int64_t keys_len, const int32_t *values, int32_t *places,
+           int64_t places_len, int32_t *placed, int64_t placed_len)
+{
+    for (int64_t k = 0; k < keys_len; k++) {
+        int32_t key = keys[k];
+        if (key < 0 || key >= places_len || places[key] < 0 || places[key] >= placed_len)
+            continue;
+        placed[places[key]++] = values[k];
+    }
+}
+
+/* What the links of chains follow from. */
+typedef struct {
+    const seb_run *runs;
+    const double *start_s;
+    const int32_t *starter;
+    const sent_message *messages;
+    const lone_interval *alone;
+    int64_t alone_len;
+} history;
+
+static inline double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* For how long exactly one PE was busy before a time. */
+static double alone_before(const history *all, double time)
+{
+    int64_t low = 0, high = all->alone_len;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (all->alone[middle].begin_s <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0.0;
+    lone_interval last = all->alone[low - 1];
+    return last.before_s + lesser(time, last.end_s) - last.begin_s;
+}
+
+/* The first link of a SEB's chain, from `since` on; the rest of it is running while others ran. */
+static chain_link split_link(const history *all, int32_t seb, double since)
+{
+    seb_run run = all->runs[seb], source = all->runs[run.cause];
+    double start = all->start_s[run.cause], left = run.ready_s;
+    if (run.kind == BY_MESSAGE) {
+        double sent = start + all->messages[all->starter[seb]].after_s;
+        left = lesser(lesser(sent, source.end_s), run.ready_s);
+    }
+    double from = greater(start, since);
+    chain_link link = {.communication_s = run.ready_s - greater(left, since)};
+    if (left > from)
+        link.alone_s = alone_before(all, left) - alone_before(all, from);
+    link.imbalance_s = greater(start - greater(since, source.ready_s), 0.0);
+    return link;
+}
+
+/* Prefetch what the chain of the SEB `AHEAD` SEBs further on needs, and half of that, its cause. */
+static void load_ahead(const history *all, const int32_t *sebs, int64_t left,
+                       const chain_link *chains)
+{
+    enum { AHEAD = 16 };
+    if (left > AHEAD) {
+        __builtin_prefetch(&all->runs[sebs[AHEAD]]);
+        __builtin_prefetch(&all->starter[sebs[AHEAD]]);
+        __builtin_prefetch(&chains[sebs[AHEAD]], 1);
+    }
+    if (left > AHEAD / 2) {
+        int32_t seb = sebs[AHEAD / 2], source = all->runs[seb].cause;
+        if (source < 0)
+            return;
+        __builtin_prefetch(&all->runs[source]);
+        __builtin_prefetch(&all->start_s[source]);
+        __builtin_prefetch(&chains[source]);
+        if (all->runs[seb].kind == BY_MESSAGE)
+            __builtin_prefetch(&all->messages[all->starter[seb]]);
+    }
+}
+
+void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
+                   const double *start_s, const int32_t *starter, const sent_message *messages,
+                   const lone_interval *alone, int64_t alone_len, chain_link *chains)
+{
+    history all = {runs, start_s, starter, messages, alone, alone_len};
+    for (int64_t k = 0; k < sebs_len; k++) {
+        int32_t seb = sebs[k], source = runs[seb].cause;
+        load_ahead(&all, sebs + k, sebs_len - k, chains);
+        if (source < 0) {
+            chains[seb] = (chain_link){.jump = seb};
+            continue;
+        }
+        chain_link link = split_link(&all, seb, runs[source].ready_s);
+        chain_link before = chains[source], far = chains[before.jump];
+        link.communication_s += before.communication_s;
+        link.alone_s += before.alone_s;
+        link.imbalance_s += before.imbalance_s;
+        link.depth = before.depth + 1;
+        bool as_far = before.depth - far.depth == far.depth - chains[far.jump].depth;
+        link.jump = as_far ? far.jump : source;
+        chains[seb] = link;
+    }
+}
+
+/* The SEB of a chain in whose first link a time lies. */
+static int32_t chain_at(const seb_run *runs, const chain_link *chains, int32_t seb, double time)
+{
+    while (runs[seb].cause >= 0 && runs[runs[seb].cause].ready_s > time) {
+        int32_t jump = chains[seb].jump;
+        seb = runs[jump].ready_s > time ? jump : runs[seb].cause;
+    }
+    return seb;
+}
+
+void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s, const seb_run *runs,
+                const double *start_s, const int32_t *starter, const sent_message *messages,
+                const lone_interval *alone, int64_t alone_len, const chain_link *chains,
+                double *split)
+{
+    history all = {runs, start_s, starter, messages, alone, alone_len};
+    for (int64_t k = 0; k < sebs_len; k++, split += 3) {
+        int32_t first = chain_at(runs, chains, sebs[k], since_s[k]);
+        chain_link own = chains[sebs[k]], before = chains[first], link = {0};
+        if (runs[first].cause >= 0)
+            link = split_link(&all, first, since_s[k]);
+        split[0] = own.communication_s - before.communication_s + link.communication_s;
+        split[1] = own.alone_s - before.alone_s + link.alone_s;
+        split[2] = own.imbalance_s - before.imbalance_s + link.imbalance_s;
+    }
+}
+
+int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *path,
+               int64_t path_len)
+{
+    int64_t length = 0;
+    for (; length < path_len && seb >= 0 && seb < before_len; seb = before[seb])
+        path[length++] = (int32_t)seb;
+    return length;
+}
+
+/* Set the root of a SEB that never ran and has none yet, and put it on the stack; return the
+   stack's new size. */
+static int64_t reach(int32_t seb, int32_t origin, int32_t *root, int32_t *stack, int64_t size)
+{
+    if (root[seb] != -1)
+        return size;
+    root[seb] = origin;
+    stack[size] = seb;
+    return size + 1;
+}
+
+bool spread_roots(const seb_links *links, const int32_t *waiting, const int32_t *first_receiver,
+                  const int32_t *receivers, const int32_t *origins, int64_t origins_len,
+                  int32_t *root, int32_t *stack, int64_t *state, int64_t most)
+{
+    int64_t size = state[1];
+    while (most-- > 0 && (size > 0 || state[0] < origins_len)) {
+        if (size == 0)
+            stack[size++] = origins[state[0]++];
+        int32_t seb = stack[--size], origin = root[seb];
+        int32_t last = first_receiver[links[seb + 1].first_message];
+        for (int32_t k = first_receiver[links[seb].first_message]; k < last; k++)
+            size = reach(receivers[k], origin, root, stack, size);
+        for (int32_t k = links[seb].first_waiting; k < links[seb + 1].first_waiting; k++)
+            size = reach(waiting[k] < 0 ? -1 - waiting[k] : waiting[k], origin, root, stack, size);
+    }
+    state[1] = size;
+    return size > 0 || state[0] < origins_len;
+}
+
+void add_up(const int64_t *first, int64_t first_len, const double *values, double *before,
+            int64_t before_len)
+{
+    for (int64_t group = 0; group < first_len; group++) {
+        int64_t last = group + 1 < first_len ? first[group + 1] : before_len;
+        double sum = 0.0;
+        for (int64_t k = first[group] > 0 ? first[group] : 0; k < last && k < before_len; k++) {
+            before[k] = sum;
+            sum += values[k];
+        }
+    }
+}

@@ -1,1 +1,0 @@
-"""The compiled loops of replays: extraction of columns, links, the replay, and its analysis."""

@@ -1,0 +1,49 @@
+"""A request to stop ends every long part of a replay between two steps, in any thread."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rewritelog import stopping
+from rewritelog.replaying.blocked import find_never_run
+from rewritelog.replaying.categories import lost_cycles
+from rewritelog.replaying.gains import Gain, Question, gain
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.path import find_critical_path
+from rewritelog.replaying.prepare import prepare
+from rewritelog.replaying.simulate import ReplayedRun, simulate
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.stopping import Stopped
+
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "cells"
+
+
+def first_gain(outcome: ReplayedRun) -> Gain:
+    return gain(outcome, Question(outcome.workload.names[0], 1.0))
+
+
+PARTS: dict[str, Callable[[ReplayedRun], object]] = {
+    "loading": lambda run: prepare(SAMPLE, RewriteOptions()),
+    "the replay": lambda run: simulate(run.workload, run.case),
+    "a gain": first_gain,
+    "lost cycles": lost_cycles,
+    "the critical path": find_critical_path,
+    "SEBs that never ran": find_never_run,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_of_a_replay_ends(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(SAMPLE, RewriteOptions())
+    outcome = simulate(prepared.workload, prepared.case(Network()))
+    if part == "SEBs that never ran":
+        outcome.times.ready_s[:] = float("nan")
+    else:
+        PARTS[part](outcome)
+    monkeypatch.setattr(stopping._request, "raised", Stopped(signal.SIGTERM))
+    with pytest.raises(Stopped):
+        PARTS[part](outcome)
