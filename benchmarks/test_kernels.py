@@ -21,7 +21,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.kernels.interface import (
+from rewritelog.rewriting.counts import (
     EXAMPLES,
     RECORD,
     BlockCount,

@@ -10,21 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from blocks import loaded_from, params_of, rewritten
 from numpy.typing import NDArray
 
 from rewritelog.format.layout import Layout, layout
-from rewritelog.kernels.names import new_table
-from rewritelog.kernels.walk import FAULT_CODE, FAULT_SIZE, OK, Pieces
-from rewritelog.rewriting.kernels.interface import (
-    EXAMPLES,
-    RECORD,
-    BlockCount,
-    BlockRecords,
-    BlockTotals,
-    Dilation,
-    DurationSum,
-)
-from rewritelog.rewriting.kernels.patch import patch
 
 BATCH = 20_000
 MESSAGES = 5
@@ -80,22 +69,12 @@ class Batch:
         """Return the batch as the kernel rewrites it."""
         sebs = self.sebs.copy()
         brackets = self.seconds.shape[1]
-        records = np.zeros(self.seconds.size, dtype=RECORD)
-        records["seb"] = np.repeat(np.arange(len(sebs)), brackets)
-        records["seconds"] = self.seconds.ravel()
+        numbers = np.repeat(np.arange(len(sebs)), brackets)
         buffer = sebs.view(np.uint8)
-        ends = (np.array([k], dtype=np.int64) for k in (0, len(buffer), len(sebs), 0))
-        fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-        totals = BlockTotals(
-            np.zeros(len(BlockCount), dtype=np.int64),
-            np.zeros((1, len(DurationSum), 2)),
-            np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64),
-        )
-        paired = BlockRecords(np.array([0, len(records)]), records)
-        dilation = Dilation(self.factor, new_table(0, 0), np.zeros(0))
-        lay, pieces = self.lay.kernel, Pieces(*ends)
-        patch(buffer, pieces, lay, dilation, keep_recv, paired, totals, fault)
-        assert fault[FAULT_CODE] == OK, fault
+        bounds = (np.array([k], dtype=np.int64) for k in (0, len(buffer), len(sebs)))
+        loaded = loaded_from(self.lay, buffer, *bounds)
+        records = params_of(np.zeros_like(numbers), numbers)
+        rewritten(loaded, records, self.seconds.ravel(), self.factor, keep_recv=keep_recv)
         return Batch(self.lay, sebs, self.seconds, self.factor)
 
 

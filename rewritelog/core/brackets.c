@@ -32,7 +32,8 @@ bool is_mark(const uint8_t *buf, int64_t at, const layout *lay)
 
 double rounding_of(double start, double end)
 {
-    return 4.0 * DBL_EPSILON * fmax(fabs(start), fabs(end));
+    double a = fabs(start), b = fabs(end);
+    return 4.0 * DBL_EPSILON * (b > a ? b : a);
 }
 
 int64_t pair_marks(const uint8_t *buf, int64_t events, const layout *lay, double duration,
@@ -54,20 +55,25 @@ int64_t pair_marks(const uint8_t *buf, int64_t events, const layout *lay, double
     return known % 2 ? IRREGULAR : known / 2;
 }
 
-int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *sebs, int64_t sebs_len,
-                      const layout *lay, int64_t *counts, double *times)
+int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *starts,
+                      int64_t starts_len, const int64_t *walked, const layout *lay,
+                      int64_t *counts, double *times)
 {
     (void)buf_len;
     int64_t found = 0;
-    for (int64_t k = 0; k < sebs_len; k++) {
-        double start = load_f8(buf + sebs[k] + lay->seb_start_time, lay->swap);
-        double end = load_f8(buf + sebs[k] + lay->seb_end_time, lay->swap);
-        bool closed = end >= start;
-        double duration = closed ? end - start : INFINITY;
-        double latest = closed ? duration + rounding_of(start, end) : INFINITY;
-        int64_t events = parts_of(buf, sebs[k], lay).events;
-        counts[k] = pair_marks(buf, events, lay, duration, latest, times + 2 * found);
-        found += counts[k] > 0 ? counts[k] : 0;
+    for (int64_t piece = 0; piece < starts_len; piece++) {
+        int64_t at = starts[piece];
+        for (int64_t k = 0; k < walked[piece]; k++, counts++) {
+            seb_parts parts = parts_of(buf, at, lay);
+            double start = load_f8(buf + at + lay->seb_start_time, lay->swap);
+            double end = load_f8(buf + at + lay->seb_end_time, lay->swap);
+            bool closed = end >= start;
+            double duration = closed ? end - start : INFINITY;
+            double latest = closed ? duration + rounding_of(start, end) : INFINITY;
+            *counts = pair_marks(buf, parts.events, lay, duration, latest, times + 2 * found);
+            found += *counts > 0 ? *counts : 0;
+            at = parts.next;
+        }
     }
     return found;
 }

@@ -2,8 +2,8 @@
 
    This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `tally` and `advance` read bytes that nobody has checked: they
-   check every count against `buf_len`. All other functions take what these returned for the same
+   `buf`, times are in seconds. Only `tally`, `advance` and `patch` read bytes that nobody has checked:
+   they check every count against `buf_len`. All other functions take what these returned for the same
    bytes. No function keeps state, so that threads may call any at a time. */
 #ifndef REWRITELOG_CORE_H
 #define REWRITELOG_CORE_H
@@ -112,12 +112,13 @@ CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at
 
 enum { IRREGULAR = -1 };
 
-/* Find the brackets of the SEBs at `sebs`: set `counts` to the number of each SEB's brackets, or
+/* Find the brackets of all `walked` SEBs: set `counts` to the number of each SEB's brackets, or
    IRREGULAR if its marks do not pair up in order within the SEB; in an unclosed SEB, only their
    order counts. Write start and end of each bracket, in seconds since the start of its SEB, to
-   `times`, which has room for a number for each event of these SEBs. Return how many there are. */
-CORE int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *sebs,
-                           int64_t sebs_len, const layout *lay, int64_t *counts, double *times);
+   `times`, which has room for a number for each event. Return how many brackets there are. */
+CORE int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *starts,
+                           int64_t starts_len, const int64_t *walked, const layout *lay,
+                           int64_t *counts, double *times);
 
 /* ---- text.c: rows of numbers as text ---- */
 
@@ -310,5 +311,75 @@ CORE bool spread_roots(const seb_links *links, const int32_t *waiting,
    begins at `first[k]`. */
 CORE void add_up(const int64_t *first, int64_t first_len, const double *values, double *before,
                  int64_t before_len);
+
+/* ---- patch.c: new times for SEBs, their messages and log events ---- */
+
+/* Sums of durations: before a rewrite, and then after it. */
+enum duration_sum {
+    SUM_OLD,
+    SUM_NEW,
+    SUM_BRACKETED_OLD,
+    SUM_BRACKETED_NEW,
+    SUM_AROUND_OLD,
+    SUM_AROUND_NEW,
+    SUM_WITHOUT_OLD,
+    SUM_WITHOUT_NEW,
+    DURATION_SUMS
+};
+
+/* What is counted besides the outcomes of SEBs. */
+enum patch_count {
+    MESSAGES,
+    MESSAGES_OUTSIDE,
+    RECV_RAISED,
+    BRACKETS,
+    BRACKETS_WITHOUT_RECORD,
+    PATCH_COUNTS
+};
+
+/* What became of a SEB, and flags for brackets and param records that do not match. */
+enum seb_outcome {
+    SEB_UNCLOSED,
+    SEB_ZERO_LENGTH,
+    SEB_UNCHANGED,
+    SEB_BY_DILATION,
+    SEB_BY_EXACT,
+    SEB_BY_MODEL,
+    SEB_MARKS_IRREGULAR = 8,
+    SEB_RECORDS_MISMATCHED = 16,
+    SEB_UNMARKED_WITH_RECORD = 32,
+    SEB_OUTCOMES = 64
+};
+
+enum record_state {
+    RECORD_NO_SEB,
+    RECORD_PREDICTED,
+    RECORD_NOT_COVERED,
+    RECORD_NOT_PAIRED,
+    RECORD_LEFT_ALONE
+};
+
+/* A param record: its SEB, counted over all pieces, or -1; the predicted length of its bracket, or
+   NaN to dilate it, and whether that is an exact match. Filled in: the state, and the length of the
+   bracket before and after. */
+typedef struct {
+    int64_t seb;
+    double given_s, old_s, new_s;
+    bool exact;
+    uint8_t state;
+} param_record;
+
+/* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`, and
+   rewrite them in place; stop at the first fault. `firsts` is the index of the first SEB of each piece in its timeline, `factors` the dilation of each SEB. The
+   records of a SEB belong to its brackets if there are as many of both; a SEB without marks and
+   with one record is a bracket from start to end. `keep_recv` keeps receive times, or raises them
+   to the new send times. `table` has room for 3 x (2 + events) numbers for any SEB. Filled in: the
+   offset of each SEB, its outcome, and the counts; `sums` has a high and a low part for each
+   duration_sum of each piece. */
+CORE void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
+                const int64_t *ends, const int64_t *counts, const int64_t *firsts,
+                const layout *lay, const double *factors, bool keep_recv, param_record *records, int64_t records_len,
+                double *table, int64_t table_len, int64_t *sebs, uint8_t *outcomes,
+                int64_t *patch_counts, double *sums, int64_t *fault);
 
 #endif

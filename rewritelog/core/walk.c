@@ -1,15 +1,6 @@
 /* The walk over timelines: the one place where counts in a log are checked against its bytes. */
 #include "walk.h"
 
-/* Set the fault; return -1, which is not an offset. */
-static int64_t set_fault(int64_t *fault, int64_t code, int64_t at, int64_t value)
-{
-    fault[FAULT_CODE] = code;
-    fault[FAULT_AT] = at;
-    fault[FAULT_VALUE] = value;
-    return -1;
-}
-
 /* Return the offset after the list of `size`-byte items whose count is at `at`, or -1. `code` is
    the fault of a negative count; the next code is that of a list that does not fit. */
 static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t size,
@@ -53,31 +44,36 @@ static int64_t skip_events(const uint8_t *buf, int64_t at, int64_t end, const la
     return offset;
 }
 
-/* Return the offset after the SEB at `at`, or -1 with a fault. */
-static int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
-                        int64_t *fault)
+int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay, seb_parts *parts,
+                 int64_t *fault)
 {
     if (lay->seb_bytes + lay->count_bytes > end - at)
         return set_fault(fault, SEB_TRUNCATED, at, 0);
-    int64_t offset = skip_list(buf, at + lay->seb_bytes, end, lay->message_bytes, lay, fault,
-                               MESSAGE_COUNT_NEGATIVE);
-    if (offset >= 0)
-        offset = skip_events(buf, offset, end, lay, fault);
-    if (offset >= 0)
-        offset = skip_list(buf, offset, end, lay->dependency_bytes, lay, fault, BACKWARD_NEGATIVE);
-    if (offset >= 0)
-        offset = skip_list(buf, offset, end, lay->dependency_bytes, lay, fault, FORWARD_NEGATIVE);
-    return offset;
+    parts->messages = at + lay->seb_bytes;
+    parts->events = skip_list(buf, parts->messages, end, lay->message_bytes, lay, fault,
+                              MESSAGE_COUNT_NEGATIVE);
+    if (parts->events < 0)
+        return -1;
+    parts->backward = skip_events(buf, parts->events, end, lay, fault);
+    if (parts->backward < 0)
+        return -1;
+    parts->forward = skip_list(buf, parts->backward, end, lay->dependency_bytes, lay, fault,
+                               BACKWARD_NEGATIVE);
+    if (parts->forward < 0)
+        return -1;
+    return parts->next = skip_list(buf, parts->forward, end, lay->dependency_bytes, lay, fault,
+                                   FORWARD_NEGATIVE);
 }
 
 int64_t advance(const uint8_t *buf, int64_t buf_len, int64_t at, int64_t end, int64_t most,
                 const layout *lay, int64_t *after, int64_t *fault)
 {
     int64_t index = 0;
+    seb_parts parts;
     end = end < buf_len ? end : buf_len;
     *after = at;
     for (; index < most && at >= 0; index++) {
-        int64_t next = skip_seb(buf, at, end, lay, fault);
+        int64_t next = skip_seb(buf, at, end, lay, &parts, fault);
         if (next < 0) {
             fault[FAULT_SEB] = index;
             break;
@@ -106,10 +102,11 @@ void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t s
         int64_t seb = 0;
         fault[FAULT_PIECE] = piece;
         for (; seb < counts[piece]; seb++) {
-            int64_t next = at < 0 ? -1 : skip_seb(buf, at, end, lay, fault);
+            seb_parts parts;
+            int64_t next = at < 0 ? -1 : skip_seb(buf, at, end, lay, &parts, fault);
             if (next < 0)
                 break;
-            add_counts(buf, parts_of(buf, at, lay), lay, totals);
+            add_counts(buf, parts, lay, totals);
             at = next;
         }
         if (seb == counts[piece] && at != ends[piece])

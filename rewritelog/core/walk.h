@@ -7,6 +7,15 @@
 
 enum { PROJECTIONS_EVENT = 1, PRINT_EVENT, MARK_EVENT };
 
+/* Set the fault; return -1, which is not an offset. */
+static inline int64_t set_fault(int64_t *fault, int64_t code, int64_t at, int64_t value)
+{
+    fault[FAULT_CODE] = code;
+    fault[FAULT_AT] = at;
+    fault[FAULT_VALUE] = value;
+    return -1;
+}
+
 /* The offsets of the parts of a SEB: each begins with its count. */
 typedef struct {
     int64_t messages, events, backward, forward, next;
@@ -18,6 +27,11 @@ static inline int64_t after_event(const uint8_t *buf, int64_t at, const layout *
     int64_t text = at + lay->event_bytes + lay->count_bytes;
     return buf[at] == PROJECTIONS_EVENT ? text : text + load_i4(buf + text - lay->count_bytes, lay->swap);
 }
+
+/* Check the SEB at `at` and fill in its parts; return the offset after it, or -1 with a fault if it
+   is damaged or does not end before `end`. */
+int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay, seb_parts *parts,
+                 int64_t *fault);
 
 /* Return the parts of the SEB at `at`, which the walk has checked. */
 static inline seb_parts parts_of(const uint8_t *buf, int64_t at, const layout *lay)

@@ -10,12 +10,12 @@ from typing import Any
 
 from rewritelog.cores import limited_to
 from rewritelog.inspection.survey import Survey, read_survey
-from rewritelog.kernels.tracer import tracer_replaces
 from rewritelog.logs.files import paths_in
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import list_params
 from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.logs.summary import Summary
+from rewritelog.logs.tracer import tracer_replaces
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -109,7 +109,7 @@ class LogInfo(Readable):
     @property
     def tracer_replaces(self) -> float:
         """The share of SEB time whose durations TraceR ignores."""
-        return math.fsum(name.share for name in self.names if tracer_replaces(name.name))
+        return math.fsum(name.share for name in self.names if tracer_replaces(name.name.encode()))
 
     @property
     def size_bytes(self) -> int:

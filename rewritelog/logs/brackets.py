@@ -22,11 +22,21 @@ class Brackets:
     """The number of brackets of each SEB, or `IRREGULAR`."""
     seb: Ints
     """The SEB of each bracket, counted over the whole block."""
-    starts: Floats
-    ends: Floats
+    times: Floats
+    """The start and the end of each bracket, shape (brackets, 2)."""
 
     def __len__(self) -> int:
         return len(self.seb)
+
+    @property
+    def starts(self) -> Floats:
+        """The start of each bracket."""
+        return self.times[:, 0]
+
+    @property
+    def ends(self) -> Floats:
+        """The end of each bracket."""
+        return self.times[:, 1]
 
     @property
     def number(self) -> Ints:
@@ -44,8 +54,7 @@ def brackets_of(block: BlockRecords) -> Brackets:
     """
     counts = np.empty(len(block.sebs), dtype=np.int64)
     times = np.empty(len(block.events))
-    loaded = block.loaded
-    found = core.find_brackets(loaded.buffer, block.sebs.at, loaded.layout.core, counts, times)
-    starts, ends = times[: 2 * found].reshape(-1, 2).T.copy()
+    buffer, starts, lay = block.loaded.buffer, block.loaded.pieces.starts, block.loaded.layout.core
+    found = core.find_brackets(buffer, starts, block.walked, lay, counts, times)
     sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-    return Brackets(counts, sebs, starts, ends)
+    return Brackets(counts, sebs, times[: 2 * found].reshape(-1, 2))

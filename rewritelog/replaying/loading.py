@@ -56,7 +56,7 @@ class _LoadTask:
     def _columns(self, loaded: LoadedBlock) -> BlockColumns:
         wanted = self.predictor.columns
         params, _ = read_params(self.params, loaded, strict=self.strict, columns=wanted)
-        given_s = self.predictor.predict(params, loaded.pes).kernel["seconds"]
+        given_s = self.predictor.predict(params, loaded.pes).given_s
         found = columns_of(loaded, params, given_s, predicts=self.predicts)
         for name, column in found.columns.items():
             if column.base is not None:  # it would keep all of that

@@ -9,25 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.kernels.walk import FAULT_SIZE
-from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, raise_fault
+from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output import OutputFile
+from rewritelog.rewriting.counts import EXAMPLES, IRREGULAR, DurationSum
 from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.kernels.interface import (
-    EXAMPLES,
-    WITH_EXAMPLES,
-    BlockCount,
-    BlockRecords,
-    BlockTotals,
-    DurationSum,
-)
-from rewritelog.rewriting.kernels.patch import patch
+from rewritelog.rewriting.patching import Patched, patch, records_for
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.running_sums import RunningSums
-from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples
+from rewritelog.rewriting.statistics import (
+    BlockStatistics,
+    EventStatistics,
+    Examples,
+    RecordFlag,
+)
 
 
 @dataclass(frozen=True)
@@ -71,35 +68,26 @@ def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
     """Rewrite a loaded block or part in place, as `rewrite_block` does; return its statistics."""
-    layout = task.logs.layout
     records, statistics = _predicted(task, loaded)
-    totals = BlockTotals(
-        statistics.counts,
-        running.begin(len(loaded.pes)),
-        np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64),
-    )
-    begins = np.searchsorted(records.piece, np.arange(len(loaded.pes) + 1))
-    rows = BlockRecords(begins, records.kernel)
-    fault = np.zeros(FAULT_SIZE, dtype=np.int64)
-    dilation = task.dilations.for_block(loaded, layout.kernel)
-    patch(
-        loaded.buffer, loaded.pieces, layout.kernel, dilation, task.keep_recv, rows, totals, fault
-    )
-    raise_fault(fault, loaded, absolute=True)
+    factors, statistics.matched_patterns = task.dilations.for_block(loaded)
+    rows = records_for(loaded, records.params, records.given_s, records.flags[RecordFlag.EXACT])
+    sums = running.begin(len(loaded.pes))
+    patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
     if task.output is not None:
         with OutputFile(task.output / loaded.file.path.name, flush=task.flush) as out:
             out.write(loaded.buffer, loaded.block.offset)
     statistics.size_bytes = loaded.block.size_bytes
     done = loaded.block.part is None or loaded.block.part.last
-    statistics.matched_patterns = task.dilations.matched(dilation)
-    statistics.sums = running.durations(totals.sums, done=done)
+    statistics.sums = running.durations(sums, done=done)
     if done:
-        old_s, new_s = (_busy(totals.sums, which) for which in (DurationSum.OLD, DurationSum.NEW))
+        old_s, new_s = (_busy(sums, which) for which in (DurationSum.OLD, DurationSum.NEW))
         statistics.busy = [(loaded.pes.copy(), old_s, new_s)]
-    _add_examples(statistics, totals, loaded)
-    records.add_to(statistics, loaded)
-    sums = running.events(records.kinds, records.kind, records.piece, records.values(), done=done)
-    for (event, param_count), added in sums.items():
+    statistics.counts = patched.counts
+    _add_examples(statistics, loaded, patched)
+    records.add_to(statistics, loaded, patched)
+    values = records.values(patched)
+    events = running.events(records.kinds, records.kind, records.piece, values, done=done)
+    for (event, param_count), added in events.items():
         statistics.events.setdefault(event, EventStatistics()).sums[param_count] = added
     return statistics
 
@@ -125,10 +113,13 @@ def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, Block
     return task.predictor.predict(params, loaded.pes), statistics
 
 
-def _add_examples(statistics: BlockStatistics, totals: BlockTotals, loaded: LoadedBlock) -> None:
-    """Add the kernel's examples to the block's statistics."""
-    for which in WITH_EXAMPLES:
-        known = min(statistics.count(which), EXAMPLES)
-        examples = totals.examples[which, :known].tolist()
-        found = ((int(loaded.pes[piece]), seb) for piece, seb in examples)
+def _add_examples(statistics: BlockStatistics, loaded: LoadedBlock, patched: Patched) -> None:
+    """Add the first irregular SEBs to the block's statistics."""
+    pieces = loaded.pieces
+    begins = np.cumsum(pieces.counts) - pieces.counts
+    for which in IRREGULAR:
+        rows = patched.irregular(which)[:EXAMPLES]
+        piece = np.searchsorted(begins, rows, side="right") - 1
+        sebs = (rows - begins[piece] + pieces.firsts[piece]).tolist()
+        found = zip(loaded.pes[piece].tolist(), sebs, strict=True)
         statistics.examples[which] = Examples.of(loaded.begin, found)

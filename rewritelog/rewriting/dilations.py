@@ -1,4 +1,4 @@
-"""Dilation factors by patterns of SEB names, resolved for the names in a block."""
+"""Dilation factors by patterns of SEB names, resolved for the SEBs of a block."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.format import KernelLayout
-from rewritelog.kernels.names import NameTable, names_of, names_of_block, new_table
+from rewritelog.arrays import Floats
 from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.rewriting.kernels.interface import Dilation
+from rewritelog.logs.names import NameTable
+from rewritelog.logs.records import records_of
 from rewritelog.text import matches
 
 
@@ -29,27 +29,21 @@ class DilationRules:
                 return factor
         return self.factor
 
-    def for_block(self, loaded: LoadedBlock, lay: KernelLayout) -> Dilation:
-        """Return the factors for the names in a block, in the form that the kernel takes."""
-        if not self.by_name:
-            return Dilation(float(self.factor), new_table(lay.name_bytes, 0), np.zeros(0))
-        table = names_of_block(loaded.buffer, loaded.pieces, lay)
-        factors = np.array([self.factor_for(text) for text in _texts(table)], dtype=np.float64)
-        return Dilation(float(self.factor), table, factors)
+    def for_block(self, loaded: LoadedBlock) -> tuple[Floats, frozenset[str]]:
+        """Return the factor of each SEB, and the patterns that match any of their names.
 
-    def matched(self, dilation: Dilation) -> frozenset[str]:
-        """Return the patterns that match any name in a block, given the block's factors."""
+        Raise `DamagedLogError` if the block is damaged.
+        """
         if not self.by_name:
-            return frozenset()
-        return self.matching(_texts(dilation.names))
+            return np.full(int(loaded.pieces.counts.sum()), float(self.factor)), frozenset()
+        table = NameTable()
+        numbers = table.add(records_of(loaded).sebs)
+        names = [name.decode("utf-8", "replace") for name in table.names]
+        factors = np.array([self.factor_for(name) for name in names], dtype=np.float64)
+        return factors[numbers], self.matching(names)
 
     def matching(self, names: Collection[str]) -> frozenset[str]:
         """Return the patterns that match any of the names."""
         return frozenset(
             pattern for pattern, _ in self.by_name if any(matches(pattern, name) for name in names)
         )
-
-
-def _texts(table: NameTable) -> list[str]:
-    """Return the names of a table as text."""
-    return [name.decode("utf-8", "replace") for name in names_of(table)]

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from rewritelog.rewriting.counts import RecordState
 from rewritelog.rewriting.intervals import Expected
-from rewritelog.rewriting.kernels.interface import RecordState
 from rewritelog.rewriting.statistics import EventStatistics, RecordFlag
 from rewritelog.text import json_number
 

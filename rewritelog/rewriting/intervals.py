@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 from rewritelog.models.base import FittedModel
 from rewritelog.models.checks import checked_spread
-from rewritelog.rewriting.kernels.interface import DurationSum
+from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, difference_s, total_of
 from rewritelog.text import json_number
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
+from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.statistics import BlockStatistics, difference_s, total_of
 from rewritelog.text import json_number
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.params import Columns, ParamRecords
 from rewritelog.models.base import EventKey, FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
-from rewritelog.rewriting.kernels.interface import EXAMPLES, RECORD, RecordState
+from rewritelog.rewriting.counts import EXAMPLES, RecordState
+from rewritelog.rewriting.patching import Patched
 from rewritelog.rewriting.running_sums import EventValues
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
 from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples, RecordFlag
@@ -53,11 +54,7 @@ class Predictor:
             flags[RecordFlag.REMOTE, rows] = prediction.remote
             flags[RecordFlag.UNCOUNTED, rows] = self.columns == "counters" and count == 0
         flags[RecordFlag.REMOTE] &= ~flags[RecordFlag.OUTSIDE]
-        kernel = np.zeros(len(params.seb), dtype=RECORD)
-        kernel["seb"] = params.seb
-        kernel["seconds"] = seconds
-        kernel["exact"] = flags[RecordFlag.EXACT]
-        found = Predicted(params, kernel, kinds, kind, seconds, flags)
+        found = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
             ordinal = ordinals(params.piece, params.seb)
             numbers = drawn_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
@@ -72,7 +69,7 @@ class Predictor:
             factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
             found.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
             if factors is not None:
-                found.kernel["seconds"][rows] = found.seconds[rows] * factors
+                found.given_s[rows] = found.seconds[rows] * factors
 
 
 @dataclass(frozen=True)
@@ -80,13 +77,13 @@ class Predicted:
     """The records of a block with predicted durations."""
 
     params: ParamRecords
-    kernel: Table
-    """The records in the form that the rewrite kernel takes and fills in, dtype `RECORD`."""
     kinds: tuple[EventKey, ...]
     kind: Ints
     """Index into `kinds`."""
     seconds: Floats
     """Predicted durations before any spread; NaN where the model does not cover a record."""
+    given_s: Floats
+    """The durations that brackets get."""
     flags: Flags
     """Shape (flags, records)."""
 
@@ -95,24 +92,23 @@ class Predicted:
         """The piece of each record."""
         return self.params.piece
 
-    def values(self) -> EventValues:
+    def values(self, patched: Patched) -> EventValues:
         """Return the contribution of each record to the fields of `EventSums`."""
-        state = self.kernel["state"]
-        predicted = np.where(state == RecordState.PREDICTED, self.seconds, 0.0)
-        dilated = state == RecordState.NOT_COVERED
-        old, new = self.kernel["old"], self.kernel["new"]
+        predicted = np.where(patched.records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
+        dilated = patched.records["state"] == RecordState.NOT_COVERED
+        old, new = patched.records["old_s"], patched.records["new_s"]
         with np.errstate(over="ignore"):
             squares = predicted**2
         dilated_old, dilated_new = np.where(dilated, old, 0.0), np.where(dilated, new, 0.0)
-        exact = self._flagged(RecordFlag.EXACT)
+        exact = self._flagged(RecordFlag.EXACT, patched)
         of_exact = np.where(exact, old, 0.0), np.where(exact, new, 0.0)
         return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
 
-    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock) -> None:
+    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock, patched: Patched) -> None:
         """Add the states and flags of the records, by event, to the statistics."""
-        state = self.kernel["state"]
+        state = patched.records["state"]
         by_state = [self._by_event(state == which) for which in RecordState]
-        by_flag = [self._by_event(self._flagged(which)) for which in RecordFlag]
+        by_flag = [self._by_event(self._flagged(which, patched)) for which in RecordFlag]
         for number, name in enumerate(self.params.events):
             statistics.events[name] = EventStatistics(
                 Counter({which: by_state[which][number] for which in RecordState}),
@@ -131,8 +127,8 @@ class Predicted:
         found: list[int] = counts.tolist()
         return found
 
-    def _flagged(self, flag: RecordFlag) -> Flags:
+    def _flagged(self, flag: RecordFlag, patched: Patched) -> Flags:
         """Return which records count under a flag."""
         wanted = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
-        flagged: Flags = self.flags[flag] & (self.kernel["state"] == wanted)
+        flagged: Flags = self.flags[flag] & (patched.records["state"] == wanted)
         return flagged

@@ -17,9 +17,9 @@ from rewritelog.logs.params import ParamFolder
 from rewritelog.logs.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.busy_times import BusyTime, Largest
+from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
-from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options

@@ -6,9 +6,9 @@ import dataclasses
 import math
 from collections.abc import Iterator
 
+from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.event_lines import EventLine, speedup
 from rewritelog.rewriting.intervals import Expected
-from rewritelog.rewriting.kernels.interface import BlockCount, DurationSum
 from rewritelog.rewriting.overheads import Share
 from rewritelog.rewriting.report import Report
 from rewritelog.text import (

@@ -8,7 +8,7 @@ from typing import Any
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.rewriting.kernels.interface import BlockCount, RecordState
+from rewritelog.rewriting.counts import BlockCount, RecordState
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.statistics import (
     BlockStatistics,

@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.models.base import EventKey
-from rewritelog.rewriting.kernels.interface import DurationSum
+from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.statistics import EventSums
 from rewritelog.sums import ExactSum
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.rewriting.kernels.interface import EXAMPLES, BlockCount, DurationSum, RecordState
+from rewritelog.rewriting.counts import EXAMPLES, BlockCount, DurationSum, RecordState
 from rewritelog.sums import NOTHING, ExactSum
 
 BlockStart = tuple[int, int]

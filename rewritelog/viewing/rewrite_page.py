@@ -13,8 +13,8 @@ from rewritelog.diffing.run import compare_logs
 from rewritelog.diffing.totals import Totals
 from rewritelog.logs.logset import open_logs
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup
-from rewritelog.rewriting.kernels.interface import DurationSum
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.report_text import summary_sentences
 from rewritelog.rewriting.statistics import total_of

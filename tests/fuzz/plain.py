@@ -10,7 +10,7 @@ from fuzz import promises
 from fuzz.readers import Check, workplace
 from fuzz.seeds import block_seeds
 from fuzz.targets import READERS, BrokenError
-from rewritelog.rewriting.kernels.interface import RECORD
+from rewritelog.rewriting.counts import RECORD
 
 _stack = ExitStack()
 

@@ -29,7 +29,7 @@ from rewritelog.kernels.walk import (
     seb_parts,
     tally,
 )
-from rewritelog.rewriting.kernels.interface import (
+from rewritelog.rewriting.counts import (
     EXAMPLES,
     BlockCount,
     BlockRecords,

@@ -17,7 +17,7 @@ from fuzz.corpus import kept
 from fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
 from fuzz.readers import Check
 from fuzz.seeds import block_seeds
-from rewritelog.rewriting.kernels.interface import RECORD
+from rewritelog.rewriting.counts import RECORD
 
 ROOM = 1 << 14
 """Bytes that a mutant may have."""

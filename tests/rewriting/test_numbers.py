@@ -18,7 +18,7 @@ from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
 from rewritelog.format import layout
-from rewritelog.rewriting.kernels.interface import DurationSum
+from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite

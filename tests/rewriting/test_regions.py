@@ -18,7 +18,7 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.rewriting.kernels.interface import BlockCount
+from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite

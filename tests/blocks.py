@@ -1,0 +1,51 @@
+"""Blocks in memory, without a log set, for tests of what is done with the bytes of one."""
+
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Floats, Ints
+from rewritelog.format import Layout
+from rewritelog.logs.blocks import Block, LoadedBlock, Pieces
+from rewritelog.logs.params import ParamRecords
+from rewritelog.logs.timelines import TimelineFile
+from rewritelog.rewriting.counts import DurationSum
+from rewritelog.rewriting.patching import Patched, patch, records_for
+
+
+def loaded_from(lay: Layout, buffer: Bytes, starts: Ints, ends: Ints, counts: Ints) -> LoadedBlock:
+    """Return a block whose pieces have their SEBs from `starts` to `ends`, one for each PE."""
+    many, whole = len(starts), np.ones(len(starts), dtype=np.bool_)
+    pes, borders = np.arange(many), np.append(starts, len(buffer))
+    file = TimelineFile(Path("made"), 0, len(buffer), lay.order, b"", pes, borders, whole, whole)
+    return LoadedBlock(
+        block=Block(0, 0, len(buffer), 0, many),
+        file=file,
+        buffer=buffer,
+        layout=lay,
+        pieces=Pieces(starts, ends, counts, np.zeros_like(counts)),
+        pes=pes,
+        totals=counts,
+        closed=whole,
+    )
+
+
+def params_of(piece: Ints, seb: Ints) -> ParamRecords:
+    """Return param records of SEBs, all of one event without parameters."""
+    none = np.zeros(len(seb), dtype=np.int64)
+    return ParamRecords(("k",), none, piece, seb, none, none, np.zeros(0))
+
+
+def rewritten(
+    loaded: LoadedBlock,
+    params: ParamRecords,
+    seconds: Floats,
+    factor: float,
+    *,
+    keep_recv: bool = False,
+) -> Patched:
+    """Rewrite a block in place, given the predicted seconds of its records."""
+    records = records_for(loaded, params, seconds, np.zeros(len(params), dtype=np.bool_))
+    factors = np.full(int(loaded.pieces.counts.sum()), factor)
+    sums = np.zeros((len(loaded.pes), len(DurationSum), 2))
+    return patch(loaded, records, factors, sums, keep_recv=keep_recv)
