@@ -1,15 +1,12 @@
 """How a good input is damaged: numbers that mean much, times that are none, bytes moved about.
 
-The functions are compiled with the checks that call them, and are plain Python under
-`NUMBA_DISABLE_JIT=1`. A mutation may make the data longer by what the scratch has room for.
+A mutation may make the data longer by what the scratch has room for.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tracebigsim.compiled import kernel
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -83,14 +80,12 @@ WORDS = np.frombuffer(
 WORD_STARTS = np.array([0, *(np.flatnonzero(np.equal(WORDS, 32)) + 1)], dtype=np.int64)
 
 
-@kernel
 def put_number(buf: Bytes, at: int, value: int, size: int, swap: bool) -> None:
     """Write the lower `size` bytes of an integer; `swap` for the order that is not little."""
     for k in range(size):
         buf[at + (size - 1 - k if swap else k)] = (value >> (8 * k)) & 255
 
 
-@kernel
 def flip_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> None:
     """Change a bit, a byte or some bytes in a row."""
     at = rng.integers(0, size)
@@ -102,7 +97,6 @@ def flip_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> None:
             buf[k] = rng.integers(0, 256)
 
 
-@kernel
 def move_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> int:
     """Repeat, take away or copy a run of bytes; return the new size."""
     kind = rng.integers(0, 4)
@@ -124,7 +118,6 @@ def move_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> int:
     return rng.integers(1, size + 1)
 
 
-@kernel
 def put_word(buf: Bytes, size: int, rng: np.random.Generator) -> int:
     """Put one of the words of a line somewhere, in place of bytes or between them."""
     which = rng.integers(0, len(WORD_STARTS) - 1)

@@ -11,18 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz import lines, promises, readers, timelines
-from fuzz.arena import Arena
+from fuzz import lines, readers, timelines
 from fuzz.corpus import kept
 from fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
 from fuzz.readers import Check
-from fuzz.seeds import block_seeds
-from rewritelog.rewriting.counts import RECORD
-
-ROOM = 1 << 14
-"""Bytes that a mutant may have."""
 
 READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
+    "timelines": timelines.timelines_check,
     "lines": lines.lines_check,
     "summary": readers.summary_check,
     "heads": readers.head_check,
@@ -61,27 +56,6 @@ class Target(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to put away
         """Put away what was made for the target."""
-
-
-class TimelineTarget(Target):
-    """Blocks of timelines of all log versions through the compiled kernels."""
-
-    def __init__(self) -> None:
-        self._low, self._high = Arena(ROOM, 0xAA), Arena(ROOM, 0x55)
-        self._scratch = np.zeros(ROOM, dtype=np.uint8)
-        self._records = np.zeros(12, dtype=RECORD)
-        self._seeds = itertools.cycle(enumerate(block_seeds()))
-
-    def run(self, rng: np.random.Generator, runs: int) -> int:
-        """Check mutants of one version, order and way of rewriting; the next call takes another."""
-        number, (seed, tools) = next(self._seeds)
-        broken, _, found = timelines.run_mutants(
-            self._low.open, self._high.open, self._scratch, seed, tools, self._records, rng, runs
-        )
-        if broken:
-            data = bytes([number]) + self._scratch[:found].tobytes()
-            raise BrokenError(promises.BROKEN[broken], data)
-        return int(found)
 
 
 class ReaderTarget(Target):
@@ -134,6 +108,5 @@ def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
 
 
 TARGETS: dict[str, Callable[[], Target]] = {
-    "timelines": TimelineTarget,
     **{name: partial(ReaderTarget, name) for name in READERS},
 }
