@@ -14,23 +14,16 @@ import pytest
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
-from rewritelog.arrays import Ints
-from rewritelog.kernels import walk
+from rewritelog.arrays import Floats
+from rewritelog.core import core
 from rewritelog.logs.blocks import LoadedBlock
+from rewritelog.logs.records import records_of
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes
 from rewritelog.models.registry import load_model
+from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.counts import (
-    EXAMPLES,
-    RECORD,
-    BlockCount,
-    BlockRecords,
-    BlockTotals,
-    DurationSum,
-)
-from rewritelog.rewriting.kernels.patch import patch
-from rewritelog.rewriting.kernels.remap import remap
+from rewritelog.rewriting.patching import patch
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
 
@@ -69,55 +62,30 @@ def _first_block(logs: LogSet) -> LoadedBlock:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_walk_and_tally(order: Order, log_sets: dict[Order, LogSet], measure: Measure) -> None:
-    """Count what the SEBs hold, which is little more than finding them."""
-    logs = log_sets[order]
-    block = _first_block(logs)
-    fault = np.zeros(walk.FAULT_SIZE, dtype=np.int64)
-    starts, ends, counts, _ = block.pieces
-    measure(
-        len(block.buffer),
-        "bytes",
-        lambda: walk.tally(block.buffer, starts, ends, counts, logs.layout.kernel, fault),
-    )
-    assert fault[walk.FAULT_CODE] == walk.OK
+def test_walk(order: Order, log_sets: dict[Order, LogSet], measure: Measure) -> None:
+    """Find all records of a block."""
+    block = _first_block(log_sets[order])
+    measure(len(block.buffer), "bytes", lambda: records_of(block))
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["one factor", "factors by name"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_patch(order: Order, named: bool, log_sets: dict[Order, LogSet], measure: Measure) -> None:
     """Rewrite a block by dilation; factors by name need a look-up for each SEB."""
-    logs = log_sets[order]
-    block = _first_block(logs)
+    block = _first_block(log_sets[order])
     original = block.buffer.copy()
-    by_name = (("AMPI_*", 0.9),) if named else ()
-    dilation = DilationRules(0.5, by_name).for_block(block, logs.layout.kernel)
-    begins = np.zeros(len(block.pes) + 1, dtype=np.int64)
-    records = BlockRecords(begins, np.zeros(0, dtype=RECORD))
+    rules = DilationRules(0.5, (("AMPI_*", 0.9),) if named else ())
+    records = np.zeros(0, dtype=core.structs["param_record"])
 
-    def fresh() -> tuple[tuple[BlockTotals, Ints], dict[str, Any]]:
+    def fresh() -> tuple[tuple[Floats], dict[str, Any]]:
         block.buffer[:] = original
-        sums = np.zeros((len(block.pes), len(DurationSum), 2))
-        examples = np.zeros((len(BlockCount), EXAMPLES, 2), dtype=np.int64)
-        counts = np.zeros(len(BlockCount), dtype=np.int64)
-        return (BlockTotals(counts, sums, examples), np.zeros(walk.FAULT_SIZE, np.int64)), {}
+        return (np.zeros((len(block.pes), len(DurationSum), 2)),), {}
 
-    def job(totals: BlockTotals, fault: Ints) -> None:
-        lay = logs.layout.kernel
-        patch(block.buffer, block.pieces, lay, dilation, False, records, totals, fault)
+    def job(sums: Floats) -> None:
+        factors, _ = rules.for_block(block)
+        patch(block, records, factors, sums, keep_recv=False)
 
     measure(len(original), "bytes", job, fresh)
-
-
-@pytest.mark.parametrize("brackets", [0, 1, 10])
-def test_remap(brackets: int, measure: Measure) -> None:
-    """Map a million times, in rising order, by a SEB's regions."""
-    draw = np.random.default_rng(1)
-    regions = 2 * brackets + 1
-    bounds = np.concatenate([[0.0], np.cumsum(draw.random(regions))])
-    given = np.where(np.arange(regions) % 2, draw.random(regions), np.nan)
-    times = np.sort(draw.random(1_000_000) * bounds[-1])
-    measure(len(times), "times", lambda: remap(times, bounds, given, 0.5))
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,7 +3,7 @@
 - `arena`: memory between pages that cannot be touched
 - `mutation`: how a good input is damaged
 - `promises`: what must hold of a block of timelines, whatever bytes it has
-- `timelines`: blocks of timelines through the compiled kernels
+- `timelines`: timelines, walked and rewritten
 - `lines`: timing and param lines through the scanner
 - `cores` and `core/`: the compiled cores under sanitizers, with clang's fuzzer
 - `readers`: files through the readers and commands that a user calls

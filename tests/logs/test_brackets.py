@@ -1,6 +1,7 @@
 """The brackets of a block's SEBs, as every command that needs them gets them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ PRINTED = {"type": 2, "r_time": 0.1, "data": b"no mark\n\0"}
 POINTER = {"type": 1, "r_time": 0.2, "data": 3}
 
 
-def brackets_in(folder: Path, *sebs: dict, order: ByteOrder = "little") -> Brackets:
+def brackets_in(folder: Path, *sebs: dict[str, Any], order: ByteOrder = "little") -> Brackets:
     """The brackets of a timeline."""
     (loaded,) = open_logs(write_logs(folder, [list(sebs)], order=order)).blocks()
     return brackets_of(records_of(loaded))
@@ -51,7 +52,9 @@ IRREGULAR_MARKS = {
 
 
 @pytest.mark.parametrize("marks", IRREGULAR_MARKS.values(), ids=IRREGULAR_MARKS)
-def test_marks_that_do_not_pair_up_are_no_brackets(tmp_path: Path, marks: list[dict]) -> None:
+def test_marks_that_do_not_pair_up_are_no_brackets(
+    tmp_path: Path, marks: list[dict[str, Any]]
+) -> None:
     found = brackets_in(
         tmp_path, seb(1.0, 2.0, events=marks), seb(2.0, 3.0, events=bracket(0.25, 0.5))
     )

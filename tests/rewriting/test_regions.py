@@ -136,6 +136,9 @@ def test_what_does_not_pair_up_is_dilated_as_a_whole(
     assert case.seb["exec_time"] == pytest.approx(20)
     assert list(case.sent) == times(10)
     assert any("dilated as a whole" in w and "PE 0 SEB 0" in w for w in case.report.warnings)
+    assert case.report.count(BlockCount.BY_MODEL) == 0
+    (line,) = case.report.events
+    assert (line.not_used, line.new_s) == (records, 0)
 
 
 def test_a_negative_prediction_becomes_zero(tmp_path: Path) -> None:
