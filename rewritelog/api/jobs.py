@@ -340,7 +340,7 @@ def convert(
     )
 
 
-def synth(out: PathLike, *, force: bool = False, **options: Any) -> Synthesis:
+def synth(out: PathLike, *, force: bool = False, flush: bool = True, **options: Any) -> Synthesis:
     """Write a realistic synthetic log set with brackets, params and timings.
 
     The options are the fields of `SynthOptions`: pes, sebs, messages, files, wth, seed, order,
@@ -349,4 +349,4 @@ def synth(out: PathLike, *, force: bool = False, **options: Any) -> Synthesis:
     >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
     """
     made = make_options(SynthOptions, options)
-    return synthesise(to_path(out, "the output folder"), made, force=force)
+    return synthesise(to_path(out, "the output folder"), made, force=force, flush=flush)

@@ -121,6 +121,14 @@ Strict = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Replace OUT if it exists.", rich_help_panel=OUTPUT)
 ]
+NoFlush = Annotated[
+    bool,
+    typer.Option(
+        "--no-flush",
+        rich_help_panel=RUNNING,
+        help="Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
+    ),
+]
 Jobs = Annotated[
     int,
     typer.Option(

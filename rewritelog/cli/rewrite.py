@@ -11,12 +11,12 @@ import typer
 from rewritelog.cli.arguments import (
     ADVANCED,
     OUTPUT,
-    RUNNING,
     CopyParams,
     Engine,
     Force,
     Jobs,
     Logs,
+    NoFlush,
 )
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.model_options import with_model_options
@@ -56,14 +56,7 @@ def rewrite_command(
     ] = False,
     jobs: Jobs = 0,
     engine: Engine = "threads",
-    no_flush: Annotated[
-        bool,
-        typer.Option(
-            "--no-flush",
-            rich_help_panel=RUNNING,
-            help="Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
-        ),
-    ] = False,
+    no_flush: NoFlush = False,
     recv: Annotated[
         RecvPolicy,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rewritelog.cli.arguments import OUTPUT, Force, Jobs, Logs, Out, Seed
+from rewritelog.cli.arguments import OUTPUT, Force, Jobs, Logs, NoFlush, Out, Seed
 from rewritelog.cli.console import Outcome
 from rewritelog.cli.standard import plain, reporting
 
@@ -100,6 +100,7 @@ def synth_command(
     log_version: Annotated[int, typer.Option(metavar="N", help=f"{_VERSION_HELP}.")] = 6,
     jobs: Jobs = 0,
     force: Force = False,
+    no_flush: NoFlush = False,
 ) -> Outcome:
     """Generate a realistic log set with params and a timings file."""
     from rewritelog.cores import limited_to  # noqa: PLC0415
@@ -117,4 +118,4 @@ def synth_command(
         log_version=log_version,
     )
     with limited_to(jobs):
-        return Outcome(synthesise(out, options, force=force))
+        return Outcome(synthesise(out, options, force=force, flush=not no_flush))

@@ -14,23 +14,33 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 import re
 import secrets
 import shutil
 import stat
+import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from rewritelog.errors import OutputError, OutputWarning
-from rewritelog.output.files import flush_files, name_beside
+from rewritelog.output.files import AT_ONCE, flush_files, name_beside
 from rewritelog.output.lock import OutputLock
 from rewritelog.progress import report_progress
-from rewritelog.stopping import raise_if_stopped
+from rewritelog.stopping import raise_if_stopped, stopped
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+_STOP_S = 0.5
+"""The time that a run which a signal ends takes to remove its draft."""
+_FEW_FILES = 64
+_REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.Path(sys.argv[1]))"
 
 
 @contextmanager
@@ -64,7 +74,7 @@ def new_folder(
                 raise_if_stopped()
                 _replace(out, target, draft, force=force)
             except BaseException:
-                _remove(draft)
+                _discard(draft)
                 raise
             _finish(out, target, draft, flush=flush)
     except OSError as error:
@@ -103,6 +113,36 @@ def _remove_old(folder: Path) -> None:
         )
 
 
+def _discard(draft: Path) -> None:
+    """Remove the draft of a run that failed, but do not keep one waiting that a signal ends.
+
+    What takes longer is left to a process that outlives the run; the next one that writes the
+    output would remove it, too.
+    """
+    if stopped() is not None and draft.is_dir():
+        _unlink_files(draft, time.monotonic() + _STOP_S)
+        nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+        command = [sys.executable, "-P", "-c", _REMOVE, str(draft)]
+        if len(list(draft.iterdir())) > _FEW_FILES:
+            with suppress(OSError, NotImplementedError):
+                os.posix_spawn(command[0], command, os.environ, file_actions=nowhere, setsid=True)
+                return
+    _remove(draft)
+
+
+def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
+    """Remove the files of a folder, several at a time, as far as that works until then."""
+
+    def unlink(path: Path) -> None:
+        with suppress(OSError):
+            path.unlink()
+
+    paths = folder.iterdir()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while time.monotonic() < until_s and (some := list(islice(paths, _FEW_FILES))):
+            list(pool.map(unlink, some))
+
+
 def _remove(folder: Path) -> str:
     """Remove a folder, with read-only folders in it; return why that failed, or ""."""
     problems: list[str] = []
@@ -117,6 +157,7 @@ def _remove(folder: Path) -> str:
             for path in (Path(above, name) for name in names):
                 if not path.is_symlink():
                     path.chmod(stat.S_IRWXU)
+        _unlink_files(folder)
     try:
         shutil.rmtree(folder, onerror=note)
     except OSError as error:  # of a descriptor, for which `onerror` is not called

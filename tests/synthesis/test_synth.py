@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import signal
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from chosen import by_tier
 
+from rewritelog import stopping
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.format.declaration import (
     LOG_VERSIONS,
@@ -23,6 +25,7 @@ from rewritelog.format.declaration import (
 )
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.progress import listening
+from rewritelog.stopping import Stopped
 from rewritelog.synthesis import synth, write
 from rewritelog.synthesis.events import EVENTS
 from rewritelog.synthesis.plan import machine_shape
@@ -348,3 +351,19 @@ def test_progress_is_heard_from_all_threads(tmp_path: Path) -> None:
     assert {stage for stage in heard if stage[0] == "writing PE"} == {
         ("writing PE", k, 4, "") for k in range(1, 5)
     }
+
+
+def test_threads_that_write_notice_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+
+    def stop(stage: str, done: int, _total: int, _unit: str) -> None:
+        if stage == "writing PE":
+            heard.append(done)
+            monkeypatch.setattr(stopping._request, "raised", Stopped(signal.SIGTERM))
+
+    with pytest.raises(Stopped), listening(stop):
+        synthesise(tmp_path / "out", SynthOptions(pes=64, sebs=20_000, files=1, timings=0))
+    assert heard == [1]
+    assert list(tmp_path.iterdir()) == []
