@@ -39,17 +39,17 @@ def idle_by_kind(outcome: ReplayedRun) -> Floats:
 
 def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
     """Add the idle time of PEs between their SEBs, by what the next SEB waited for."""
-    times, ran = outcome.times, outcome.lines[1]
-    ended_s = times.end_s[ran[:-1]]
-    same_pe = outcome.pe_of(ran[1:]) == outcome.pe_of(ran[:-1])
-    gaps = np.flatnonzero(same_pe & (times.start_s[ran[1:]] > ended_s))
-    starter = outcome.workload.sebs.starter
+    times, ran, starter = outcome.times, outcome.lines[1], outcome.workload.sebs.starter
     history = outcome.runs, times.start_s, starter, outcome.sent, _alone(outcome)
     chains = np.empty(len(outcome.runs), dtype=core.structs["chain_link"])
     for step in in_steps(len(times.order), _STEP):
         core.add_up_chains(times.order[step], *history, chains)
-    for step in in_steps(len(gaps), _STEP):
-        sebs, since_s = ran[gaps[step] + 1], ended_s[gaps[step]]
+    for step in in_steps(len(ran) - 1, _STEP):
+        before, sebs = ran[step], ran[step.start + 1 : step.stop + 1]
+        since_s = times.end_s[before]
+        same_pe = outcome.pe_of(sebs) == outcome.pe_of(before)
+        gaps = same_pe & (times.start_s[sebs] > since_s)
+        sebs, since_s = sebs[gaps], since_s[gaps]
         split = np.empty((len(sebs), 3))
         core.split_idle(sebs, since_s, *history, chains, split)
         shared = times.ready_s[sebs] - since_s

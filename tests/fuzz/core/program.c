@@ -1,0 +1,180 @@
+/* replay and what follows it: SEBs run in order and one at a time, in steps of any size. */
+#include <math.h>
+
+#include "rewritelog/core/core.h"
+#include "target.h"
+
+enum { PES = 4, BYTES = 5, MOST = 500, BUCKETS = 8 };
+
+/* A program: each SEB takes BYTES of the input. */
+typedef struct {
+    int32_t count;
+    seb_run *runs;
+    seb_links *links;
+    sent_message *messages;
+    int32_t *starter, *first_receiver, *receivers, *waiting;
+} program;
+
+/* The outcome of a replay. */
+typedef struct {
+    seb_run *runs;
+    double *start_s;
+    int32_t *order;
+    int64_t ran;
+} outcome;
+
+/* A time between nothing and more than any number. */
+static double seconds(uint8_t byte)
+{
+    static const double units[] = {0.0, 1.0, 0.125, 1e-9, 1e-300, 1e300, 1e308, 3.0};
+    return units[byte % 8] * (byte / 8);
+}
+
+/* Return the values grouped by their keys, and in `first`, all 0, where each group begins. */
+static int32_t *grouped(const int32_t *keys, const int32_t *values, int32_t count, int32_t *first)
+{
+    int32_t *places = array_of(count, sizeof *places), *found = array_of(count, sizeof *found);
+    for (int32_t k = 0; k < count; k++)
+        if (keys[k] >= 0)
+            first[keys[k] + 1]++;
+    for (int32_t k = 0; k < count; k++)
+        places[k] = first[k + 1] += first[k];
+    for (int32_t k = count; k > 0; k--)
+        places[k - 1] = first[k - 1];
+    place(keys, count, values, places, count, found, count);
+    free(places);
+    return found;
+}
+
+/* SEB k has one message of number k, which starts the SEB that names it, and waits for another SEB
+   or the one before it; all indices exist, as loading has checked. */
+static program read_program(const uint8_t *data, size_t size)
+{
+    program all = {.count = (int32_t)(size / BYTES < MOST ? size / BYTES : MOST)};
+    int64_t count = all.count;
+    int32_t *keys = array_of(count, sizeof *keys), *values = array_of(count, sizeof *values);
+    int32_t *first = array_of(count + 1, sizeof *first);
+    all.runs = array_of(count, sizeof *all.runs);
+    all.links = array_of(count + 1, sizeof *all.links);
+    all.messages = array_of(count, sizeof *all.messages);
+    all.starter = array_of(count, sizeof *all.starter);
+    all.first_receiver = array_of(count + 1, sizeof *all.first_receiver);
+    for (int32_t k = 0; k < all.count; k++, data += BYTES) {
+        bool told = data[1] & 1, waits = data[4] & 1, follows = !waits && data[4] & 2 && k > 0;
+        all.starter[k] = told ? (int32_t)(data[1] / 2 * 4 + data[0] / 64) % all.count : -1;
+        keys[k] = waits ? (int32_t)(data[4] / 2) % all.count : follows ? k - 1 : -1;
+        values[k] = follows ? -1 - k : k;
+        int32_t inputs = told + waits + follows;
+        all.runs[k] = (seb_run){0.0, seconds(data[2]), data[0] % PES, inputs, -1, BY_ITSELF};
+        all.messages[k] = (sent_message){seconds(data[3]), seconds(data[0])};
+    }
+    all.waiting = grouped(keys, values, all.count, first);
+    for (int32_t k = 0; k < all.count; k++) {
+        all.links[k + 1] = (seb_links){k + 1, first[k + 1]};
+        values[k] = k;
+    }
+    all.receivers = grouped(all.starter, values, all.count, all.first_receiver);
+    free(keys);
+    free(values);
+    free(first);
+    return all;
+}
+
+static outcome run(const program *all, int64_t step)
+{
+    int64_t count = all->count;
+    outcome found = {array_of(count, sizeof(seb_run)), array_of(count, sizeof(double)),
+                     array_of(count, sizeof(int32_t)), 0};
+    queue_entry *heap = array_of(count, sizeof *heap), *nodes = array_of(count, sizeof *nodes);
+    queue_entry *later = array_of(count, sizeof *later);
+    int32_t *heads = array_of(BUCKETS, sizeof *heads);
+    double free_s[PES] = {0};
+    replay_queue queue = {.current = -1, .free = -1, .base_s = -1.0, .buckets_per_s = 1.0};
+    memcpy(found.runs, all->runs, (size_t)count * sizeof(seb_run));
+    for (int32_t k = 0; k < count; k++)
+        if (found.runs[k].missing == 0)
+            later[queue.in_later++] = (queue_entry){0.0, k, -1};
+    while (replay(found.runs, all->links, all->waiting, all->messages, all->first_receiver,
+                  all->receivers, 2, 0.25, free_s, &queue, heap, nodes, later, heads, BUCKETS,
+                  found.order, count, found.start_s, step))
+        HOLDS(queue.run <= count);
+    found.ran = queue.run;
+    free(heap);
+    free(nodes);
+    free(later);
+    free(heads);
+    return found;
+}
+
+static void check_order(const outcome *found)
+{
+    double free_s[PES] = {0}, latest = 0.0;
+    for (int64_t k = 0; k < found->ran; k++) {
+        int32_t seb = found->order[k];
+        seb_run one = found->runs[seb];
+        HOLDS(one.missing == 0 && one.ready_s >= latest);
+        HOLDS(found->start_s[seb] == fmax(one.ready_s, free_s[one.pe]));
+        HOLDS(one.end_s >= found->start_s[seb]);
+        free_s[one.pe] = one.end_s;
+        latest = one.ready_s;
+    }
+}
+
+/* Chains, blocked SEBs and paths lead nowhere outside of the program, and end. */
+static void check_causes(const program *all, outcome *found)
+{
+    int64_t count = all->count, state[2] = {0, 0}, origins_len = 0;
+    chain_link *chains = array_of(count, sizeof *chains);
+    double *split = array_of(3 * found->ran, sizeof *split);
+    double *since = array_of(found->ran, sizeof *since);
+    int32_t *root = array_of(count, sizeof *root), *stack = array_of(count, sizeof *stack);
+    int32_t *before = array_of(count, sizeof *before), *origins = array_of(count, sizeof *origins);
+    lone_interval alone = {0.0, 1.0, 0.0};
+    for (int32_t k = 0; k < count; k++) {
+        before[k] = found->runs[k].cause;
+        root[k] = found->runs[k].missing == 0 ? -2 : -1;
+        if (root[k] == -1 && k % 3 == 0)
+            origins[origins_len++] = root[k] = k;
+    }
+    add_up_chains(found->order, found->ran, found->runs, found->start_s, all->starter,
+                  all->messages, &alone, 1, chains);
+    split_idle(found->order, found->ran, since, found->runs, found->start_s, all->starter,
+               all->messages, &alone, 1, chains, split);
+    for (int64_t k = 0; k < found->ran; k++)
+        HOLDS(follow(before, count, found->order[k], stack, count)
+              == chains[found->order[k]].depth + 1);
+    while (spread_roots(all->links, all->waiting, all->first_receiver, all->receivers, origins,
+                        origins_len, root, stack, state, 3))
+        HOLDS(state[1] <= count);
+    free(chains);
+    free(split);
+    free(since);
+    free(root);
+    free(stack);
+    free(before);
+    free(origins);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < BYTES)
+        return 0;
+    program all = read_program(data, size);
+    outcome whole = run(&all, MOST + 1), parts = run(&all, 1 + data[0] % 7);
+    HOLDS(whole.ran == parts.ran);
+    HOLDS(!memcmp(whole.order, parts.order, (size_t)whole.ran * sizeof *whole.order));
+    HOLDS(!memcmp(whole.runs, parts.runs, (size_t)all.count * sizeof *whole.runs));
+    check_order(&whole);
+    check_causes(&all, &whole);
+    outcome both[] = {whole, parts};
+    for (int k = 0; k < 2; k++) {
+        free(both[k].runs);
+        free(both[k].start_s);
+        free(both[k].order);
+    }
+    void *arrays[] = {all.runs,           all.links,     all.messages, all.starter,
+                      all.first_receiver, all.receivers, all.waiting};
+    for (int k = 0; k < 7; k++)
+        free(arrays[k]);
+    return 0;
+}
