@@ -28,7 +28,6 @@ The map of the package, lowest layer first:
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `sums`: exact sums, for results that do not depend on the order of blocks
 - `format`: the binary format, declared once with construct, and the layouts derived from it
-- `kernels`: compiled loops over bytes that all wings share: loads, walk, brackets, names, sums
 - `models`: duration models: timings in, seconds out; they work on arrays only
 - `logs`: a log set on disk: summary, timeline files, blocks, columns, params
 - `output`: output folders that are complete or do not exist

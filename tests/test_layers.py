@@ -18,7 +18,6 @@ LAYERS = [
     "core",
     "sums",
     "format",
-    "kernels",
     "models",
     "logs",
     "output",
@@ -40,8 +39,7 @@ LAYERS = [
 """The package's modules and folders, lowest first."""
 
 MAY_NOT_KNOW = {
-    "models": {"format", "kernels"},
-    "kernels": {"errors", "text"},
+    "models": {"format"},
     "logs": {"models"},
     "output": {"models"},
     "checking": {"models", "timings"},

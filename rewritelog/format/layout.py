@@ -1,10 +1,10 @@
-"""Byte layouts derived from the declaration: numpy dtypes, and the offsets for the kernels."""
+"""Byte layouts derived from the declaration: numpy dtypes, and offsets for the compiled core."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import construct as c
 import numpy as np
@@ -16,41 +16,6 @@ from rewritelog.format.declaration import ByteOrder
 Record: TypeAlias = Literal["seb", "message", "event"]
 
 _KINDS = {"b": "i1", "B": "u1", "h": "i2", "H": "u2", "l": "i4", "L": "u4", "d": "f8"}
-
-
-class KernelLayout(NamedTuple):
-    """Offsets and sizes in bytes of one log version, for the kernels.
-
-    An offset is named by its record and the declared name of its field.
-    """
-
-    swap: bool
-    """Whether the byte order differs from this machine's."""
-    seb_bytes: int
-    """The size of the fixed part, up to the number of messages."""
-    seb_seqno: int
-    seb_src_pe: int
-    seb_msg_id: int
-    seb_recv_time: int
-    seb_eff_recv_time: int
-    seb_start_time: int
-    seb_exec_time: int
-    seb_end_time: int
-    seb_name: int
-    name_bytes: int
-    count_bytes: int
-    message_bytes: int
-    message_msg_id: int
-    message_dst_node: int
-    message_send_time: int
-    message_recv_time: int
-    message_tid: int
-    message_size: int
-    event_bytes: int
-    """The size of the fixed part, up to the index or the text length."""
-    event_r_time: int
-    index_bytes: int
-    dependency_bytes: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +31,6 @@ class Layout:
     """The fixed part of an event, up to its index or text."""
     count: np.dtype[Any]
     """The type of counts, indices and dependencies."""
-    kernel: KernelLayout
     core: np.ndarray[Any, Any]
     """The struct `layout` of the compiled core."""
 
@@ -127,19 +91,16 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         for record, dtype in (("seb", seb), ("message", message), ("event", event))
         for name, (_, offset, *_) in (dtype.fields or {}).items()
     }
-    kernel = KernelLayout(
-        swap=not event["r_time"].isnative,
-        seb_bytes=seb.itemsize,
-        name_bytes=declaration.NAME_BYTES,
-        count_bytes=declaration.COUNT_BYTES,
-        message_bytes=message.itemsize,
-        event_bytes=event.itemsize,
-        index_bytes=declaration.COUNT_BYTES,
-        dependency_bytes=declaration.COUNT_BYTES,
-        **{name: offset for name, offset in offsets.items() if name in KernelLayout._fields},
-    )
-    struct = np.array(
-        tuple(getattr(kernel, name) for name in core.structs["layout"].names or ()),
-        dtype=core.structs["layout"],
-    )
-    return Layout(log_version, order, seb, message, event, count, kernel, struct)
+    offsets |= {
+        "swap": not event["r_time"].isnative,
+        "seb_bytes": seb.itemsize,
+        "name_bytes": declaration.NAME_BYTES,
+        "count_bytes": declaration.COUNT_BYTES,
+        "message_bytes": message.itemsize,
+        "event_bytes": event.itemsize,
+        "index_bytes": declaration.COUNT_BYTES,
+        "dependency_bytes": declaration.COUNT_BYTES,
+    }
+    struct = core.structs["layout"]
+    values = np.array(tuple(offsets[name] for name in struct.names or ()), dtype=struct)
+    return Layout(log_version, order, seb, message, event, count, values)

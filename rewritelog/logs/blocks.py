@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.format import Layout
 from rewritelog.format.declaration import COUNT_BYTES
-from rewritelog.kernels.walk import Pieces
 from rewritelog.logs.faults import FAULTS, FaultHandler, FaultKind, raise_first
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.timelines import TimelineFile
@@ -62,6 +62,19 @@ class Block:
     def size_bytes(self) -> int:
         """The size of the block."""
         return self.end - self.offset
+
+
+class Pieces(NamedTuple):
+    """Runs of whole SEBs of one timeline each; arrays of equal length."""
+
+    starts: Ints
+    """Byte offset in the buffer of the first SEB."""
+    ends: Ints
+    """Byte offset in the buffer where the last SEB ends."""
+    counts: Ints
+    """Number of SEBs."""
+    firsts: Ints
+    """Index of the first SEB in its timeline."""
 
 
 @dataclass(frozen=True)

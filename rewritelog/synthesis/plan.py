@@ -297,12 +297,11 @@ def _events(slot: Slot) -> list[tuple[int, bytes]]:
 
 def _event_time_offsets(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
     """Return the offsets of the times of a SEB's events in its bytes; 0 for none."""
-    sizes = lay.kernel
     offsets = [0, 0]
-    at = sizes.seb_bytes + 2 * sizes.count_bytes + messages * sizes.message_bytes
+    at = lay.seb.itemsize + 2 * lay.count.itemsize + messages * lay.message.itemsize
     for k, (_, text) in enumerate(_events(slot)):
-        offsets[k] = at + sizes.event_r_time
-        at += sizes.event_bytes + sizes.count_bytes + len(text)
+        offsets[k] = at + int(lay.core["event_r_time"])
+        at += lay.event.itemsize + lay.count.itemsize + len(text)
     return offsets[0], offsets[1]
 
 

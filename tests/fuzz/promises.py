@@ -71,7 +71,7 @@ def _hold(holds: bool | np.bool_, promise: str) -> None:
 
 def _check_fault(error: DamagedLogError, loaded: LoadedBlock) -> None:
     place = error.location
-    inside = 0 <= (place.offset or 0) <= len(loaded.buffer) and (place.seb or 0) >= 0
+    inside = 0 <= (place.offset_bytes or 0) <= len(loaded.buffer) and (place.seb or 0) >= 0
     _hold(inside, "a fault lies in the block")
 
 

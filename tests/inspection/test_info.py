@@ -257,7 +257,7 @@ def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
 
 def test_a_damaged_seb_is_named(made: MadeLogs) -> None:
     logs = open_logs(made.folder)
-    at = int(logs.sebs([3])[7]["offset"]) + logs.layout.kernel.seb_bytes
+    at = int(logs.sebs([3])[7]["offset"]) + logs.layout.seb.itemsize
     made.put_at(3, at, b"\xff\xff\xff\xff")
     with pytest.raises(DamagedLogError, match=f"byte {at}, PE 3, SEB 7, field number of messages"):
         made.survey()

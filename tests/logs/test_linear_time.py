@@ -15,7 +15,8 @@ from logbuilder import bracket, message, seb, write_logs
 import rewritelog
 from rewritelog.diffing.run import compare_logs
 from rewritelog.inspection.info import survey
-from rewritelog.kernels.names import collect_names, new_table
+from rewritelog.logs.names import NameTable
+from rewritelog.logs.records import records_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan
@@ -116,10 +117,10 @@ def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
     )
     block = next(iter(logs.blocks()))
-    table = new_table(20, capacity)
-    fault = np.zeros(5, dtype=np.int64)
-    assert collect_names(block.buffer, block.pieces, logs.layout.kernel, table, fault)
-    assert table.known[0] == len(chosen) > 900
-    taken = np.flatnonzero(table.slots[: 2 * capacity] != 0)
+    table = NameTable()
+    table.add(records_of(block).sebs)
+    assert len(table.names) == len(chosen) > 900
+    taken = np.flatnonzero(table._slots != 0)
+    assert len(table._slots) == 2 * capacity
     longest = max(map(len, np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1)))
     assert longest < 100
