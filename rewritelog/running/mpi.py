@@ -85,9 +85,13 @@ class MpiEngine(Engine):
         stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
 
     def _share(self, work: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-        """Send the work of rank 0 to all ranks; None ends the job."""
+        """Send the work of rank 0 to all ranks; None ends the job.
+
+        Rank 0, which works if it is alone, does so with its own: its state is not gathered.
+        """
         global _work, _rank
-        _work, _rank = self._broadcast(work), self._rank
+        received = self._broadcast(work)
+        _work, _rank = work if self.leads else received, self._rank
         return _work
 
     def _broadcast(self, value: Answer) -> Answer:
