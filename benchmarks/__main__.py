@@ -14,7 +14,7 @@ from benchmarks.logs import Workshop
 from benchmarks.profiling import profile
 from benchmarks.programs import programs
 from benchmarks.results import Result, file_system, put_into, report
-from benchmarks.starting import first_run, start_up
+from benchmarks.starting import start_up
 from benchmarks.texts_and_fits import fitting, reading
 from benchmarks.whole_runs import against_copy, big_endian, memory
 
@@ -24,7 +24,6 @@ MEASUREMENTS: dict[str, Callable[[Workshop], Result]] = {
     "reading": reading,
     "fit": fitting,
     "memory": memory,
-    "first-run": first_run,
     "start-up": start_up,
     "big-endian": big_endian,
     "profile": profile,

@@ -27,18 +27,15 @@ def main() -> None:
     import numpy as np  # noqa: F401, PLC0415
 
     _done("import numpy")
-    import numba  # noqa: F401, PLC0415
-
-    _done("import numba")
     import rewritelog.cli  # noqa: F401, PLC0415
 
     _done("import the command line")
     from rewritelog.rewriting.options import RewriteOptions  # noqa: PLC0415
     from rewritelog.rewriting.run import rewrite  # noqa: PLC0415
 
-    _done("import the pipeline: construct, kernels not loaded yet")
+    _done("import the pipeline: construct, the core")
     rewrite(SAMPLE, out, RewriteOptions(dilation=0.5))
-    _done("first rewrite: kernels loaded from the cache")
+    _done("first rewrite")
     shutil.rmtree(out)
     rewrite(SAMPLE, out, RewriteOptions(dilation=0.5))
     _done("second rewrite, not part of a run")

@@ -73,7 +73,7 @@ def report(results: Sequence[Result], notes: Sequence[str]) -> str:
 
 def machine() -> str:
     """Name the machine that this runs on."""
-    names = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "typer"))
+    names = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "typer"))
     return (
         f"- machine: {_cpu_model()}, {len(os.sched_getaffinity(0))} cores, "
         f"{_memory_gib():.0f} GiB of memory\n"

@@ -16,14 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chosen import by_tier
-from compiling import compile_each_kernel_once
 from hypothesis import HealthCheck, settings
 from kinds import MakeTimings, ReferenceTimings
 from oracle import REFERENCE, REFERENCE_SETS, SAMPLE_LOGS, SAMPLE_SETS
 from timed import read_timings
 
 from rewritelog.models.base import EventTimings
-from tracebigsim.compiled import start_over
 
 pytest_plugins = ["passed"]
 
@@ -53,15 +51,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw many examples where long tests are selected."""
     with_long = "not long" not in config.getoption("markexpr")
     settings.load_profile("long" if with_long else "quick")
-
-
-@pytest.fixture(autouse=True)
-def _kernels_as_in_a_new_process() -> None:
-    """Over the little input of most tests kernels run uncompiled, as they do for users.
-
-    Else the tests of a process would soon have run them for so long that all are compiled.
-    """
-    start_over()
 
 
 @pytest.fixture(scope="session")
@@ -133,15 +122,6 @@ def _present(folder: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no reference data at {folder} (REWRITELOG_REFERENCE names the folder)")
     return folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _compiling(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
-    """Have the workers of one run compile no kernel twice."""
-    own = tmp_path_factory.getbasetemp()
-    locks = (own if worker_id == "master" else own.parent) / "kernel-locks"
-    locks.mkdir(exist_ok=True)
-    compile_each_kernel_once(locks)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,7 +38,7 @@ def check_command(
         return None
     if logs is None:
         raise UsageError("missing argument 'LOGS'")
-    from rewritelog.checking.run import check_logs  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.checking.run import check_logs  # noqa: PLC0415
 
     report = check_logs(logs, params, jobs=jobs)
     return Outcome(report, 0 if report.sound else UNSOUND)

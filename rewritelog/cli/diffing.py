@@ -44,7 +44,7 @@ def diff_command(
     The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
     """
     from rewritelog.diffing.run import compare_logs  # noqa: PLC0415
-    from rewritelog.logs.logset import open_logs  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.logs.logset import open_logs  # noqa: PLC0415
 
     try:
         found = compare_logs(open_logs(a), open_logs(b), params, jobs=jobs)

@@ -69,7 +69,7 @@ def main() -> NoReturn:
 
 
 _ADDRESS_SPACE_BYTES = 3 << 29
-"""Address space that a run needs; libraries and compiled kernels map 750 MB and use half of it."""
+"""Address space that a run needs; libraries map 750 MB and use half of it."""
 
 
 def exit_code() -> int:

@@ -200,7 +200,7 @@ def _sweep(
 
 def _replay(logs: Path, against: Path | None, network: Network, options: Any) -> Outcome:
     from rewritelog.replaying.report import ReplayComparison  # noqa: PLC0415
-    from rewritelog.replaying.run import replay, replay_whole  # noqa: PLC0415 - numba is slow
+    from rewritelog.replaying.run import replay, replay_whole  # noqa: PLC0415
 
     before = None
     if against is not None:

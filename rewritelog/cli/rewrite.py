@@ -123,7 +123,7 @@ def rewrite_command(
 
 
 def _run(logs: Path, out: Path | None, options: RewriteOptions) -> Outcome | None:
-    from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415 - numba is slow to import
+    from rewritelog.rewriting.run import rewrite_or_serve  # noqa: PLC0415
 
     warn_of_ranks(engine=options.engine, command="rewrite")
     report = rewrite_or_serve(logs, out, options)

@@ -19,7 +19,6 @@ from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
 from rewritelog.progress import report_progress
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
-from tracebigsim.compiled import expect
 
 SUMMARY_NAME = "bgTrace"
 
@@ -165,6 +164,4 @@ def open_logs(path: LogSet | str | Path) -> LogSet:
         read_timeline_file(folder / f"{SUMMARY_NAME}{index}", index, summary)
         for index in range(summary.files)
     )
-    logs = LogSet(folder, summary, files)
-    expect(logs.size_bytes)
-    return logs
+    return LogSet(folder, summary, files)

@@ -165,7 +165,7 @@ def _versions() -> dict[str, str]:
         "rewritelog": rewritelog.__version__,
         "python": platform.python_version(),
         "numpy": version("numpy"),
-        "numba": version("numba"),
+        "scipy": version("scipy"),
     }
 
 

@@ -47,7 +47,6 @@ def test_too_little_address_space_is_said_before_libraries_wait_for_more(tmp_pat
 @pytest.mark.long
 def test_the_address_space_that_is_asked_for_is_enough(tmp_path: Path) -> None:
     limit = f"resource.setrlimit(resource.RLIMIT_AS, ({3 << 29}, {resource.RLIM_INFINITY}))"
-    limit += "\nos.environ['TRACEBIGSIM_KERNELS'] = 'compiled'"
     words = ("rewrite", CELLS, "out", "--timings", CELLS / "timings.txt", "-q", "--dilation", 1)
     done = started(*words, cwd=tmp_path, within=limit)
     assert (done.returncode, done.stderr) == (0, "")
@@ -88,3 +87,14 @@ def test_settings_in_the_working_directory_steer_no_picture(tmp_path: Path) -> N
         done = started("timeline", CELLS, "-o", folder / "a.png", cwd=folder)
         assert done.returncode == 0, done.stderr
     assert (plain / "a.png").read_bytes() == (planted / "a.png").read_bytes()
+
+
+def test_a_module_in_the_working_directory_is_not_imported(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    for name in ("numpy", "typer", "construct", "yaml"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    command = [sys.executable, "-m", "rewritelog", "info", str(sample_logs / "cells")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "planted" not in done.stderr
+    assert done.returncode == 0

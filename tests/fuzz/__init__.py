@@ -1,4 +1,4 @@
-"""Fuzzing of every reader: `python -m fuzz --target timelines --runs 1000000`.
+"""Fuzzing of every reader: `python -m fuzz --target timelines --seconds 600`.
 
 - `arena`: memory between pages that cannot be touched
 - `mutation`: how a good input is damaged
@@ -9,7 +9,6 @@
 - `readers`: files through the readers and commands that a user calls
 - `targets`: the targets by name; a new one is an entry there
 - `seeds`: the good inputs
-- `coverage` and `plain`: the same checks under atheris, which sees into the kernels as plain Python
 
 What holds is in `docs/measurements/reliability.md`:
 a result or a `RewriteLogError`, and nothing else.

@@ -1,4 +1,4 @@
-"""`python -m fuzz` in `tests/`: every target for a time on all cores; `--coverage` for atheris.
+"""`python -m fuzz` in `tests/`: every target for a time on all cores; `--core` for those of C.
 
 An input for which something did not hold joins the corpus, which the tests run through.
 """
@@ -30,15 +30,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=time.time_ns(), help="seed of the mutants")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="what is kept, and grows")
     parser.add_argument(
-        "--coverage", action="store_true", help="one target under atheris (pip install atheris)"
-    )
-    parser.add_argument(
         "--core", action="store_true", help="the compiled cores, under sanitizers, instead"
     )
-    given = parser.parse_args()
-    if given.coverage and len(given.target or ()) != 1:
-        parser.error("--coverage is for one --target")
-    return given
+    return parser.parse_args()
 
 
 def fuzz(name: str, seconds: float, seed: int, corpus: Path) -> bool:
@@ -92,12 +86,6 @@ def main() -> None:
 
         held = fuzz_cores(TARGETS, given.seconds, given.seed, given.corpus, given.jobs)
         sys.exit(not held)
-    if given.coverage:
-        from fuzz.coverage import run  # noqa: PLC0415
-
-        run(names[0], given.seconds, given.seed, given.corpus)
-        return
-    os.environ.setdefault("TRACEBIGSIM_KERNELS", "compiled")
     if len(names) == 1:
         sys.exit(not fuzz(names[0], given.seconds, given.seed, given.corpus))
     else:

@@ -132,7 +132,7 @@ def _written(data: list[bytes], folder: Path) -> list[Path]:
     paths = [folder / "seeds" / str(number) for number in range(len(data))]
     for path, one in zip(paths, data, strict=True):
         path.write_bytes(one)
-    words = set(WORDS.tobytes().split(b" ")) - {b""}
+    words = set(WORDS) - {b""}
     escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in sorted(words))
     (folder / "words").write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
     return paths

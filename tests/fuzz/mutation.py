@@ -1,134 +1,104 @@
-"""How a good input is damaged: numbers that mean much, times that are none, bytes moved about.
-
-A mutation may make the data longer by what the scratch has room for.
-"""
+"""How a good input is damaged: numbers that mean much, times that are none, bytes moved about."""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-COUNTS = np.array(
-    [
-        -1,
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        8,
-        16,
-        127,
-        128,
-        255,
-        256,
-        32767,
-        65535,
-        10**6,
-        10**9,
-        2**31 - 1,
-        2**31 - 2,
-        -(2**31),
-        -(2**31) + 1,
-        2**31 // 34,
-        2**31 // 4,
-        2**30,
-        2**32 // 13 - 2**31,
-    ],
-    dtype=np.int64,
+COUNTS = (
+    *(-1, 0, 1, 2, 3, 4, 5, 8, 16, 127, 128, 255, 256, 32767, 65535, 10**6, 10**9),
+    *(2**31 - 1, 2**31 - 2, -(2**31), -(2**31) + 1, 2**31 // 34, 2**31 // 4, 2**30),
+    2**32 // 13 - 2**31,
 )
 """Values of a count: small, at the borders of a type, and where a product of it overflows."""
 
-TIMES = np.array(
-    [
-        np.nan,
-        np.inf,
-        -np.inf,
-        0.0,
-        -0.0,
-        5e-324,
-        -5e-324,
-        2.2e-308,
-        -1e-310,
-        1e-9,
-        1.0,
-        -1.0,
-        0.5,
-        1e300,
-        -1e300,
-        1.7976931348623157e308,
-        -1.7976931348623157e308,
-        2.0**53,
-        1e-300,
-        3e-16,
-    ]
+TIMES = (
+    *(np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -5e-324, 2.2e-308, -1e-310, 1e-9, 1.0, -1.0),
+    *(0.5, 1e300, -1e300, 1.7976931348623157e308, -1.7976931348623157e308, 2.0**53, 1e-300, 3e-16),
 )
 
-WORDS = np.frombuffer(
+WORDS = (
     b"TRACEBIGSIM : event:{ time:{ time_in_cycles:{ PAPI:{ seqno:{ params:{ } { # \r \n nan inf "
     b"-0 1e308 1e-320 1e999999999 9223372036854775807 9223372036854775808 0.1e-1 -1 :: \x00 \xff "
-    b"TRACEBIGSIM: 12345678901234567890.5 startTraceBigSim endTraceBigSim ",
-    dtype=np.uint8,
-)
-"""What lines are made of; a blank ends each."""
-
-WORD_STARTS = np.array([0, *(np.flatnonzero(np.equal(WORDS, 32)) + 1)], dtype=np.int64)
+    b"TRACEBIGSIM: 12345678901234567890.5 startTraceBigSim endTraceBigSim"
+).split(b" ")
+"""What lines are made of."""
 
 
-def put_number(buf: Bytes, at: int, value: int, size: int, swap: bool) -> None:
-    """Write the lower `size` bytes of an integer; `swap` for the order that is not little."""
-    for k in range(size):
-        buf[at + (size - 1 - k if swap else k)] = (value >> (8 * k)) & 255
+def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
+    """Return a copy of an input with one to four kinds of damage."""
+    data = bytearray(seed)
+    for _ in range(int(rng.integers(1, 5))):
+        kinds, weights = zip(*_DAMAGE, strict=True)
+        if data:
+            kinds[int(rng.choice(len(kinds), p=np.array(weights) / sum(weights)))](data, rng)
+    return bytes(data)
 
 
-def flip_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> None:
+def _below(rng: np.random.Generator, bound: int) -> int:
+    return int(rng.integers(0, bound))
+
+
+def _put_count(data: bytearray, rng: np.random.Generator) -> None:
+    """Write a count where one may be, or change the one that is there by a little."""
+    at = _below(rng, len(data))
+    order = "<i" if _below(rng, 2) else ">i"
+    value = COUNTS[_below(rng, len(COUNTS))]
+    if _below(rng, 3) == 0 and at + 4 <= len(data):
+        (old,) = struct.unpack_from(order, data, at)
+        value = max(-(2**31), min(2**31 - 1, old + _below(rng, 5) - 2))
+    data[at : at + 4] = struct.pack(order, value)[: len(data) - at]
+
+
+def _put_time(data: bytearray, rng: np.random.Generator) -> None:
+    """Write a time, or copy the eight bytes of another one."""
+    at, other = _below(rng, len(data)), _below(rng, len(data))
+    order = "<d" if _below(rng, 2) else ">d"
+    made = struct.pack(order, TIMES[_below(rng, len(TIMES))])
+    value = bytes(data[other : other + 8]) if _below(rng, 2) else made
+    data[at : at + len(value)] = value[: len(data) - at]
+
+
+def _put_word(data: bytearray, rng: np.random.Generator) -> None:
+    """Put a word of a line in place of bytes or between them."""
+    at, word = _below(rng, len(data)), WORDS[_below(rng, len(WORDS))]
+    word += b" " * _below(rng, 2)
+    data[at : at + len(word) * _below(rng, 2)] = word
+
+
+def _flip_bytes(data: bytearray, rng: np.random.Generator) -> None:
     """Change a bit, a byte or some bytes in a row."""
-    at = rng.integers(0, size)
-    kind = rng.integers(0, 3)
+    at, kind = _below(rng, len(data)), _below(rng, 3)
     if kind == 0:
-        buf[at] ^= np.uint8(1 << rng.integers(0, 8))
+        data[at] ^= 1 << _below(rng, 8)
+        return
+    for k in range(at, min(len(data), at + (1 if kind == 1 else 1 + _below(rng, 16)))):
+        data[k] = _below(rng, 256)
+
+
+def _move_bytes(data: bytearray, rng: np.random.Generator) -> None:
+    """Take away, repeat or copy a run of bytes, or cut the end off."""
+    length = 1 + _below(rng, min(len(data), 64))
+    at, kind = _below(rng, len(data) - length + 1), _below(rng, 4)
+    run = data[at : at + length]
+    if kind == 0:
+        del data[at : at + length]
+    elif kind == 1:
+        data[at:at] = run
+    elif kind == 2:
+        to = _below(rng, len(data) - length + 1)
+        data[to : to + length] = run
     else:
-        for k in range(at, min(size, at + (1 if kind == 1 else rng.integers(1, 17)))):
-            buf[k] = rng.integers(0, 256)
+        del data[1 + _below(rng, len(data)) :]
 
 
-def move_bytes(buf: Bytes, size: int, rng: np.random.Generator) -> int:
-    """Repeat, take away or copy a run of bytes; return the new size."""
-    kind = rng.integers(0, 4)
-    length = rng.integers(1, 1 + min(size, 64))
-    at = rng.integers(0, size - length + 1)
-    if kind == 0 and size > length:
-        for k in range(at, size - length):
-            buf[k] = buf[k + length]
-        return size - length
-    if kind == 1 and size + length <= len(buf):
-        for k in range(size - 1, at - 1, -1):
-            buf[k + length] = buf[k]
-        return size + length
-    to = rng.integers(0, size - length + 1)
-    if kind == 2:
-        for k in range(length):
-            buf[to + k] = buf[at + k]
-        return size
-    return rng.integers(1, size + 1)
-
-
-def put_word(buf: Bytes, size: int, rng: np.random.Generator) -> int:
-    """Put one of the words of a line somewhere, in place of bytes or between them."""
-    which = rng.integers(0, len(WORD_STARTS) - 1)
-    first, last = WORD_STARTS[which], WORD_STARTS[which + 1] - 1 + rng.integers(0, 2)
-    length = last - first
-    at = rng.integers(0, size)
-    if rng.integers(0, 2) == 0 and size + length <= len(buf):
-        for k in range(size - 1, at - 1, -1):
-            buf[k + length] = buf[k]
-        size += length
-    for k in range(length):
-        if at + k < size:
-            buf[at + k] = WORDS[first + k]
-    return size
+_DAMAGE: list[tuple[Callable[[bytearray, np.random.Generator], None], int]] = [
+    (_put_count, 3),
+    (_put_time, 2),
+    (_put_word, 2),
+    (_flip_bytes, 2),
+    (_move_bytes, 1),
+]
+"""The kinds of damage, with their weights."""

@@ -8,7 +8,7 @@ import numpy as np
 from blocks import loaded_from, params_of, rewritten
 from numpy.typing import NDArray
 
-from fuzz.mutation import Bytes, Floats, Ints
+from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
 from rewritelog.format import Layout

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuzz import lines, readers, timelines
 from fuzz.corpus import kept
-from fuzz.mutation import COUNTS, flip_bytes, move_bytes, put_number, put_word
+from fuzz.mutation import mutant_of
 from fuzz.readers import Check
 
 READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
@@ -85,26 +85,6 @@ class ReaderTarget(Target):
     def close(self) -> None:
         """Remove the files."""
         self._stack.close()
-
-
-def mutant_of(seed: bytes, rng: np.random.Generator) -> bytes:
-    """Return a damaged copy of a file."""
-    scratch = np.zeros(len(seed) + 256, dtype=np.uint8)
-    size = len(seed)
-    scratch[:size] = np.frombuffer(seed, dtype=np.uint8)
-    for _ in range(rng.integers(1, 5)):
-        kind = rng.integers(0, 8)
-        if kind < 3 and size >= 4:
-            at = 4 * rng.integers(0, size // 4)
-            value = int(COUNTS[rng.integers(0, len(COUNTS))])
-            put_number(scratch, at, value, 4, bool(rng.integers(0, 2)))
-        elif kind < 5:
-            size = put_word(scratch, size, rng)
-        elif kind < 7:
-            flip_bytes(scratch, size, rng)
-        else:
-            size = move_bytes(scratch, size, rng)
-    return scratch[:size].tobytes()
 
 
 TARGETS: dict[str, Callable[[], Target]] = {

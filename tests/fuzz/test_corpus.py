@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
 import pytest
 from chosen import by_tier
 
-from fuzz import plain
 from fuzz.corpus import TARGET_NAMES, kept
-from fuzz.readers import Check
-from fuzz.targets import TARGETS
+from fuzz.readers import Check, workplace
+from fuzz.targets import READERS, TARGETS
 
-READ = [name for name in TARGET_NAMES if name != "timelines"]
-"""The targets whose checks are not compiled, which takes a minute."""
-
-NAMES = by_tier(TARGET_NAMES, READ)
 KEPT = [path for name in TARGET_NAMES for path in kept(name)]
 SLOW = {"10000-events"}
 """They take seconds."""
 
-QUICK = [path for name in READ for path in kept(name) if path.name not in SLOW]
+QUICK = [path for path in KEPT if path.name not in SLOW]
+
+
+_folders = ExitStack()
 
 
 @cache
-def check_of(name: str) -> Check:
-    check, _ = plain.target(name)
-    return check
+def target(name: str) -> tuple[Check, list[bytes]]:
+    """The check of a target, and good inputs for it."""
+    return READERS[name](_folders.enter_context(workplace()))
 
 
 @pytest.mark.parametrize(
@@ -36,12 +35,12 @@ def check_of(name: str) -> Check:
     ids=lambda path: f"{path.parent.name}-{path.name}",
 )
 def test_an_input_that_is_kept_breaks_nothing(path: Path) -> None:
-    check_of(path.parent.name)(path.read_bytes())
+    target(path.parent.name)[0](path.read_bytes())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TARGET_NAMES)
 def test_good_inputs_are_taken(name: str) -> None:
-    check, seeds = plain.target(name)
+    check, seeds = target(name)
     assert check(seeds[0])
 
 

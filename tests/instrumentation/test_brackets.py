@@ -243,9 +243,9 @@ def test_a_list_comes_back_as_it_was(chosen: Path) -> None:
 
 
 def test_the_package_is_light(chosen: Path) -> None:
-    """A program that only prints lines loads neither numpy nor numba, nor rewritelog."""
+    """A program that only prints lines loads neither numpy nor the core, nor rewritelog."""
     program = "import sys, tracebigsim\nwith tracebigsim.bracket('k', 1): pass\n"
-    program += "print({'numpy', 'numba', 'rewritelog'} & set(sys.modules))"
+    program += "print({'numpy', 'ctypes', 'rewritelog'} & set(sys.modules))"
     more = {"TRACEBIGSIM_CHOSEN": str(chosen)}
     command = [sys.executable, "-c", program]
     printed = subprocess.check_output(command, env=environment(**more), text=True)

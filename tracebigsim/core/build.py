@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 try:
-    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.builders.hooks.plugin import interface
 except ImportError:  # run as a program
-    BuildHookInterface = object
+    _Hook: Any = object
+else:
+    _Hook = interface.BuildHookInterface
 
 ROOT = Path(__file__).resolve().parents[2]
 CORES = ("tracebigsim/core", "rewritelog/core")
@@ -59,7 +61,7 @@ def compile_core(folder: Path, flags: str = "") -> Path:
     return library
 
 
-class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
+class CoreBuildHook(_Hook):  # type: ignore[misc]
     """Adds the libraries to wheels and to editable installs."""
 
     def dependencies(self) -> list[str]:
