@@ -26,9 +26,9 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME
 from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.output import OutputFile, create_file, new_folder
+from rewritelog.output import OutputFile, create_file, flush_files, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
-from rewritelog.progress import report_progress
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import bytes_text, count_text
 
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
@@ -107,9 +107,23 @@ class _Tally:
         for one, sebs in losses_of(block, self.lost):
             if len(sebs):
                 first = (int(block.pe[sebs[0]]), int(block.index[sebs[0]]))
-                known = self.losses.get(one, Loss(str(one), 0, one.records, *first))
-                first = min(first, (known.pe, known.seb))
-                self.losses[one] = Loss(str(one), known.count + len(sebs), one.records, *first)
+                self._lose(one, Loss(str(one), len(sebs), one.records, *first))
+
+    def add_file(self, other: _Tally) -> None:
+        """Add the counts of a file."""
+        self.sebs += other.sebs
+        self.messages += other.messages
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+        for one, loss in other.losses.items():
+            self._lose(one, loss)
+
+    def _lose(self, one: LostField, loss: Loss) -> None:
+        known = self.losses.get(one)
+        if known is not None:
+            first = min((loss.pe, loss.seb), (known.pe, known.seb))
+            loss = Loss(loss.field, known.count + loss.count, loss.records, *first)
+        self.losses[one] = loss
 
 
 def convert_logs(
@@ -138,8 +152,9 @@ def convert_logs(
     target = layout(version, wanted)
     tally = _Tally(lost_fields(logs.layout, target))
     with new_folder(out, [logs.folder], force=force) as folder:
-        for file in logs.files:
-            _convert_file(logs, file, target, folder / file.path.name, tally, lossy=lossy)
+        work = _FileConverter(logs, target, folder, lossy)
+        for _, done in map_blocks(work, logs.files, "converting", logs.size_bytes):
+            tally.add_file(done)
         losses = tuple(tally.losses[one] for one in tally.lost if one in tally.losses)
         if losses and not lossy:
             named = "; ".join(str(loss) for loss in losses)
@@ -154,28 +169,37 @@ def convert_logs(
     )
 
 
-def _convert_file(
-    logs: LogSet, file: TimelineFile, target: Layout, path: Path, tally: _Tally, *, lossy: bool
-) -> None:
-    """Convert one timeline file; after a loss that is not allowed only count further losses."""
-    sizes = np.zeros(len(file.pes), dtype=np.int64)
-    buffer = Buffer()
-    create_file(path, file.head_bytes)
-    with OutputFile(path, flush=True) as output:
-        at = file.head_bytes
-        for loaded in logs.blocks_of(file, BLOCK_BYTES):
-            block = records_of(loaded)
-            tally.add(block)
-            data, written = convert_block(block, target, buffer)
-            first = loaded.block.first_timeline
-            sizes[first : first + len(written)] += written
-            _check_sizes(file, sizes[first : first + len(written)], loaded, target)
-            if lossy or not tally.losses:
-                output.write(data, at)
-            at += len(data)
-            report_progress("converting", tally.bytes_in, logs.size_bytes, "bytes")
-        output.write(_file_head(file, sizes, target.order), 0)
-    tally.bytes_out += at
+@dataclass(frozen=True)
+class _FileConverter:
+    """Converts timeline files, each in one piece: where a block goes depends on those before it."""
+
+    logs: LogSet
+    target: Layout
+    folder: Path
+    lossy: bool
+
+    def __call__(self, file: TimelineFile, /) -> _Tally:
+        """Convert a file and flush it; after a loss that is not allowed only count further ones."""
+        tally = _Tally(lost_fields(self.logs.layout, self.target))
+        sizes = np.zeros(len(file.pes), dtype=np.int64)
+        buffer, path = Buffer(), self.folder / file.path.name
+        create_file(path, file.head_bytes)
+        with OutputFile(path, flush=True) as output:
+            at = file.head_bytes
+            for loaded in self.logs.blocks_of(file, BLOCK_BYTES):
+                block = records_of(loaded)
+                tally.add(block)
+                data, written = convert_block(block, self.target, buffer)
+                first = loaded.block.first_timeline
+                sizes[first : first + len(written)] += written
+                _check_sizes(file, sizes[first : first + len(written)], loaded, self.target)
+                if self.lossy or not tally.losses:
+                    output.write(data, at)
+                at += len(data)
+            output.write(_file_head(file, sizes, self.target.order), 0)
+        flush_files([path])
+        tally.bytes_out = at
+        return tally
 
 
 def _check_sizes(file: TimelineFile, sizes: Ints, loaded: LoadedBlock, target: Layout) -> None:

@@ -178,6 +178,7 @@ def map_blocks(
             planned.append(block)
             yield block
 
+    report_progress(stage, 0, total_bytes, "bytes")
     with closing(map_over(work, plan())) as results:
         for result in results:
             block = planned.popleft()
