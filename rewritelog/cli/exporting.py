@@ -17,7 +17,7 @@ from rewritelog.exporting.options import ExportOptions, Target
 CHOICE = "Selection"
 
 
-@reporting(warns=True, engines=True)
+@reporting(warns=True)
 @with_groups()
 def export_command(
     logs: Logs,
