@@ -2,9 +2,9 @@
 
    This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `tally`, `advance` and `patch` read bytes that nobody has checked:
-   they check every count against `buf_len`. All other functions take what these returned for the same
-   bytes. No function keeps state, so that threads may call any at a time. */
+   `buf`, times are in seconds. Only `tally`, `advance` and `patch` read bytes that nobody has
+   checked: they check every count against `buf_len`. All other functions take what these returned
+   for the same bytes. No function keeps state, so that threads may call any at a time. */
 #ifndef REWRITELOG_CORE_H
 #define REWRITELOG_CORE_H
 
@@ -370,15 +370,16 @@ typedef struct {
 } param_record;
 
 /* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`, and
-   rewrite them in place; stop at the first fault. `firsts` is the index of the first SEB of each piece in its timeline, `factors` the dilation of each SEB. The
-   records of a SEB belong to its brackets if there are as many of both; a SEB without marks and
-   with one record is a bracket from start to end. `keep_recv` keeps receive times, or raises them
-   to the new send times. `table` has room for 3 x (2 + events) numbers for any SEB. Filled in: the
-   offset of each SEB, its outcome, and the counts; `sums` has a high and a low part for each
-   duration_sum of each piece. */
+   rewrite them in place; stop at the first fault. `firsts` is the index of the first SEB of each
+   piece in its timeline, `factors` the dilation of each SEB. The records of a SEB belong to its
+   brackets if there are as many of both; a SEB without marks and with one record is a bracket from
+   start to end. `keep_recv` keeps receive times, or raises them to the new send times. `table` has
+   room for 3 x (2 + events) numbers for any SEB. Filled in: the offset of each SEB, its outcome,
+   and the counts; `sums` has a high and a low part for each duration_sum of each piece. */
 CORE void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
                 const int64_t *ends, const int64_t *counts, const int64_t *firsts,
-                const layout *lay, const double *factors, bool keep_recv, param_record *records, int64_t records_len,
+                const layout *lay, const double *factors, bool keep_recv,
+                param_record *records, int64_t records_len,
                 double *table, int64_t table_len, int64_t *sebs, uint8_t *outcomes,
                 int64_t *patch_counts, double *sums, int64_t *fault);
 

@@ -90,8 +90,8 @@ static double upper_median(double *values, int64_t count)
     return values[middle];
 }
 
-/* Fill c and d of the weighted fit of c shape + d second to relative errors; return whether there is
-   a fit. Both have to be positive, or d is 0 if the sum is not one of two. */
+/* Fill c and d of the weighted fit of c shape + d second to relative errors; return whether there
+   is a fit. Both have to be positive, or d is 0 if the sum is not one of two. */
 static bool fit_line(const samples *of, const double *second, bool of_two, double *c, double *d)
 {
     double ones = 0, cross = 0, square = 0, level = 0, along = 0;

@@ -206,7 +206,7 @@ static double fit(const problem *of, const int64_t *places, int64_t count, doubl
 
 /* Return which column, but for the last one, raises chi2 least when it is removed.
 
-   Without column i, chi2 grows by the square of x_i, divided by element i, i of the inverse of G. */
+   Without column i, chi2 grows by the square of x_i, divided by element i, i of G's inverse. */
 static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
                        const double *size)
 {

@@ -24,8 +24,8 @@ typedef struct {
 /* Return the offset after the event at `at`, which the walk has checked. */
 static inline int64_t after_event(const uint8_t *buf, int64_t at, const layout *lay)
 {
-    int64_t text = at + lay->event_bytes + lay->count_bytes;
-    return buf[at] == PROJECTIONS_EVENT ? text : text + load_i4(buf + text - lay->count_bytes, lay->swap);
+    int64_t number = at + lay->event_bytes, text = number + lay->count_bytes;
+    return buf[at] == PROJECTIONS_EVENT ? text : text + load_i4(buf + number, lay->swap);
 }
 
 /* Check the SEB at `at` and fill in its parts; return the offset after it, or -1 with a fault if it

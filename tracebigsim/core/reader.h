@@ -10,7 +10,7 @@
 #define KEYWORD "TRACEBIGSIM"
 #define KEYWORD_BYTES ((int64_t)sizeof KEYWORD - 1)
 
-/* Codes of readers beside those of faults: a number that is not rounded, a line without a record. */
+/* Codes of readers beside those of faults: a number not rounded yet, a line without a record. */
 enum { SLOW = -1, NOTHING = -2 };
 
 /* A line, and what has been read of it. */

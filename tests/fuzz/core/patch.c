@@ -1,5 +1,5 @@
-/* patch: whatever the bytes are, it stays within them, and what it rewrites it can walk again to the
-   same SEBs; the first byte's high bit keeps receive times. */
+/* patch: whatever the bytes are, it stays within them, and what it rewrites has the same SEBs; the
+   high bit of the first byte keeps receive times. */
 #include "block.h"
 
 #include <math.h>
