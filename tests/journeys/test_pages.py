@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 from chosen import by_tier
 from journeys.pages import pattern_of, steps_of
+
+import rewritelog.core
+import tracebigsim.core
 
 ROOT = Path(__file__).parents[2]
 # docs/api.md is made of docstrings, whose examples tests/api runs.
@@ -36,6 +40,9 @@ def clone(tmp_path: Path) -> Path:
             target = tmp_path / "clone" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes((ROOT / name).read_bytes())
+    for core in (Path(rewritelog.core.__file__), Path(tracebigsim.core.__file__)):
+        target = tmp_path / "clone" / core.parent.parent.name / "core"
+        shutil.copy(core.with_name("libcore.so"), target)  # as an installation from there does
     (tmp_path / "clone/.venv").symlink_to(sys.prefix)
     return tmp_path / "clone"
 

@@ -11,7 +11,7 @@
   let busy = false;
   let fitting = given.fitting;
 
-  const address = location.origin.replace("http:", "ws:") + location.pathname + "socket";
+  const address = location.origin.replace("http:", "ws:") + location.pathname + `socket?version=${given.version}`;
   const socket = new WebSocket(address);
 
   function send(message) {
@@ -295,7 +295,7 @@
     }
     byId("rewrite").hidden = !given.logs;
     if (fitting) sayFitted(given.fitted);
-    else allFitted();
+    else allFitted(given.fitted);
     byId("stop").disabled = !fitting;
     steps(given.steps);
     given.changed.forEach((place) => rowOf(place).classList.add("changed"));

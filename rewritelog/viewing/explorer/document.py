@@ -51,6 +51,7 @@ class Document:
             "steps": session.steps,
             "fitted": session.fitted_events,
             "fitting": session.fitting,
+            "version": session.version,
             "logs": self._has_logs,
         }
         return Page(

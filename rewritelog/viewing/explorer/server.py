@@ -98,15 +98,29 @@ class Explorer(Application):
         finally:
             self.session.fitting = False
             self.session.version += 1
+        self.tell(self._all_fitted())
+
+    def _all_fitted(self) -> dict[str, Any]:
         fitted = self.session.fitted_events
-        self.tell({"fitting": False, "fitted": fitted, "verdict": self.document.verdict()})
+        return {"fitting": False, "fitted": fitted, "verdict": self.document.verdict()}
 
     def _take_first(self, event: int, result: Result) -> None:
         self.session.take_first(event, result)
-        fitted = self.session.fitted_events
-        report_progress("fitted events", fitted, len(self.session.numbers))
+        report_progress("fitted events", self.session.fitted_events, len(self.session.numbers))
         if self.sockets:
-            self.tell({"first": event, "row": self.session.row(event), "fitted": fitted})
+            self.tell(self._first(event))
+
+    def _first(self, event: int) -> dict[str, Any]:
+        row, fitted = self.session.row(event), self.session.fitted_events
+        return {"first": event, "row": row, "fitted": fitted}
+
+    def catch_up(self, socket: _Socket) -> None:
+        """Send a page the first fits, some of which were done after its text was made."""
+        for event, first in enumerate(self.session.first):
+            if first is not None:
+                socket.send(self._first(event))
+        if not self.session.fitting:
+            socket.send(self._all_fitted())
 
     async def answer(self, socket: _Socket, text: str) -> None:
         """Carry out the request in a message, and send the result."""
@@ -234,8 +248,11 @@ class _Socket(WebSocketHandler):
         return origin == self.application.doors.origin
 
     def open(self, *_path: str) -> None:
-        """Add the page to those that receive changes."""
+        """Add the page to those that receive changes, and send what it has missed."""
         self.application.sockets.add(self)
+        current = str(self.application.session.version)
+        if self.get_query_argument("version", current) != current:
+            self.application.catch_up(self)
 
     def on_close(self) -> None:
         """Remove the page from those that receive changes."""
