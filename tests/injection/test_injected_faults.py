@@ -164,3 +164,67 @@ def test_a_call_that_fails_leaves_the_output_whole_or_as_it_was(
         assert content(folder / "in") == source, where
     if (name, case) in ALWAYS:
         assert number > 1, f"no {call} was seen, so none failed"
+
+
+def other_commands(folder: Path) -> dict[str, list[str]]:
+    """The other commands that read or write logs or timings; each writes at most `out`."""
+    logs, timings, out = str(folder / "in"), str(folder / "timings"), str(folder / "out")
+    model = str(folder.parent / "model.json")
+    return {
+        "check": ["check", logs, "-j1"],
+        "info": ["info", logs, "-j1"],
+        "dump": ["dump", logs, "--pe=1"],
+        "diff": ["diff", logs, logs, "-j1"],
+        "export chrome": ["export", logs, out, "--to=chrome"],
+        "export csv": ["export", logs, out, "--to=csv"],
+        "export goal": ["export", logs, out, "--to=goal"],
+        "export simgrid": ["export", logs, out, "--to=simgrid"],
+        "replay": ["replay", logs, "--latency=1us", "--bandwidth=1GB/s", "-j1"],
+        "replay --write": ["replay", logs, "--write", out, "-j1"],
+        "lost-cycles": ["lost-cycles", logs, "-j1"],
+        "synth": ["synth", out, "--pes=2", "--sebs=20", "-j1"],
+        "fit": ["fit", timings, "-o", out, "--model=least-squares"],
+        "predict": ["predict", model, timings, "-o", out],
+        "verify": ["verify", model, timings],
+        "sample": ["sample", logs, "--fraction=0.5", "-o", out],
+    }
+
+
+@pytest.fixture(scope="module")
+def model(driver: Driver) -> Path:
+    """A model file beside the folder whose files fail."""
+    path = driver.folder.parent / "model.json"
+    fit = ["fit", str(driver.folder / "timings"), "-o", str(path), "--model=least-squares"]
+    code, _, printed = driver.run(fit)
+    assert code == 0, printed
+    return path
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("call", ["read", "preadv", "open", "write", "pwritev"])
+@pytest.mark.parametrize("name", other_commands(Path()))
+def test_an_input_or_output_error_is_one_line(
+    name: str, call: str, driver: Driver, model: Path
+) -> None:
+    folder = driver.folder
+    out, words = folder / "out", other_commands(folder)[name]
+    source, beside = content(folder / "in"), {path.name for path in folder.iterdir()} - {"out"}
+    assert model.exists()
+    for number in range(1, 10_000):
+        shutil.rmtree(out, ignore_errors=True)
+        out.unlink(missing_ok=True)
+        code, seen, printed = driver.run(words, call, number, errno.EIO)
+        if seen < number:
+            assert code == 0, printed
+            break
+        where = f"{call} {number} of {name}: {printed}"
+        assert "Traceback" not in printed, where
+        assert content(folder / "in") == source, where
+        assert {path.name for path in folder.iterdir()} - {"out"} == beside, where
+        if name == "check" and code == 1:  # what cannot be read is among its findings
+            assert "Input/output error" in printed, where
+        elif code != 0:
+            assert code == (2 if name == "diff" else 1), where
+            assert printed.count("rewritelog: error: ") == 1, where
+            assert str(folder) in printed, where
+            assert not out.exists(), where
