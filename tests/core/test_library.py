@@ -62,3 +62,14 @@ def test_a_core_that_is_not_built_says_so(tmp_path: Path) -> None:
     (tmp_path / "core.h").write_text("CORE void nothing(void);")
     with pytest.raises(ImportError, match=r"the compiled core is missing.*reinstall"):
         Library(tmp_path)
+
+
+def test_arrays_that_are_only_read_may_be_read_only_and_any_may_be_empty() -> None:
+    source = np.arange(8, dtype=np.uint8)
+    source.flags.writeable = False
+    column = np.zeros(8, dtype=np.uint8)
+    core.gather(source, OFFSETS, 0, 8, 8, False, column)
+    core.gather(source, OFFSETS[:0], 0, 8, 8, False, column[:0])
+    assert column.tolist() == source.tolist()
+    with pytest.raises(TypeError, match="column has to be contiguous and writable"):
+        core.gather(source, OFFSETS[:0], 0, 8, 8, False, source[:0])

@@ -13,7 +13,7 @@ import ctypes
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ _NUMBERS: dict[str, tuple[Any, str]] = {
     "double": (ctypes.c_double, "f8"),
     "void": (None, "V"),
 }
+
+_ADDRESS = ctypes.POINTER(ctypes.c_uint8)
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _CONSTANT = re.compile(r"^#define\s+(\w+)\s+\(?(-?\d+)\)?\s*$", re.MULTILINE)
@@ -73,65 +75,70 @@ class Library:
             why = f"the compiled core is older than its header ({error}): reinstall the package"
             raise ImportError(why) from error
         function.restype = _NUMBERS[result][0]
-        kinds, converters = [], list[Callable[[Any], Any] | None]()
-        previous = ""
-        for parameter in filter(None, map(str.strip, parameters.split(","))):
-            kind, own = self._parameter(name, parameter, previous)
-            previous = parameter.rsplit("*", 1)[-1].split()[-1]
-            kinds.append(kind)
-            converters.append(own)
+        kinds = list[Any]()
+        arrays, lengths = list[tuple[int, _Array]](), list[tuple[int, int]]()
+        given, previous = 0, ""
+        for place, parameter in enumerate(filter(None, map(str.strip, parameters.split(",")))):
+            *words, own = parameter.replace("*", " * ").split()
+            kind = words[words.index("*") - 1] if "*" in words else words[-1]
+            if "*" in words:
+                dtype = self.structs.get(kind) or np.dtype(_NUMBERS[kind][1])
+                arrays.append((given, _Array(f"{name}: {own}", dtype, "const" not in words)))
+            elif own == f"{previous}_len":
+                lengths.append((place, given - 1))
+            kinds.append(_ADDRESS if "*" in words else _NUMBERS[kind][0])
+            given, previous = place + 1 - len(lengths), own
         function.argtypes = kinds
-        return _checked(name, function, converters)
-
-    def _parameter(
-        self, function: str, declared: str, previous: str
-    ) -> tuple[Any, Callable[[Any], Any] | None]:
-        """Return a parameter's C type, and its conversion; None if it is a length to fill in."""
-        words = declared.replace("*", " * ").split()
-        kind, name = words[-2 if "*" not in words else -3], words[-1]
-        if "*" not in words:
-            return _NUMBERS[kind][0], None if name == f"{previous}_len" else _number
-        dtype = self.structs.get(kind) or np.dtype(_NUMBERS[kind][1])
-        return ctypes.c_void_p, _pointer(f"{function}: {name}", dtype, "const" not in words)
+        return _checked(name, function, given, arrays, lengths)
 
 
-def _number(value: Any) -> Any:
-    return value
+class _Array(NamedTuple):
+    """A parameter that takes an array."""
 
+    name: str
+    dtype: np.dtype[Any]
+    is_writable: bool
 
-def _pointer(name: str, dtype: np.dtype[Any], writable: bool) -> Callable[[Any], int]:
-    """Return the conversion of an array to the address of its first element."""
-
-    def address(array: Any) -> int:
-        if array.dtype != dtype:
-            raise TypeError(f"{name} is an array of {array.dtype}, not of {dtype}")
-        flags = array.flags
-        if not flags.c_contiguous or (writable and not flags.writeable):
-            raise TypeError(f"{name} has to be contiguous{' and writable' if writable else ''}")
-        location: int = array.ctypes.data
-        return location
-
-    return address
+    def address(self, array: Any) -> Any:
+        """Return where an array begins that `from_buffer` refuses; raise `TypeError` if rightly."""
+        if not array.flags.c_contiguous or (self.is_writable and not array.flags.writeable):
+            how = "contiguous and writable" if self.is_writable else "contiguous"
+            raise TypeError(f"{self.name} has to be {how}")
+        return ctypes.cast(array.ctypes.data, _ADDRESS)
 
 
 def _checked(
-    name: str, function: Any, converters: list[Callable[[Any], Any] | None]
+    name: str,
+    function: Any,
+    expected: int,
+    arrays: list[tuple[int, _Array]],
+    lengths: list[tuple[int, int]],
 ) -> Callable[..., Any]:
-    """Return a function that converts its arguments, fills in lengths and calls `function`."""
-    expected = sum(convert is not None for convert in converters)
+    """Return a function that converts its arguments, fills in lengths and calls `function`.
+
+    `arrays` has the indices of the arguments that are arrays, `lengths` the parameters to fill in
+    and the indices of their arrays. Fits make tens of thousands of calls of a microsecond, and
+    `from_buffer` takes a fifth of the time of `array.ctypes`. It takes contiguous and writable
+    arrays only, none of them empty.
+    """
+    from_buffer = ctypes.c_uint8.from_buffer
 
     def call(*arguments: Any) -> Any:
         if len(arguments) != expected:
             raise TypeError(f"{name} takes {expected} arguments, not {len(arguments)}")
-        given = iter(arguments)
-        passed: list[Any] = []
-        argument: Any = None
-        for convert in converters:
-            if convert is None:
-                passed.append(argument.size)
-            else:
-                argument = next(given)
-                passed.append(convert(argument))
+        passed = [*arguments]
+        for place, declared in arrays:
+            array = arguments[place]
+            if array.dtype is not declared.dtype and array.dtype != declared.dtype:
+                raise TypeError(
+                    f"{declared.name} is an array of {array.dtype}, not of {declared.dtype}"
+                )
+            try:
+                passed[place] = from_buffer(array)
+            except (TypeError, ValueError):
+                passed[place] = declared.address(array)
+        for place, of in lengths:
+            passed.insert(place, arguments[of].size)
         return function(*passed)
 
     call.__name__ = name
