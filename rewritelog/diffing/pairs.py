@@ -21,10 +21,11 @@ from rewritelog.logs.blocks import (
     Buffer,
     LoadedBlock,
     LongTimeline,
-    load_blocks,
+    read_block,
 )
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
+from rewritelog.logs.timelines import TimelineFile
 
 
 @dataclass(frozen=True)
@@ -122,23 +123,25 @@ class PairLoader:
         for its SEB count, or if a long timeline is damaged.
         """
         layouts = a.layout, b.layout
+        sides = {
+            k: (logs.files[block.file], block, logs.layout)
+            for k, (logs, block) in enumerate(((a, pair.a), (b, pair.b)))
+            if block is not None
+        }
+        long = any(block.size_bytes > block_bytes for _, block, _ in sides.values())
+        if len(pair.pes) > 1 or not long:
+            yield _both({k: self._whole(k, *side) for k, side in sides.items()}, layouts)
+            return
         with ExitStack() as stack:
-            readers = {}
-            for k, (logs, block) in enumerate(((a, pair.a), (b, pair.b))):
-                if block is not None:
-                    file = logs.files[block.file]
-                    source = stack.enter_context(InputFile(file.path))
-                    readers[k] = (source, file, block, layouts[k], self._buffers[k])
-            blocks = [reader[2] for reader in readers.values()]
-            if len(pair.pes) == 1 and any(block.size_bytes > block_bytes for block in blocks):
-                sides = {k: LongTimeline(*one, block_bytes) for k, one in readers.items()}
-                yield from (_both(part, layouts) for part in _parts(sides))
-            else:
-                whole = {
-                    k: next(load_blocks(*one, max(1, one[2].size_bytes)))
-                    for k, one in readers.items()
-                }
-                yield _both(whole, layouts)
+            timelines = {}
+            for k, side in sides.items():
+                source = stack.enter_context(InputFile(side[0].path))
+                timelines[k] = LongTimeline(source, *side, self._buffers[k], block_bytes)
+            yield from (_both(part, layouts) for part in _parts(timelines))
+
+    def _whole(self, side: int, file: TimelineFile, block: Block, lay: Layout) -> LoadedBlock:
+        (loaded,) = read_block(file, block, lay, block.size_bytes, buffer=self._buffers[side])
+        return loaded
 
 
 def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:

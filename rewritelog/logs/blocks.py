@@ -144,28 +144,14 @@ def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) 
             yield block
 
 
-def load_blocks(
-    source: InputFile,
-    file: TimelineFile,
-    block: Block,
-    layout: Layout,
-    buffer: Buffer,
-    block_bytes: int = BLOCK_BYTES,
-    on_faults: FaultHandler = raise_first,
-) -> Iterator[LoadedBlock]:
-    """Yield a block with its bytes; a long timeline is yielded in parts.
+class _OfThread(threading.local):
+    """What each thread has of its own."""
 
-    Each part overwrites the one before it in the buffer. Faults are timelines too short for their
-    SEB count, which are left out, and damage within a long timeline, which ends it. Raise
-    `DamagedLogError` if the size of the file has changed since its head was read.
-    """
-    if block.timelines > 1 or block.size_bytes <= block_bytes:
-        yield _load_whole(source, file, block, layout, buffer, on_faults)
-        return
-    yield from LongTimeline(source, file, block, layout, buffer, block_bytes, on_faults).parts()
+    def __init__(self) -> None:
+        self.buffer = Buffer()
 
 
-_local = threading.local()
+_of_thread = _OfThread()
 
 
 def read_block(
@@ -174,15 +160,23 @@ def read_block(
     layout: Layout,
     block_bytes: int = BLOCK_BYTES,
     on_faults: FaultHandler = raise_first,
+    buffer: Buffer | None = None,
 ) -> Iterator[LoadedBlock]:
-    """Open a file and yield one of its blocks as `load_blocks` does.
+    """Yield a block of a file with its bytes; a timeline above `block_bytes` is yielded in parts.
 
-    The bytes are in a buffer of this thread, until it reads the next part or block.
+    The bytes are in the buffer until the next part or block is read into it. Without one, it is
+    that of the thread, which then has to be done with a block before it reads the next. Faults are
+    timelines too short for their SEB count, which are left out, and damage within a long timeline,
+    which ends it. Raise `DamagedLogError` if the size of the file has changed since its head was
+    read, and `RewriteLogError` if it cannot be read.
     """
-    if not hasattr(_local, "buffer"):
-        _local.buffer = Buffer()
+    memory = _of_thread.buffer if buffer is None else buffer
     with InputFile(file.path) as source:
-        yield from load_blocks(source, file, block, layout, _local.buffer, block_bytes, on_faults)
+        if block.timelines > 1 or block.size_bytes <= block_bytes:
+            yield _load_whole(source, file, block, layout, memory, on_faults)
+        else:
+            timeline = LongTimeline(source, file, block, layout, memory, block_bytes, on_faults)
+            yield from timeline.parts()
 
 
 def _check_size(source: InputFile, file: TimelineFile) -> None:

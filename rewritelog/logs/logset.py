@@ -11,9 +11,8 @@ import numpy as np
 
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.format import Layout, layout
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, load_blocks, plan_blocks
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, plan_blocks, read_block
 from rewritelog.logs.columns import Rows, with_text
-from rewritelog.logs.files import InputFile
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
@@ -95,15 +94,14 @@ class LogSet:
         self, file: TimelineFile, block_bytes: int = BLOCK_BYTES
     ) -> Iterator[LoadedBlock]:
         """Yield the blocks of one file with their bytes; each one is overwritten by the next."""
-        return self._load(file, plan_blocks(file, block_bytes), block_bytes)
+        return self._load(plan_blocks(file, block_bytes), block_bytes)
 
-    def _load(
-        self, file: TimelineFile, blocks: Iterable[Block], block_bytes: int = BLOCK_BYTES
-    ) -> Iterator[LoadedBlock]:
+    def _load(self, blocks: Iterable[Block], block_bytes: int) -> Iterator[LoadedBlock]:
+        """Yield blocks in a buffer of their own: nobody knows what else the thread reads."""
         buffer = Buffer()
-        with InputFile(file.path) as source:
-            for block in blocks:
-                yield from load_blocks(source, file, block, self.layout, buffer, block_bytes)
+        for block in blocks:
+            file = self.files[block.file]
+            yield from read_block(file, block, self.layout, block_bytes, buffer=buffer)
 
     def timeline_parts(self, pe: int, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield the timeline of a PE in parts with their bytes; each is overwritten by the next."""
@@ -111,7 +109,7 @@ class LogSet:
 
     def load(self, block: Block, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield a block with its bytes, a long timeline in parts that overwrite each other."""
-        return self._load(self.files[block.file], [block], part_bytes)
+        return self._load([block], part_bytes)
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""

@@ -11,8 +11,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks, plan_in_turn
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.blocks import Block, LoadedBlock, plan_in_turn, read_block
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params, read_params
 from rewritelog.replaying.columns import LEVELS, BlockColumns, columns_of
@@ -48,10 +47,8 @@ class _LoadTask:
 
     def __call__(self, block: Block) -> list[BlockColumns]:
         """Return the columns of a block, or of each of its parts."""
-        file = self.logs.files[block.file]
-        with InputFile(file.path) as source:
-            loaded = load_blocks(source, file, block, self.logs.layout, Buffer())
-            return [self._columns(part) for part in loaded]
+        parts = read_block(self.logs.files[block.file], block, self.logs.layout)
+        return [self._columns(part) for part in parts]
 
     def _columns(self, loaded: LoadedBlock) -> BlockColumns:
         wanted = self.predictor.columns

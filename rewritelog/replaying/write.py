@@ -14,15 +14,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.logs.blocks import (
-    Block,
-    Buffer,
-    LoadedBlock,
-    fault_error,
-    load_blocks,
-    plan_in_turn,
-)
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.blocks import Block, LoadedBlock, fault_error, plan_in_turn, read_block
 from rewritelog.logs.params import list_params
 from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.output import OutputFile
@@ -58,13 +50,12 @@ class _WriteTask:
         logs, flush = self.prepared.logs, self.prepared.options.flush
         file = logs.files[block.file]
         running = RunningSums()
-        with InputFile(file.path) as source:
-            for loaded in load_blocks(source, file, block, logs.layout, Buffer()):
-                if self.rewrite is not None:
-                    rewrite_part(self.rewrite, loaded, running)
-                _write_times(self.outcome, loaded)
-                with OutputFile(self.draft / file.path.name, flush=flush) as out:
-                    out.write(loaded.buffer, loaded.block.offset)
+        for loaded in read_block(file, block, logs.layout):
+            if self.rewrite is not None:
+                rewrite_part(self.rewrite, loaded, running)
+            _write_times(self.outcome, loaded)
+            with OutputFile(self.draft / file.path.name, flush=flush) as out:
+                out.write(loaded.buffer, loaded.block.offset)
 
 
 def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.logs.blocks import Block, Buffer, LoadedBlock, load_blocks
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.blocks import Block, LoadedBlock, read_block
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output import OutputFile
@@ -46,23 +44,16 @@ class RewriteTask:
     """Whether the output is flushed to the disk, by each host for what it has written."""
 
 
-_local = threading.local()
-
-
 def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
     """Rewrite a block and write it at its offset; return its statistics.
 
     Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
     `ModelError`, or `OSError` if the output cannot be written.
     """
-    if not hasattr(_local, "buffer"):
-        _local.buffer = Buffer()
-    file = task.logs.files[block.file]
     statistics, running = BlockStatistics(), RunningSums()
-    with InputFile(file.path) as source:
-        parts = load_blocks(source, file, block, task.logs.layout, _local.buffer, task.block_bytes)
-        for loaded in parts:
-            statistics.add(rewrite_part(task, loaded, running))
+    file = task.logs.files[block.file]
+    for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
+        statistics.add(rewrite_part(task, loaded, running))
     return statistics
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.blocks import compare_loaded
 from rewritelog.diffing.pairs import LoadedPair
 from rewritelog.diffing.totals import Totals
-from rewritelog.logs.blocks import Block, Buffer, load_blocks, plan_in_turn
-from rewritelog.logs.files import InputFile
+from rewritelog.logs.blocks import Block, plan_in_turn, read_block
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import Report
@@ -45,12 +44,8 @@ class _DryRun:
         task = self.task
         file = task.logs.files[block.file]
         totals, running = Totals(), RunningSums()
-        with InputFile(file.path) as source:
-            old, new = (
-                load_blocks(source, file, block, task.logs.layout, Buffer(), task.block_bytes)
-                for _ in range(2)
-            )
-            for a, b in zip(old, new, strict=True):
-                rewrite_part(task, b, running)
-                totals.add(compare_loaded(LoadedPair(a, b), self.params))
+        for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
+            old = replace(loaded, buffer=loaded.buffer.copy())
+            rewrite_part(task, loaded, running)
+            totals.add(compare_loaded(LoadedPair(old, loaded), self.params))
         return totals

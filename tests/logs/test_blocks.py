@@ -1,0 +1,29 @@
+"""Blocks read side by side, each in memory of its own."""
+
+from pathlib import Path
+
+import pytest
+from logbuilder import seb, write_logs
+
+import rewritelog
+from rewritelog.logs.blocks import plan_blocks, read_block
+
+
+@pytest.mark.parametrize("block_bytes", [1 << 24, 200])
+def test_two_log_sets_are_read_in_turn(block_bytes: int, tmp_path: Path) -> None:
+    a = rewritelog.open_logs(write_logs(tmp_path / "a", [[seb(0, 1)] * 4]))
+    b = rewritelog.open_logs(write_logs(tmp_path / "b", [[seb(0, 2)] * 4]))
+    wanted = [[part.buffer.tobytes() for part in logs.blocks(block_bytes)] for logs in (a, b)]
+    assert wanted[0] != wanted[1]
+    pairs = zip(a.blocks(block_bytes), b.blocks(block_bytes), strict=True)
+    found = [(one.buffer.tobytes(), other.buffer.tobytes()) for one, other in pairs]
+    assert found == list(zip(*wanted, strict=True))
+
+
+def test_a_thread_reads_all_its_blocks_into_the_same_memory(tmp_path: Path) -> None:
+    logs = rewritelog.open_logs(write_logs(tmp_path / "in", [[seb(0, 1)] * 4] * 3))
+    (file,) = logs.files
+    blocks = list(plan_blocks(file, 500))
+    assert len(blocks) == 3
+    buffers = [next(read_block(file, block, logs.layout)).buffer for block in blocks]
+    assert len({buffer.ctypes.data for buffer in buffers}) == 1
