@@ -16,7 +16,7 @@ from rewritelog.errors import ModelError, TimingError
 from rewritelog.logs import params
 from rewritelog.models.base import ModelText
 from rewritelog.models.coefficients import parse_coefficients
-from rewritelog.models.json_document import load_document
+from rewritelog.models.model_file import parse_model
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim import LineFormatError, format_line
@@ -153,7 +153,7 @@ def test_a_model_file_of_many_values_is_refused_within_the_bound(
 ) -> None:
     """Values of two bytes took 40 times as much memory."""
     model = tmp_path / "model.json"
-    before = f'{{"format": "rewritelog model", "version": 2, "{key}": ['
+    before = f'{{"format": "rewritelog model", "version": 3, "{key}": ['
     model.write_text(before + ",".join([value] * count) + "]}")
     done = run_within(MODEL_MB, "predict", model, timings)
     assert done.returncode == 1
@@ -170,7 +170,7 @@ def test_more_values_than_a_model_file_may_hold_are_refused_before_they_are_read
 ) -> None:
     count = 16_000_001 if value == "0" else 4_000_001
     with pytest.raises(ModelError, match=f"^m.json: holds {said}"):
-        load_document("[" + ",".join([value] * count) + "]", "m.json")
+        parse_model("[" + ",".join([value] * count) + "]", "m.json")
 
 
 def with_many_events(folder: Path, count: int) -> Path:

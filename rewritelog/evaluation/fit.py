@@ -13,8 +13,7 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
-from rewritelog.models.json_document import size_problem
-from rewritelog.models.model_file import ModelFile, Source, model_text, writable
+from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
 from rewritelog.models.registry import load_model
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import Readable, bytes_text, count_text, printable, wrapped

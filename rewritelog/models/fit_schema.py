@@ -1,22 +1,26 @@
-"""The JSON schema of an event's fit, for model files and, without its data, for reports.
+"""The schema of an event's fit: each object of its JSON is a class here, and msgspec checks it.
 
-Only model files contain what only predictions need (leverages, ratios, measured times). Their
-numbers read back exactly, with NaN and infinity as strings; in a report these are null.
-`docs/model-files.md` describes each key.
+A class is made `of` the part of a fit that it holds; `made` returns that part again. Model files
+leave out keys with default values. Reports have all keys, but lack what only predictions need
+(leverages, ratios, measured times). Numbers of model files read back exactly, with NaN and infinity
+as strings; in a report these are null. `docs/model-files.md` describes each key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
+from rewritelog.arrays import Floats
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.exact_times import ExactTimes, hash_rows
-from rewritelog.models.expressions import MAX_PARAMETERS, Expression, Origin, parse
+from rewritelog.models.expressions import MAX_PARAMETERS, FormulaError, Origin, parse
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import Growth
@@ -27,405 +31,492 @@ from rewritelog.models.fitting.function import (
     PredictionBounds,
 )
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.json_document import MAX_EVENT_NAME, Node, without_defaults
 from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64
 """More parameter sets with the same hash are no coincidence, and would make look-ups slow."""
 
-QUALITY_KEYS = {
-    "held_out_error": "held_out_mean_relative_error",
-    "held_out_rms": "held_out_rms_relative_error",
-    "coverage": "interval_coverage",
-    "relative": "relative_residuals",
-    "freedom": "degrees_of_freedom",
-    "even_samples": "effective_samples",
-    "first_call": "first_call_ratio",
-    "negative": "negative_predictions",
-}
-"""The JSON key of each field of `Quality` whose key differs from its name."""
+Text: TypeAlias = Annotated[str, Meta(max_length=10_000)]
+"""A name or sentence."""
 
-VERSION_1_KEYS = {
-    "unusable_samples": "unusable",
-    "family_errors": "tried",
-    "exact_matches": "exact",
-    "function": "law",
-    "outliers": "far_off",
-    **{new: old for old, new in QUALITY_KEYS.items()},
-}
-"""The key in version 1 of model files of each key that has been renamed since."""
+EventName: TypeAlias = Annotated[str, Meta(max_length=1 << 20)]
+"""The name of an event: no timing line is longer."""
 
-_EVENT: dict[str, Any] = {
-    "names": [],
-    "unusable_samples": 0,
-    "category": None,
-    "family_errors": {},
-    "exact_matches": None,
-}
-_CLASS: dict[str, Any] = {
-    "value": None,
-    "growth": None,
-    "total_ratio": 1.0,
-    "coefficients": [],
-    "dropped": [],
-    "ratios": [],
-}
-_SUM = {"bounds": None, "calibration": 1.0}
-_BOUNDS = {"least_s": 0.0, "most_s": None}
-_GROWTH = {"function": None, "error": None, "most_s": None}
-_COEFFICIENT = {"standard_error": None}
-_QUALITY: dict[str, Any] = {
-    "r2": None,
-    "held_out_r2": None,
-    "held_out_mean_relative_error": None,
-    "held_out_rms_relative_error": None,
-    "held_out_sum_error": None,
-    "interval_coverage": None,
-    "outliers": 0,
-    "first_call_ratio": None,
-    "negative_predictions": 0,
-}
-"""The keys that a model file may leave out, with the values that missing ones have."""
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
-_Range: TypeAlias = tuple[list[float], list[float]]
+ParameterCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_PARAMETERS)]
+
+Exact: TypeAlias = float | Literal["nan", "inf", "-inf"]
+"""A number that need not be finite, as model files hold it; all others have to be."""
+
+Range: TypeAlias = tuple[list[float], list[float]]
 """The lowest and the highest value of each parameter over an event's samples."""
 
-_Number: TypeAlias = Callable[[float | None], float | str | None]
+
+class MisfitError(ValueError):
+    """A value that contradicts others; `path` leads to it from the object being converted."""
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = path
 
 
-def event_json(fit: EventFit, *, complete: bool) -> dict[str, Any]:
-    """Return one event's fit as a JSON object; `complete` for a model file, else for a report.
+@contextmanager
+def at(step: str) -> Iterator[None]:
+    """Prefix the path of a `MisfitError` with a step; an error in a formula becomes one."""
+    try:
+        yield
+    except MisfitError as error:
+        raise MisfitError(error.problem, step + error.path) from None
+    except FormulaError as error:
+        raise MisfitError(f"column {error.column}: {error.problem}", step) from None
 
-    A model file leaves out keys with default values.
+
+class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An object of the JSON."""
+
+
+class TermForm(Form, frozen=True, kw_only=True):
+    """A term of a sum."""
+
+    term: Text
+    coefficient: float
+
+
+class BoundsForm(Form, frozen=True, kw_only=True):
+    """The bounds of a function; null for ranges that are the event's."""
+
+    least_s: float = 0.0
+    most_s: float | None = None
+    lowest: list[float] | None = None
+    highest: list[float] | None = None
+
+    @classmethod
+    def of(cls, bounds: PredictionBounds, known: Range | None) -> BoundsForm:
+        """Return the form of bounds, without ranges that are `known`."""
+        found = bounds.lowest.tolist(), bounds.highest.tolist()
+        lowest, highest = (
+            None if values == of_event else values
+            for values, of_event in zip(found, known or (None, None), strict=True)
+        )
+        return cls(least_s=bounds.least_s, most_s=bounds.most_s, lowest=lowest, highest=highest)
+
+    def made(self, known: Range) -> PredictionBounds:
+        """Return the bounds; raise `MisfitError` for a wrong number of parameters."""
+        ranges = []
+        for name, of_event in zip(("lowest", "highest"), known, strict=True):
+            values = getattr(self, name)
+            ranges.append(_numbers(of_event if values is None else values, len(of_event), name))
+        return PredictionBounds(ranges[0], ranges[1], self.least_s, self.most_s)
+
+
+class FunctionForm(Form, frozen=True, kw_only=True, tag_field="kind"):
+    """A function. A subclass with a tag is a kind of function; `FORMS` says which class it holds.
+
+    Each has a class method `of(function, known)` and a method `made(known)`. `known` is the range
+    of the event, which the form need not hold; None for a report.
     """
-    number: _Number = exact_number if complete else json_number
-    range_ = fit.lowest.tolist(), fit.highest.tolist()
-    writer = _JsonWriter(number, range_, complete=complete)
-    exact = fit.exact_matches
-    return writer.written(
-        {
-            "event": fit.event,
-            "parameters": fit.parameters,
-            "names": list(fit.names),
-            "samples": fit.samples,
-            "unusable_samples": fit.unusable,
-            "lowest": range_[0],
-            "highest": range_[1],
-            "category": None if fit.category is None else str(fit.category),
-            "family_errors": {name: number(error) for name, error in fit.family_errors.items()},
-            "classes": [writer.class_(one) for one in fit.classes],
-            "exact_matches": None if exact is None else _matches_json(exact, complete=complete),
-        },
-        _EVENT,
-    )
 
 
-@dataclass(frozen=True)
-class _JsonWriter:
-    """Converts the parts of one event's fit to JSON objects."""
+class SumForm(FunctionForm, frozen=True, kw_only=True, tag="sum"):
+    """A sum of terms."""
 
-    number: _Number
-    range_: _Range
-    complete: bool
+    bounds: BoundsForm | None = None
+    terms: list[TermForm]
+    calibration: float = 1.0
 
-    def written(self, made: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an object without its defaults in a model file, in full in a report."""
-        return without_defaults(made, defaults) if self.complete else made
+    @classmethod
+    def of(cls, function: FittedFunction, known: Range | None) -> SumForm:
+        """Return the form of a sum."""
+        pairs = zip(function.terms, function.coefficients.tolist(), strict=True)
+        return cls(
+            bounds=None if function.bounds is None else BoundsForm.of(function.bounds, known),
+            terms=[TermForm(term=str(term), coefficient=value) for term, value in pairs],
+            calibration=function.calibration,
+        )
 
-    def class_(self, fit: ClassFit) -> dict[str, Any]:
-        """Return the fit of a class."""
-        made: dict[str, Any] = {
-            "value": fit.value,
-            "samples": fit.samples,
-            "family": fit.family,
-            "function": self.function(fit.function),
-            "growth": None if fit.growth is None else self.growth(fit.growth),
-            "total_ratio": self.number(fit.total_ratio),
-            "coefficients": [self.coefficient(one) for one in fit.coefficients],
-            "dropped": [{"term": one.term, "reason": one.reason} for one in fit.dropped],
-            "quality": self.quality(fit.quality),
-        }
-        if self.complete:
-            rows = fit.leverage_root.tolist()
-            made["leverage_root"] = [[self.number(value) for value in row] for row in rows]
-            made["ratios"] = fit.ratios.tolist()
-        return self.written(made, _CLASS)
+    def made(self, known: Range) -> FittedFunction:
+        """Return the sum."""
+        terms = []
+        for index, one in enumerate(self.terms):
+            with at(f".terms[{index}].term"):
+                terms.append(parse(one.term, parameters=len(known[0])))
+        with at(".bounds"):
+            bounds = None if self.bounds is None else self.bounds.made(known)
+        coefficients = np.array([one.coefficient for one in self.terms], dtype=np.float64)
+        return FittedFunction(tuple(terms), coefficients, self.calibration, bounds)
 
-    def quality(self, quality: Quality) -> dict[str, Any]:
-        """Return the statistics of a fit."""
-        made = {
-            QUALITY_KEYS.get(name, name): value if isinstance(value, int) else self.number(value)
-            for name, value in vars(quality).items()
-        }
-        return self.written(made, _QUALITY)
 
-    def coefficient(self, one: Coefficient) -> dict[str, Any]:
-        """Return a coefficient as reports show it."""
-        made = {
-            "term": one.term,
-            "value": self.number(one.value),
-            "standard_error": self.number(one.standard_error),
-        }
-        return self.written(made, _COEFFICIENT)
+class MemberForm(Form, frozen=True, kw_only=True):
+    """A member of a mixture."""
 
-    def function(self, function: AnyFunction) -> dict[str, Any]:
-        """Return a function; in a model file all of its numbers have to be finite."""
-        if isinstance(function, FittedMixture):
-            return {
-                "members": [
-                    {"share": share, "function": self.function(member)}
-                    for member, share in zip(function.members, function.shares, strict=True)
-                ]
-            }
-        number = float if self.complete else json_number
-        made = {
-            "bounds": None if function.bounds is None else self.bounds(function.bounds),
-            "terms": [
-                {"term": str(term), "coefficient": number(coefficient)}
-                for term, coefficient in zip(
-                    function.terms, function.coefficients.tolist(), strict=True
-                )
-            ],
-            "calibration": number(function.calibration),
-        }
-        return self.written(made, _SUM)
+    share: Annotated[float, Meta(gt=0, le=1)]
+    function: SumForm
 
-    def bounds(self, bounds: PredictionBounds) -> dict[str, Any]:
-        """Return a function's bounds; by default they refer to the ranges of the event."""
-        made = {
-            "least_s": bounds.least_s,
-            "most_s": bounds.most_s,
-            "lowest": bounds.lowest.tolist(),
-            "highest": bounds.highest.tolist(),
-        }
-        return self.written(made, _bounds_defaults(self.range_))
 
-    def growth(self, growth: Growth) -> dict[str, Any]:
-        """Return how a function is extrapolated beyond the range of the samples."""
+class MixtureForm(FunctionForm, frozen=True, kw_only=True, tag="mixture"):
+    """A geometric mean of sums."""
+
+    members: Annotated[list[MemberForm], Meta(min_length=1)]
+
+    @classmethod
+    def of(cls, function: FittedMixture, known: Range | None) -> MixtureForm:
+        """Return the form of a mixture."""
+        pairs = zip(function.members, function.shares, strict=True)
+        return cls(
+            members=[
+                MemberForm(share=share, function=SumForm.of(member, known))
+                for member, share in pairs
+            ]
+        )
+
+    def made(self, known: Range) -> FittedMixture:
+        """Return the mixture."""
+        members = []
+        for index, one in enumerate(self.members):
+            with at(f".members[{index}].function"):
+                members.append(one.function.made(known))
+        return FittedMixture(tuple(members), tuple(one.share for one in self.members))
+
+
+AnyForm: TypeAlias = SumForm | MixtureForm
+
+FORMS: dict[type, Any] = {FittedFunction: SumForm, FittedMixture: MixtureForm}
+"""The form of each kind of function."""
+
+
+def function_form(function: AnyFunction, known: Range | None) -> AnyForm:
+    """Return the form of a function of any kind."""
+    form: AnyForm = FORMS[type(function)].of(function, known)
+    return form
+
+
+class GrowthForm(Form, frozen=True, kw_only=True):
+    """How a function is extrapolated beyond the range of the samples."""
+
+    function: AnyForm | None = None
+    error: float | None = None
+    least_s: float
+    most_s: float | None = None
+
+    @classmethod
+    def of(cls, growth: Growth, known: Range | None) -> GrowthForm:
+        """Return the form of a growth."""
         function = growth.function
-        made = {
-            "function": None if function is None else self.function(function),
-            "error": growth.error,
-            "least_s": growth.least_s,
-            "most_s": growth.most_s,
-        }
-        return self.written(made, _GROWTH)
+        return cls(
+            function=None if function is None else function_form(function, known),
+            error=growth.error,
+            least_s=growth.least_s,
+            most_s=growth.most_s,
+        )
+
+    def made(self, known: Range) -> Growth:
+        """Return the growth."""
+        with at(".function"):
+            function = None if self.function is None else self.function.made(known)
+        return Growth(function, self.error, self.least_s, self.most_s)
 
 
-def _bounds_defaults(range_: _Range) -> dict[str, Any]:
-    return {**_BOUNDS, "lowest": range_[0], "highest": range_[1]}
+class CoefficientForm(Form, frozen=True, kw_only=True):
+    """A coefficient as reports show it."""
+
+    term: Text
+    value: Exact
+    standard_error: Exact | None = None
 
 
-def _matches_json(exact: ExactMatches, *, complete: bool) -> dict[str, Any]:
-    if not complete:
-        weights = exact.weights
+class DroppedForm(Form, frozen=True, kw_only=True):
+    """A term or parameter that the samples cannot determine."""
+
+    term: Text
+    reason: Text
+
+
+class QualityForm(
+    Form,
+    frozen=True,
+    kw_only=True,
+    rename={
+        "held_out_error": "held_out_mean_relative_error",
+        "held_out_rms": "held_out_rms_relative_error",
+        "coverage": "interval_coverage",
+        "relative": "relative_residuals",
+        "freedom": "degrees_of_freedom",
+        "even_samples": "effective_samples",
+        "first_call": "first_call_ratio",
+        "negative": "negative_predictions",
+    },
+):
+    """The statistics of a fit."""
+
+    r2: Exact | None = None
+    held_out_r2: Exact | None = None
+    held_out_error: Exact | None = None
+    held_out_rms: Exact | None = None
+    held_out_sum_error: Exact | None = None
+    coverage: Exact | None = None
+    chi2: Exact
+    relative: bool
+    freedom: Count
+    rank: Count
+    condition: Exact
+    largest_leverage: Exact
+    even_samples: Exact
+    outliers: Count = 0
+    first_call: Exact | None = None
+    negative: Count = 0
+
+
+class ClassForm(Form, frozen=True, kw_only=True):
+    """The fit of a class; reports lack the last two fields."""
+
+    value: float | None = None
+    samples: Count
+    family: Text
+    function: AnyForm
+    growth: GrowthForm | None = None
+    total_ratio: Annotated[float, Meta(ge=0)] = 1.0
+    coefficients: list[CoefficientForm] = []
+    dropped: list[DroppedForm] = []
+    quality: QualityForm
+    leverage_root: list[list[Exact]]
+    ratios: list[float] = []
+
+    def __post_init__(self) -> None:
+        if (np.diff(self.ratios) < 0).any():
+            raise ValueError("`ratios` are not in ascending order")
+
+    @classmethod
+    def of(cls, fit: ClassFit, known: Range | None) -> ClassForm:
+        """Return the form of the fit of a class."""
+        return cls(
+            value=fit.value,
+            samples=fit.samples,
+            family=fit.family,
+            function=function_form(fit.function, known),
+            growth=None if fit.growth is None else GrowthForm.of(fit.growth, known),
+            total_ratio=fit.total_ratio,
+            coefficients=[CoefficientForm(**vars(one)) for one in fit.coefficients],
+            dropped=[DroppedForm(**vars(one)) for one in fit.dropped],
+            quality=QualityForm(**vars(fit.quality)),
+            leverage_root=fit.leverage_root.tolist(),
+            ratios=fit.ratios.tolist(),
+        )
+
+    def made(self, known: Range) -> ClassFit:
+        """Return the fit of the class."""
+        with at(".function"):
+            function = self.function.made(known)
+        with at(".growth"):
+            growth = None if self.growth is None else self.growth.made(known)
+        root = [[float(value) for value in row] for row in self.leverage_root]
+        many = len(function.terms)
+        if len(root) > many:
+            raise MisfitError(f"has more than {many} rows", ".leverage_root")
+        return ClassFit(
+            value=self.value,
+            samples=self.samples,
+            family=self.family,
+            function=function,
+            growth=growth,
+            total_ratio=self.total_ratio,
+            coefficients=tuple(Coefficient(**_exact_fields(one)) for one in self.coefficients),
+            dropped=tuple(Dropped(one.term, one.reason) for one in self.dropped),
+            quality=Quality(**_exact_fields(self.quality)),
+            leverage_root=_table(root, many, "leverage_root"),
+            ratios=np.array(self.ratios, dtype=np.float64),
+        )
+
+
+class MatchesForm(Form, frozen=True, kw_only=True):
+    """Sets of parameters that were measured, with their mean times."""
+
+    seconds: list[float]
+    samples: list[Count]
+    weights: list[Annotated[float, Meta(ge=0, le=1)]]
+    params: list[list[float]]
+
+    @classmethod
+    def of(cls, exact: ExactMatches) -> MatchesForm:
+        """Return the form of exact matches."""
+        times = exact.times
+        return cls(
+            seconds=times.seconds.tolist(),
+            samples=times.counts.astype(np.int64).tolist(),
+            weights=exact.weights.tolist(),
+            params=times.rows.tolist(),
+        )
+
+    def made(self, parameters: int) -> ExactMatches:
+        """Return the exact matches, in the order of their hashes."""
+        rows = _table(self.params, parameters, "params")
+        seconds, counts, weights = (
+            _numbers(getattr(self, name), len(rows), name)
+            for name in ("seconds", "samples", "weights")
+        )
+        keys = hash_rows(rows)
+        order = np.lexsort((*rows.T, keys))
+        if (rows[order[1:]] == rows[order[:-1]]).all(axis=1).any():
+            raise MisfitError("has a duplicated row", ".params")
+        longest = int(np.unique(keys, return_counts=True)[1].max(initial=0))
+        if longest > MOST_SETS_OF_A_HASH:
+            problem = f"has {longest} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
+            raise MisfitError(problem, ".params")
+        times = ExactTimes(keys[order], rows[order], seconds[order], counts[order], longest)
+        return ExactMatches(times, weights[order])
+
+
+class EventForm(Form, frozen=True, kw_only=True):
+    """The fit of an event; reports have a summary of its exact matches."""
+
+    event: EventName
+    parameters: ParameterCount
+    names: list[Text] = []
+    samples: Count
+    unusable_samples: Count = 0
+    lowest: list[float]
+    highest: list[float]
+    category: Text | None = None
+    family_errors: dict[Text, Exact] = {}
+    classes: Annotated[list[ClassForm], Meta(min_length=1)]
+    exact_matches: MatchesForm | None = None
+
+    def __post_init__(self) -> None:
+        if self.names and len(self.names) != self.parameters:
+            raise ValueError(f"has {len(self.names)} names for {self.parameters} parameters")
+        values = [one.value for one in self.classes]
+        if values[0] is not None or None in values[1:]:
+            raise ValueError("only the first of the `classes` has the `value` null")
+        if len({*values}) < len(values):
+            raise ValueError("two `classes` have the same `value`")
+
+    @classmethod
+    def of(cls, fit: EventFit, known: Range | None, exact: ExactMatches | None) -> EventForm:
+        """Return the form of a fit."""
+        return cls(
+            event=fit.event,
+            parameters=fit.parameters,
+            names=list(fit.names),
+            samples=fit.samples,
+            unusable_samples=fit.unusable,
+            lowest=fit.lowest.tolist(),
+            highest=fit.highest.tolist(),
+            category=None if fit.category is None else str(fit.category),
+            family_errors=dict(fit.family_errors),
+            classes=[ClassForm.of(one, known) for one in fit.classes],
+            exact_matches=None if exact is None else MatchesForm.of(exact),
+        )
+
+    def made(self) -> EventFit:
+        """Return the fit; raise `MisfitError` for parts that contradict each other."""
+        many, known = self.parameters, (self.lowest, self.highest)
+        lowest, highest = (
+            _numbers(getattr(self, name), many, name) for name in ("lowest", "highest")
+        )
+        classes = []
+        for index, one in enumerate(self.classes):
+            with at(f".classes[{index}]"):
+                classes.append(one.made(known))
+        with at(".category"):
+            category = None if self.category is None else parse(self.category, parameters=many)
+        with at(".exact_matches"):
+            exact = None if self.exact_matches is None else self.exact_matches.made(many)
+        with at(".names"):
+            names = checked_names([(one, Origin()) for one in self.names])
+        return EventFit(
+            event=self.event,
+            samples=self.samples,
+            unusable=self.unusable_samples,
+            lowest=lowest,
+            highest=highest,
+            classes=tuple(classes),
+            category=category,
+            family_errors={name: float(error) for name, error in self.family_errors.items()},
+            exact_matches=exact,
+            names=names,
+        )
+
+
+def event_in_file(fit: EventFit) -> dict[str, Any]:
+    """Return a fit as the JSON object of a model file; raise `ValueError` if that cannot be read.
+
+    That is so for a number that has to be finite and is not.
+    """
+    known = fit.lowest.tolist(), fit.highest.tolist()
+    made: dict[str, Any] = _plain(EventForm.of(fit, known, fit.exact_matches), exact_number)
+    msgspec.convert(made, EventForm)
+    return made
+
+
+def event_in_report(fit: EventFit) -> dict[str, Any]:
+    """Return a fit as the JSON object of a report."""
+    made: dict[str, Any] = _plain(EventForm.of(fit, None, None), json_number, complete=True)
+    for one in made["classes"]:
+        del one["leverage_root"], one["ratios"]
+    if fit.exact_matches is not None:
+        weights = fit.exact_matches.weights
         mean = json_number(float(weights.mean())) if len(weights) else None
-        return {"sets": len(weights), "mean_weight": mean}
-    return {
-        "seconds": exact.times.seconds.tolist(),
-        "samples": [int(count) for count in exact.times.counts],
-        "weights": exact.weights.tolist(),
-        "params": exact.times.rows.tolist(),
-    }
+        made["exact_matches"] = {"sets": len(weights), "mean_weight": mean}
+    return made
 
 
-def read_event(node: Node) -> EventFit:
-    """Return the fit of a complete `event_json`; raise `ModelError` for anything else."""
-    parts = node.fields(
-        "event",
-        "parameters",
-        "samples",
-        "lowest",
-        "highest",
-        "classes",
-        defaults=_EVENT,
-    )
-    many = parts["parameters"].count()
-    if many > MAX_PARAMETERS:
-        raise parts["parameters"].error(f"is {many}; at most {MAX_PARAMETERS}")
-    errors = parts["family_errors"].entries()
-    lowest, highest = parts["lowest"].numbers(many), parts["highest"].numbers(many)
-    range_ = lowest.tolist(), highest.tolist()
-    return EventFit(
-        event=parts["event"].text(MAX_EVENT_NAME),
-        samples=parts["samples"].count(),
-        unusable=parts["unusable_samples"].count(),
-        lowest=lowest,
-        highest=highest,
-        classes=_read_classes(parts["classes"], range_),
-        category=parts["category"].maybe(lambda one: _read_expression(one, many)),
-        family_errors={name: one.exact_number() for name, one in errors.items()},
-        exact_matches=parts["exact_matches"].maybe(lambda one: _read_matches(one, many)),
-        names=_read_names(parts["names"], many),
-    )
-
-
-def _read_names(node: Node, many: int) -> tuple[str, ...]:
-    """Return the names of the parameters; an empty tuple if the file has none."""
-    nodes = node.items()
-    if nodes and len(nodes) != many:
-        raise node.error(f"has {len(nodes)} names for {many} parameters")
-    return checked_names([(one.text(), Origin(one.where)) for one in nodes])
-
-
-def _read_classes(node: Node, range_: _Range) -> tuple[ClassFit, ...]:
-    """Return the function of all samples, and then that of each class."""
-    nodes = node.items()
-    if not nodes:
-        raise node.error("is empty: the function of all samples is missing")
-    classes = [_read_class(one, range_) for one in nodes]
-    for index, (one, found) in enumerate(zip(nodes, classes, strict=True)):
-        if (found.value is None) != (index == 0):
-            raise one.error("the first class has the value null, and all others a number")
-    if len({found.value for found in classes}) < len(classes):
-        raise node.error("has a duplicated value")
-    return tuple(classes)
-
-
-def _read_class(node: Node, range_: _Range) -> ClassFit:
-    parts = node.fields(
-        "samples", "family", "function", "quality", "leverage_root", defaults=_CLASS
-    )
-    function = _read_function(parts["function"], range_)
-    ratios = parts["ratios"].numbers()
-    if (np.diff(ratios) < 0).any():
-        raise parts["ratios"].error("are not in ascending order")
-    root = parts["leverage_root"].exact_table(len(function.terms))
-    if len(root) > len(function.terms):
-        raise parts["leverage_root"].error(f"has more than {len(function.terms)} rows")
-    return ClassFit(
-        value=parts["value"].maybe(Node.number),
-        samples=parts["samples"].count(),
-        family=parts["family"].text(),
-        function=function,
-        growth=parts["growth"].maybe(lambda one: _read_growth(one, range_)),
-        total_ratio=_read_total_ratio(parts["total_ratio"]),
-        coefficients=tuple(_read_coefficient(one) for one in parts["coefficients"].items()),
-        dropped=tuple(_read_dropped(one) for one in parts["dropped"].items()),
-        quality=_read_quality(parts["quality"]),
-        leverage_root=root,
-        ratios=ratios,
-    )
-
-
-def _read_total_ratio(node: Node) -> float:
-    ratio = node.number()
-    if ratio < 0:
-        raise node.error("must not be negative")
-    return ratio
-
-
-def _read_growth(node: Node, range_: _Range) -> Growth:
-    parts = node.fields("least_s", defaults=_GROWTH)
-    return Growth(
-        parts["function"].maybe(lambda one: _read_function(one, range_)),
-        parts["error"].maybe(Node.number),
-        parts["least_s"].number(),
-        parts["most_s"].maybe(Node.number),
-    )
-
-
-def _read_function(node: Node, range_: _Range) -> AnyFunction:
-    """Return a sum of terms, or a mixture of such sums."""
-    if not (isinstance(node.value, dict) and "members" in node.value):
-        return _read_sum(node, range_)
-    members: list[FittedFunction] = []
-    shares: list[float] = []
-    for one in node.fields("members")["members"].items():
-        parts = one.fields("share", "function")
-        shares.append(parts["share"].number())
-        if not 0 < shares[-1] <= 1:
-            raise parts["share"].error("must lie between 0 and 1")
-        members.append(_read_sum(parts["function"], range_))
-    if not members:
-        raise node.error("has no members")
-    return FittedMixture(tuple(members), tuple(shares))
-
-
-def _read_sum(node: Node, range_: _Range) -> FittedFunction:
-    parts = node.fields("terms", defaults=_SUM)
-    many = len(range_[0])
-    terms: list[Expression] = []
-    coefficients: list[float] = []
-    for one in parts["terms"].items():
-        term = one.fields("term", "coefficient")
-        terms.append(_read_expression(term["term"], many))
-        coefficients.append(term["coefficient"].number())
-    return FittedFunction(
-        tuple(terms),
-        np.array(coefficients, dtype=np.float64),
-        parts["calibration"].number(),
-        parts["bounds"].maybe(lambda one: _read_bounds(one, range_)),
-    )
-
-
-def _read_bounds(node: Node, range_: _Range) -> PredictionBounds:
-    parts = node.fields(defaults=_bounds_defaults(range_))
-    many = len(range_[0])
-    return PredictionBounds(
-        parts["lowest"].numbers(many),
-        parts["highest"].numbers(many),
-        parts["least_s"].number(),
-        parts["most_s"].maybe(Node.number),
-    )
-
-
-def _read_expression(node: Node, many: int) -> Expression:
-    return parse(node.text(), parameters=many, where=Origin(node.where))
-
-
-def _read_coefficient(node: Node) -> Coefficient:
-    parts = node.fields("term", "value", defaults=_COEFFICIENT)
-    return Coefficient(
-        parts["term"].text(),
-        parts["value"].exact_number(),
-        parts["standard_error"].maybe(Node.exact_number),
-    )
-
-
-def _read_dropped(node: Node) -> Dropped:
-    parts = node.fields("term", "reason")
-    return Dropped(parts["term"].text(), parts["reason"].text())
-
-
-def _read_quality(node: Node) -> Quality:
-    """Return the statistics of a fit, each of its declared type."""
-    readers: dict[Any, Callable[[Node], Any]] = {
-        int: Node.count,
-        bool: Node.flag,
-        float: Node.exact_number,
-        float | None: lambda one: one.maybe(Node.exact_number),
-    }
-    kinds = _quality_kinds()
-    required = (QUALITY_KEYS.get(name, name) for name in kinds)
-    parts = node.fields(*(key for key in required if key not in _QUALITY), defaults=_QUALITY)
-    values = {
-        name: readers[kind](parts[QUALITY_KEYS.get(name, name)]) for name, kind in kinds.items()
-    }
-    return Quality(**values)
+def _plain(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
+    """Return a form as JSON values, with or without its defaults; `number` converts each float."""
+    if isinstance(value, list):
+        return [_plain(one, number, complete=complete) for one in value]
+    if isinstance(value, dict):
+        return {key: _plain(one, number, complete=complete) for key, one in value.items()}
+    if isinstance(value, Form):
+        made = dict(_tag_of(type(value)))
+        for name, key, default in _fields_of(type(value)):
+            one = getattr(value, name)
+            if complete or one != default:
+                made[key] = _plain(one, number, complete=complete)
+        return made
+    return number(value) if type(value) is float else value
 
 
 @cache
-def _quality_kinds() -> dict[str, Any]:
-    return get_type_hints(Quality)
+def _tag_of(form: type[Form]) -> dict[str, Any]:
+    config = form.__struct_config__
+    return {} if config.tag is None else {str(config.tag_field): config.tag}
 
 
-def _read_matches(node: Node, many: int) -> ExactMatches:
-    parts = node.fields("seconds", "samples", "weights", "params")
-    rows = parts["params"].table(many)
-    seconds = parts["seconds"].numbers(len(rows))
-    counts = parts["samples"].numbers(len(rows))
-    weights = parts["weights"].numbers(len(rows))
-    if ((weights < 0) | (weights > 1)).any():
-        raise parts["weights"].error("must lie between 0 and 1")
-    keys = hash_rows(rows)
-    order = np.lexsort((*rows.T, keys))
-    if (rows[order[1:]] == rows[order[:-1]]).all(axis=1).any():
-        raise parts["params"].error("has a duplicated row")
-    longest = int(np.unique(keys, return_counts=True)[1].max(initial=0))
-    if longest > MOST_SETS_OF_A_HASH:
-        raise parts["params"].error(
-            f"has {longest} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
+@cache
+def _fields_of(form: type[Form]) -> list[tuple[str, str, Any]]:
+    """Return name, key and default of each field."""
+    fields = msgspec.structs.fields(form)
+    empty = msgspec.NODEFAULT
+    return [
+        (
+            one.name,
+            one.encode_name,
+            one.default if one.default_factory is empty else one.default_factory(),
         )
-    times = ExactTimes(keys[order], rows[order], seconds[order], counts[order], longest)
-    return ExactMatches(times, weights[order])
+        for one in fields
+    ]
+
+
+def _exact_fields(form: Form) -> dict[str, Any]:
+    """Return the fields of a form with numbers in place of `Exact` ones."""
+    return {
+        name: float(value) if isinstance(value, str) and name != "term" else value
+        for name, value in msgspec.structs.asdict(form).items()
+    }
+
+
+def _numbers(values: Sequence[float], length: int, name: str) -> Floats:
+    """Return a list as an array; raise `MisfitError` unless it has this length."""
+    if len(values) != length:
+        raise MisfitError(f"must have {length} numbers, not {len(values)}", f".{name}")
+    return np.array(values, dtype=np.float64)
+
+
+def _table(rows: Sequence[Sequence[float]], columns: int, name: str) -> Floats:
+    """Return a list of rows as an array; raise `MisfitError` unless each has so many columns."""
+    for index, row in enumerate(rows):
+        if len(row) != columns:
+            problem = f"must have {columns} numbers, not {len(row)}"
+            raise MisfitError(problem, f".{name}[{index}]")
+    return np.array(rows, dtype=np.float64).reshape(len(rows), columns)

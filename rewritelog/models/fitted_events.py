@@ -22,7 +22,7 @@ from rewritelog.models.base import (
 )
 from rewritelog.models.blas_threads import one_blas_thread
 from rewritelog.models.checks import errors_as_model_errors
-from rewritelog.models.fit_schema import event_json
+from rewritelog.models.fit_schema import event_in_report
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
@@ -109,7 +109,7 @@ class FittedEvents(FittedModel):
 
     def describe(self) -> dict[str, Any]:
         """Return the options and all fits as a JSON object."""
-        events = [event_json(fit, complete=False) for fit in self.fits.values()]
+        events = [event_in_report(fit) for fit in self.fits.values()]
         return {**self.options, **self.extra, "events": events}
 
     def summary(self) -> tuple[str, ...]:

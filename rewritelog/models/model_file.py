@@ -7,42 +7,61 @@ makes the same predictions to the bit. A file contains no code, and any defect i
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
 
 from rewritelog import __version__
 from rewritelog.errors import ModelError
 from rewritelog.models.base import EventKey, FittedModel, Timings
-from rewritelog.models.fit_schema import VERSION_1_KEYS, event_json, read_event
+from rewritelog.models.fit_schema import (
+    Count,
+    EventForm,
+    EventName,
+    Form,
+    MisfitError,
+    ParameterCount,
+    Text,
+    event_in_file,
+)
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.json_document import MAX_EVENT_NAME, Node, load_document, pretty_json
 from rewritelog.models.sample_digest import digest_of
+from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 2
-ALIASES: dict[int, dict[str, str]] = {1: VERSION_1_KEYS, VERSION: {}}
-"""For each supported version, its keys that have been renamed since."""
+VERSION = 3
+
+MAX_CONTAINERS = 4_000_000
+"""The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""
+
+MAX_VALUES = 16_000_000
+"""The most values in a document: each takes about 32 bytes of memory for 2 of text."""
+
+LINE_WIDTH = 100
+"""Lists and objects of lists are written in one line of at most so many characters."""
 
 Columns: TypeAlias = Literal["params", "counters"]
 """Whether the columns of a fit's tables are the parameters or the counters of timing lines."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Form, frozen=True):
     """The origin of a fit: its timing lines, and the version that made it."""
 
-    rewritelog: str
+    rewritelog: Text
     """The version of rewritelog that made the fit."""
-    files: tuple[str, ...]
+    files: tuple[Text, ...]
     """The names of the files of timing lines."""
-    lines: int
+    lines: Count
     """The number of timing lines in them."""
     clock_hz: float | None
     """The clock in Hz for times given in cycles; None without such times."""
-    sha256: str
+    sha256: Text
     """The digest of the samples (`sample_digest.digest_of`)."""
 
     @classmethod
@@ -95,93 +114,159 @@ def model_text(file: ModelFile) -> str:
 
     Floats are written so that they read back exactly.
     """
+    fitted = file.fitted
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "source": file.source,
+        "model": fitted.model,
+        "columns": file.columns,
+        "options": dict(fitted.options),
+        "notes": fitted.notes,
+        "extra": dict(fitted.extra),
+        "unfitted": [{"event": event, "parameters": count} for event, count in fitted.unfitted],
+    }
     try:
-        return pretty_json(_file_json(file)) + "\n"
+        events = [_pretty(event_in_file(fit)) for fit in fitted.fits.values()]
+        text = _pretty(head).removesuffix("\n}")
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
+    listed = ",".join("\n    " + one.replace("\n", "\n    ") for one in events)
+    return f'{text},\n  "events": [{listed}\n  ]\n}}\n'
+
+
+def _pretty(value: object) -> str:
+    """Return JSON in printable ASCII, with what fits in a line in one, and numbers always."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    text = _INNERMOST.sub(_in_one_line, text)
+    return text if text.isascii() and "\x7f" not in text else _UNPRINTABLE.sub(_escaped, text)
+
+
+_INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
+"""A list or object, written over several lines, that contains no other one."""
+_UNPRINTABLE = re.compile(r"[^\n -~]")
+
+
+def _in_one_line(found: re.Match[str]) -> str:
+    several = found[0]
+    line = re.sub(r"\n *", " ", several)
+    line = line[0] + line[2:-2] + line[-1]
+    return line if len(line) <= LINE_WIDTH or (line[0] == "[" and '"' not in line) else several
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f")
+
+
+class _Head(msgspec.Struct):
+    """What says whether a document is a model file that can be read."""
+
+    format: object = None
+    version: object = None
+
+
+class _Key(Form, frozen=True, kw_only=True):
+    """An event without a usable sample."""
+
+    event: EventName
+    parameters: ParameterCount
+
+
+_Scalar: TypeAlias = bool | int | float | Text | None
+_Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
+_More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
+_Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]
+"""The JSON of a report's further keys, which nests at most so deep."""
+
+
+class _Document(Form, frozen=True, kw_only=True):
+    """The document of a model file."""
+
+    format: str
+    version: int
+    source: Source
+    model: Text
+    columns: Columns
+    options: dict[Text, _Scalar]
+    notes: list[Text]
+    extra: dict[Text, _Extra]
+    unfitted: list[_Key]
+    events: list[EventForm]
 
 
 def parse_model(text: str, name: str) -> ModelFile:
     """Return the contents of a model file's text; `name` is its name in errors.
 
-    Raise `ModelError` for any text that `model_text` would not have written.
+    Raise `ModelError`, with line and column or with the JSON path, for any other text.
     """
-    document = _checked_format(load_document(text, name))
-    parts = document.fields(
-        "format",
-        "version",
-        "source",
-        "model",
-        "columns",
-        "options",
-        "notes",
-        "extra",
-        "unfitted",
-        "events",
-    )
+    if problem := size_problem(text):
+        raise ModelError(f"{printable(name)}: {problem}")
+    head = _decoded(text, _Head, name)
+    if head.format != FORMAT:
+        raise ModelError(
+            f'{printable(name)}: $: is not a model file: it lacks "format": "{FORMAT}"'
+        )
+    if head.version != VERSION:
+        said = (
+            "no version" if head.version is None else f"version {shorten(repr(head.version), 80)}"
+        )
+        raise ModelError(f"{printable(name)}: $: has {said}; this rewritelog reads {VERSION}")
+    document = _decoded(text, _Document, name)
     fits: dict[EventKey, EventFit] = {}
-    for node in parts["events"].items():
-        fit = read_event(node)
+    for index, form in enumerate(document.events):
+        path = f"{printable(name)}: $.events[{index}]"
+        try:
+            fit = form.made()
+        except MisfitError as error:
+            raise ModelError(f"{path}{error.path}: {error.problem}") from error
         if (fit.event, fit.parameters) in fits:
-            raise node.error("is duplicated")
+            raise ModelError(f"{path}: is duplicated")
         fits[fit.event, fit.parameters] = fit
     fitted = FittedEvents(
-        model=parts["model"].text(),
-        options={key: _scalar(node) for key, node in parts["options"].entries().items()},
+        model=document.model,
+        options=document.options,
         fits=fits,
-        unfitted=tuple(_read_key(node) for node in parts["unfitted"].items()),
-        notes=tuple(node.text() for node in parts["notes"].items()),
-        extra={key: node.value for key, node in parts["extra"].entries().items()},
+        unfitted=tuple((one.event, one.parameters) for one in document.unfitted),
+        notes=tuple(document.notes),
+        extra=document.extra,
     )
-    columns = cast(Columns, parts["columns"].one_of("params", "counters"))
-    return ModelFile(fitted, columns, _read_source(parts["source"]))
+    return ModelFile(fitted, document.columns, document.source)
 
 
-def _checked_format(document: Node) -> Node:
-    """Return the document with its version's keys; raise `ModelError` for unknown versions."""
-    value = document.value
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise document.error(f'is not a model file: it does not begin with "format": "{FORMAT}"')
-    version = value.get("version")
-    if type(version) is not int or version not in ALIASES:
-        versions = " and ".join(map(str, ALIASES))
-        raise document.error(f"has version {version!r}; this rewritelog reads {versions}")
-    return replace(document, aliases=ALIASES[version])
+def size_problem(text: str) -> str:
+    """Return which limit a document exceeds, or "": its values may take far more than its text."""
+    containers = text.count("{") + text.count("[")
+    for found, most, what in (
+        (containers, MAX_CONTAINERS, "lists and objects"),
+        (containers + text.count(","), MAX_VALUES, "values"),
+    ):
+        if found > most:
+            return f"holds {found:,} {what}; at most {most:,}"
+    return ""
 
 
-def _file_json(file: ModelFile) -> dict[str, Any]:
-    fitted = file.fitted
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "source": {**asdict(file.source), "files": list(file.source.files)},
-        "model": fitted.model,
-        "columns": file.columns,
-        "options": dict(fitted.options),
-        "notes": list(fitted.notes),
-        "extra": dict(fitted.extra),
-        "unfitted": [{"event": event, "parameters": count} for event, count in fitted.unfitted],
-        "events": (event_json(fit, complete=True) for fit in fitted.fits.values()),
-    }
+T = TypeVar("T")
 
 
-def _read_source(node: Node) -> Source:
-    parts = node.fields("rewritelog", "files", "lines", "clock_hz", "sha256")
-    return Source(
-        rewritelog=parts["rewritelog"].text(),
-        files=tuple(one.text() for one in parts["files"].items()),
-        lines=parts["lines"].count(),
-        clock_hz=parts["clock_hz"].maybe(Node.number),
-        sha256=parts["sha256"].text(),
-    )
+def _decoded(text: str, kind: type[T], name: str) -> T:
+    """Return a document; raise `ModelError` with the path or the line of what is wrong."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        problem, path = _split(str(error))
+        raise ModelError(f"{printable(name)}: {path}: {shorten(problem, 200)}") from error
+    except msgspec.DecodeError as error:
+        problem, _, byte = str(error).rstrip(")").partition(" (byte ")
+        before = text.encode()[: int(byte or len(text))].decode(errors="replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        problem = problem.removeprefix("JSON is malformed: ")
+        where = f"{printable(name)}:{line}:{column}"
+        raise ModelError(f"{where}: is not JSON, so not a model file ({problem})") from error
+    except RecursionError as error:
+        raise ModelError(f"{printable(name)}: is nested too deeply") from error
 
 
-def _read_key(node: Node) -> EventKey:
-    parts = node.fields("event", "parameters")
-    return parts["event"].text(MAX_EVENT_NAME), parts["parameters"].count()
-
-
-def _scalar(node: Node) -> object:
-    if isinstance(node.value, dict | list):
-        raise node.error("must be a string, a number, true, false or null")
-    return node.value
+def _split(said: str) -> tuple[str, str]:
+    """Return problem and path of what msgspec says of a value; it names no path of the document."""
+    problem, between, path = said.rpartition(" - at `")
+    return (problem, path.removesuffix("`")) if between else (said, "$")

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_schema import event_json
+from rewritelog.models.fit_schema import event_in_file
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Weighting
 
 
 def fitted(timings: EventTimings, config: FitConfig) -> object:
     """Return all that is known of a fit, to the bit."""
-    return event_json(fit_event(timings, config), complete=True)
+    return event_in_file(fit_event(timings, config))
 
 
 def single_samples() -> list[EventTimings]:
@@ -58,4 +58,4 @@ def test_three_samples_that_no_power_can_meet_are_not_searched_for_one(
         "rewritelog.models.fitting.automatic.single_factor_may_fit", lambda *_: True
     )
     searched = [fitted(one, config) for one in samples]
-    assert [event_json(one, complete=True) for one in quick] == searched
+    assert [event_in_file(one) for one in quick] == searched

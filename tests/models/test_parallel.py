@@ -13,7 +13,7 @@ from rewritelog.arrays import Floats
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_schema import event_json
+from rewritelog.models.fit_schema import event_in_file
 from rewritelog.models.fitting.automatic import automatic_families
 from rewritelog.models.fitting.extrapolation import _Trial
 from rewritelog.models.fitting.families import Family
@@ -76,7 +76,7 @@ def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch)
 
     def fitted(jobs: int) -> object:
         with limited_to(jobs):
-            return event_json(fit_event(timings, FitConfig()), complete=True)
+            return event_in_file(fit_event(timings, FitConfig()))
 
     monkeypatch.setattr(_Trial, "logs", counted)
     alone = fitted(1)
