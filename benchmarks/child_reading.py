@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import open_logs
-from rewritelog.logs.blocks import BLOCK_BYTES
 from rewritelog.logs.params import list_params, read_params
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, scan
@@ -64,7 +64,8 @@ def _param_files(logs: Path) -> dict[str, Any]:
     seconds = []
     for _ in range(REPEATS):
         spent = 0.0
-        for loaded in open_logs(logs).blocks(BLOCK_BYTES):
+        opened = open_logs(logs)
+        for loaded in chain.from_iterable(map(opened.blocks_of, opened.files)):
             began = time.perf_counter()
             read_params(params, loaded, strict=False)
             spent += time.perf_counter() - began

@@ -58,7 +58,7 @@ def log_sets(tmp_path_factory: pytest.TempPathFactory) -> dict[Order, LogSet]:
 
 
 def _first_block(logs: LogSet) -> LoadedBlock:
-    return next(iter(logs.blocks()))
+    return next(logs.blocks_of(logs.files[0]))
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -21,6 +21,7 @@ from rewritelog.cli.progress import shown_progress
 from rewritelog.running import EngineName
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Made = TypeVar("Made")
 
 
 def _show_version(wanted: bool) -> None:
@@ -97,20 +98,23 @@ _DEFAULTS = {"report_file": None, "html_file": None, "engine": "threads"}
 
 
 def plain(
-    *, quiet: bool = True, prints_lines: bool = False
+    *, quiet: bool = True, prints_lines: bool = False, engines: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds the common options to a command that prints its own output.
 
     With `prints_lines`, progress is not shown if stdout is a terminal, where it would mix with the
-    lines that the command prints.
+    lines that the command prints. Commands with `engines` take `--engine`.
     """
-    own = {"quiet": _Quiet} if quiet else {}
+    own: dict[str, Any] = {"quiet": _Quiet} if quiet else {}
+    own |= {"engine": Engine} if engines else {}
 
     def decorator(command: Callable[..., None]) -> Callable[..., None]:
         def run(given: dict[str, Any]) -> None:
             console.begin(quiet=given.pop("quiet", False))
+            engine = given.pop("engine", None)
+            run_it = partial(command, **given)
             with nullcontext() if prints_lines and sys.stdout.isatty() else shown_progress():
-                command(**given)
+                _on_engine(engine, given, run_it) if engines else run_it()
 
         return _extended(command, run, {**own, "debug": Debug, "version": Version})
 
@@ -160,10 +164,8 @@ def reporting(
     return decorator
 
 
-def _on_engine(
-    engine: EngineName, given: Mapping[str, Any], job: partial[Outcome | None]
-) -> Outcome | None:
-    """Return the outcome of a command on an engine; None in ranks that do not lead."""
+def _on_engine(engine: EngineName, given: Mapping[str, Any], job: partial[Made]) -> Made | None:
+    """Return what a command returns on an engine; None in ranks that do not lead."""
     from rewritelog.running.engines import lead  # noqa: PLC0415
 
     warn_of_ranks(engine, inspect.unwrap(job.func).__name__.removesuffix("_command"))

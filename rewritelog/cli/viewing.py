@@ -25,7 +25,7 @@ from rewritelog.cli.arguments import (
 from rewritelog.cli.standard import plain
 
 
-@plain()
+@plain(engines=True)
 def timeline_command(
     logs: Logs,
     output: Annotated[Path, output_option("The picture: .png, .svg, .pdf or .html (for -, SVG)")],

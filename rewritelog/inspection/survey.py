@@ -15,13 +15,13 @@ from rewritelog.checking.findings import Findings
 from rewritelog.checking.params import params_of
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
+from rewritelog.logs.blocks import BLOCK_BYTES, LoadedBlock
 from rewritelog.logs.brackets import IRREGULAR
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.names import NameTable
 from rewritelog.logs.params import ParamFolder
 from rewritelog.logs.records import LISTS, records_of
-from rewritelog.running.engines import map_blocks
+from rewritelog.logs.summary import Summary
 
 PAIRING = ("marks", "param-records", "param-seb")
 """The rules of `check` about brackets and param records."""
@@ -77,10 +77,8 @@ def read_survey(
 
     Rules of brackets and param records are checked if `params` are given.
     """
-    blocks = (block for file in logs.files for block in plan_blocks(file, block_bytes))
     found = Survey()
-    work = _BlockSurvey(logs, params, block_bytes)
-    for _, part in map_blocks(work, blocks, "reading", logs.timelines_bytes):
+    for part in logs.map(_BlockSurvey(logs.summary, params), block_bytes=block_bytes):
         found.add(part)
     return found
 
@@ -89,18 +87,15 @@ def read_survey(
 class _BlockSurvey:
     """The survey of one block."""
 
-    logs: LogSet
+    summary: Summary
     params: ParamFolder | None
-    block_bytes: int
 
-    def __call__(self, block: Block) -> Survey:
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> Survey:
         """Return the counts and sums of a block."""
         found = Survey()
-        file = self.logs.files[block.file]
-        for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
-            records = records_of(loaded)
+        for loaded in parts:
             params = None if self.params is None else params_of(self.params, loaded)
-            found.add(_survey_of(CheckedBlock(records, self.logs.summary, params)))
+            found.add(_survey_of(CheckedBlock(records_of(loaded), self.summary, params)))
         return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from rewritelog.logs.columns import Rows, with_text
 from rewritelog.logs.summary import Summary, read_summary
 from rewritelog.logs.tables import Tables, join_tables, tables_of
 from rewritelog.logs.timelines import TimelineFile, read_timeline_file
-from rewritelog.progress import report_progress
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 
 SUMMARY_NAME = "bgTrace"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,14 +84,23 @@ class LogSet:
         begin, end = (int(n) for n in self.files[file].borders[index : index + 2])
         return Block(file, begin, end, index, 1)
 
-    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
-        """Yield all blocks with their bytes; each one is overwritten by the next."""
-        read_bytes = 0
-        for file in self.files:
-            for loaded in self.blocks_of(file, block_bytes):
-                yield loaded
-                read_bytes += len(loaded.buffer)
-                report_progress("reading", read_bytes, self.size_bytes, "bytes")
+    def map(
+        self,
+        work: Callable[[Iterator[LoadedBlock]], Result],
+        stage: str = "reading",
+        blocks: Iterable[Block] | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> Iterator[Result]:
+        """Yield what a function returns for each block, in order, on the engine of the job.
+
+        The function gets a block with its bytes, a long timeline in parts that overwrite each
+        other. By default the blocks of one file follow those of the other.
+        """
+        if blocks is None:
+            blocks = (block for file in self.files for block in plan_blocks(file, block_bytes))
+        loading = _Loading(self, work, block_bytes)
+        for _, result in map_blocks(loading, blocks, stage, self.timelines_bytes):
+            yield result
 
     def blocks_of(
         self, file: TimelineFile, block_bytes: int = BLOCK_BYTES
@@ -130,6 +142,19 @@ class LogSet:
     def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
         chosen = self.pes if pes is None else [pes] if isinstance(pes, int) else pes
         return with_text(np.concatenate([getattr(self.timeline(pe), name) for pe in chosen]))
+
+
+@dataclass(frozen=True)
+class _Loading(Generic[Result]):
+    """A function of the bytes of blocks, with what it takes to read them."""
+
+    logs: LogSet
+    work: Callable[[Iterator[LoadedBlock]], Result]
+    block_bytes: int
+
+    def __call__(self, block: Block, /) -> Result:
+        file = self.logs.files[block.file]
+        return self.work(read_block(file, block, self.logs.layout, self.block_bytes))
 
 
 def log_folder(path: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.blocks import Block, LoadedBlock, plan_in_turn, read_block
+from rewritelog.logs.blocks import LoadedBlock, plan_in_turn
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import ParamFolder, list_params, read_params
 from rewritelog.replaying.columns import LEVELS, BlockColumns, columns_of
@@ -27,7 +28,6 @@ from rewritelog.replaying.workload import (
     Workload,
 )
 from rewritelog.rewriting.predicting import Predictor
-from rewritelog.running.engines import map_blocks
 
 _MOST = np.iinfo(np.int32).max
 
@@ -38,16 +38,14 @@ Name = TypeVar("Name", str, bytes)
 class _LoadTask:
     """Loads any block."""
 
-    logs: LogSet
     params: ParamFolder
     predictor: Predictor
     predicts: bool
     """Whether the model predicts from param records."""
     strict: bool
 
-    def __call__(self, block: Block) -> list[BlockColumns]:
-        """Return the columns of a block, or of each of its parts."""
-        parts = read_block(self.logs.files[block.file], block, self.logs.layout)
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> list[BlockColumns]:
+        """Return the columns of each part of a block."""
         return [self._columns(part) for part in parts]
 
     def _columns(self, loaded: LoadedBlock) -> BlockColumns:
@@ -74,11 +72,9 @@ def load_workload(
     Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
     or `ModelError`.
     """
-    task = _LoadTask(logs, list_params(params or logs.folder), predictor, predicts, strict)
-    blocks = plan_in_turn(logs.files)
-    parts: list[BlockColumns] = []
-    for _, found in map_blocks(task, blocks, "reading", logs.timelines_bytes):
-        parts += found
+    task = _LoadTask(list_params(params or logs.folder), predictor, predicts, strict)
+    found = logs.map(task, blocks=plan_in_turn(logs.files))
+    parts = [part for of_block in found for part in of_block]
     return _Assembly(logs, parts).workload()
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
+from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.logset import LogSet
-from rewritelog.logs.tables import MESSAGE_ROW, Tables, tables_of
+from rewritelog.logs.records import BlockRecords, records_of
+from rewritelog.logs.tables import MESSAGE_ROW, message_rows
 from rewritelog.viewing.timeline import TimelineView
 
 MOST_MESSAGES = 2_000
@@ -41,14 +43,10 @@ def message_lines(logs: LogSet, view: TimelineView, seed: int = 1) -> MessageLin
     keys = np.sort(_keys(chosen["pe"], chosen["msg_id"]))
     order = np.argsort(_keys(chosen["pe"], chosen["msg_id"]), kind="stable")
     from_row, to_row, sent, arrived = [], [], [], []
-    for tables in _tables(logs):
-        sebs = tables.sebs[rows[tables.sebs["pe"]] >= 0]
-        wanted = _keys(sebs["src_pe"], sebs["msg_id"])
-        found = np.searchsorted(keys, wanted)
-        hit = (found < len(keys)) & (keys[np.minimum(found, len(keys) - 1)] == wanted)
-        message = chosen[order[found[hit]]]
+    for found, pe in logs.map(_Receivers(rows, keys)):
+        message = chosen[order[found]]
         from_row.append(rows[message["pe"]])
-        to_row.append(rows[sebs["pe"][hit]])
+        to_row.append(rows[pe])
         sent.append(message["send_time"])
         arrived.append(message["recv_time"])
     return MessageLines(
@@ -61,8 +59,45 @@ def message_lines(logs: LogSet, view: TimelineView, seed: int = 1) -> MessageLin
     )
 
 
-def _tables(logs: LogSet) -> Iterator[Tables]:
-    return (tables_of(loaded) for loaded in logs.blocks())
+@dataclass(frozen=True)
+class _Receivers:
+    """Finds the SEBs of a block that chosen messages start."""
+
+    rows: Ints
+    """The row of each PE, −1 for PEs that are not drawn."""
+    keys: Ints
+    """The keys of the chosen messages, in ascending order."""
+
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:
+        """Return the place of the key, and the PE, of each such SEB."""
+        found = [self._found(records_of(loaded)) for loaded in parts]
+        place, pe = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        return place, pe
+
+    def _found(self, block: BlockRecords) -> tuple[Ints, Ints]:
+        wanted = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
+        place = np.searchsorted(self.keys, wanted)
+        hit = (self.rows[block.pe] >= 0) & (place < len(self.keys))
+        hit[hit] = self.keys[place[hit]] == wanted[hit]
+        return place[hit], block.pe[hit]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Finds the messages of a block that are sent within a time window, by PEs that are drawn."""
+
+    from_s: float
+    to_s: float
+    rows: Ints
+
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> Table:
+        """Return rows of `MESSAGE_ROW`."""
+        return np.concatenate([self._found(records_of(loaded)) for loaded in parts])
+
+    def _found(self, block: BlockRecords) -> Table:
+        sent, drawn = block.messages["send_time"], self.rows[block.pe] >= 0
+        inside = (sent >= self.from_s) & (sent <= self.to_s)
+        return message_rows(block)[inside & drawn[block.messages.seb]]
 
 
 def _chosen(logs: LogSet, view: TimelineView, rows: Ints, seed: int) -> tuple[Table, int]:
@@ -70,10 +105,7 @@ def _chosen(logs: LogSet, view: TimelineView, rows: Ints, seed: int) -> tuple[Ta
     draw = np.random.default_rng(seed)
     kept, numbers = np.empty(0, MESSAGE_ROW), np.empty(0)
     total = 0
-    for tables in _tables(logs):
-        sent = tables.messages["send_time"]
-        inside = (sent >= view.from_s) & (sent <= view.to_s) & (rows[tables.messages["pe"]] >= 0)
-        more = tables.messages[inside]
+    for more in logs.map(_Window(view.from_s, view.to_s, rows)):
         total += len(more)
         kept = np.concatenate([kept, more])
         numbers = np.concatenate([numbers, draw.random(len(more))])

@@ -7,7 +7,7 @@ colour, and SEBs are kept individually only while they are few enough to be draw
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,10 +16,11 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.inspection.survey import Survey, read_survey
+from rewritelog.logs.blocks import LoadedBlock
 from rewritelog.logs.brackets import brackets_of
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.names import NameTable
-from rewritelog.logs.records import records_of
+from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.text import printable
 from rewritelog.viewing.palette import COLOURS
 
@@ -156,6 +157,11 @@ class _Frame:
     names: tuple[bytes, ...]
     columns: int
 
+    @property
+    def layers(self) -> int:
+        """The number of layers: one for each name, one for all others, one for brackets."""
+        return len(self.names) + 2
+
     def rows_of_pes(self, total: int) -> Ints:
         """Return the row of each PE, −1 for PEs that are not drawn."""
         rows = np.full(total, -1, dtype=np.int64)
@@ -203,52 +209,95 @@ def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
 def _panel(logs: LogSet, frame: _Frame) -> Panel:
     rows = frame.rows_of_pes(len(logs.pes))
     canvas = _Canvas(frame, int(rows.max()) + 1)
-    names = NameTable(frame.names)
-    counts = np.zeros(4, dtype=np.int64)
-    for loaded in logs.blocks():
-        block = records_of(loaded)
+    for drawn in logs.map(_Drawing(frame, rows)):
+        canvas.add(drawn)
+    members = np.bincount(rows[rows >= 0]).astype(np.float64)
+    cells = canvas.cells() / members[:, None, None]
+    return Panel(logs, cells, canvas.bars.joined(), *canvas.counts.tolist())
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Draws one block."""
+
+    frame: _Frame
+    rows: Ints
+    """The row of each PE, −1 for PEs that are not drawn."""
+
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> _Drawn:
+        """Return what is drawn of a block."""
+        drawn, names = _Drawn(self.frame), NameTable(self.frame.names)
+        for loaded in parts:
+            self._draw(records_of(loaded), names, drawn)
+        return drawn
+
+    def _draw(self, block: BlockRecords, names: NameTable, drawn: _Drawn) -> None:
         start, end = block.sebs["start_time"], block.sebs["end_time"]
-        row = rows[block.pe]
+        row = self.rows[block.pe]
         finite = np.isfinite(start) & np.isfinite(end)
-        drawn = (row >= 0) & finite & (end >= start)
+        closed = (row >= 0) & finite & (end >= start)
         layers = names.find(block.sebs)
-        sebs = np.flatnonzero(drawn)
+        sebs = np.flatnonzero(closed)
         brackets = brackets_of(block)
-        inside = np.flatnonzero(drawn[brackets.seb])
+        inside = np.flatnonzero(closed[brackets.seb])
         of = brackets.seb[inside]
         bars = Bars(
             row=np.concatenate([row[sebs], row[of]]),
-            layer=np.concatenate([layers[sebs], np.full(len(of), canvas.bracket_layer)]),
+            layer=np.concatenate([layers[sebs], np.full(len(of), self.frame.layers - 1)]),
             pe=np.concatenate([block.pe[sebs], block.pe[of]]),
             seb=np.concatenate([block.index[sebs], block.index[of]]),
             start_s=np.concatenate([start[sebs], start[of] + brackets.starts[inside]]),
             end_s=np.concatenate([end[sebs], start[of] + brackets.ends[inside]]),
         )
-        bars.layer[bars.layer < 0] = len(frame.names)
-        canvas.add(bars.take(np.argsort(np.concatenate([sebs, of]), kind="stable")))
+        bars.layer[bars.layer < 0] = len(self.frame.names)
+        drawn.add(bars.take(np.argsort(np.concatenate([sebs, of]), kind="stable")))
         unclosed, not_finite = finite & (end < start), ~finite
-        counts += [len(sebs), len(of), *((row >= 0) & (unclosed, not_finite)).sum(axis=1)]
-    members = np.bincount(rows[rows >= 0]).astype(np.float64)
-    return Panel(logs, canvas.cells() / members[:, None, None], canvas.bars(), *counts.tolist())
+        drawn.counts += [len(sebs), len(of), *((row >= 0) & (unclosed, not_finite)).sum(axis=1)]
 
 
-class _Canvas:
-    """The cells and bars of a figure, which grow by the SEBs and brackets of each block.
+class _FewBars:
+    """Bars, kept while there are few enough."""
 
-    A cell holds the PE time of a layer in units of a column's length: a PE that is busy throughout
-    adds 1, and a SEB shorter than a column adds its fraction of it.
-    """
-
-    def __init__(self, frame: _Frame, rows: int) -> None:
-        self._frame = frame
-        self.bracket_layer = len(frame.names) + 1
-        shape = (rows, frame.columns + 1, self.bracket_layer + 1)
-        self._parts, self._steps = np.zeros(shape), np.zeros(shape)
-        self._bars: list[Bars] = []
+    def __init__(self) -> None:
+        self._kept: list[Bars] = []
         self._known = 0
 
     def add(self, bars: Bars) -> None:
-        """Add the bars that the figure shows; they are kept while there are few enough."""
+        """Add bars."""
+        self._known += len(bars.row)
+        self._kept = [*self._kept, bars] if self._known <= MOST_BARS else []
+
+    def add_all(self, other: _FewBars) -> None:
+        """Add the bars of a later block."""
+        self._known += other._known
+        self._kept = [*self._kept, *other._kept] if self._known <= MOST_BARS else []
+
+    def joined(self) -> Bars | None:
+        """Return the bars in the order of the log; None if there are too many."""
+        if self._known > MOST_BARS:
+            return None
+        return Bars._make(map(np.concatenate, zip(*self._kept, strict=True)))
+
+
+class _Drawn:
+    """The cells and bars of one block, with memory for those cells that it covers.
+
+    A cell holds the PE time of a layer in units of a column's length: a PE that is busy throughout
+    adds 1, and a SEB shorter than a column adds its fraction of it. A longer one is a step: +1 in
+    its second column, −1 in its last one.
+    """
+
+    def __init__(self, frame: _Frame) -> None:
+        self._frame = frame
+        self.counts = np.zeros(4, dtype=np.int64)
+        """The numbers of SEBs and brackets drawn, and of SEBs unclosed and not finite."""
+        self.bars = _FewBars()
+        none = np.empty(0, dtype=np.int64), np.empty(0)
+        self.sums: list[tuple[Ints, Floats]] = [none, none]
+        """The cells, and the sums of their parts; then those of their steps."""
+
+    def add(self, bars: Bars) -> None:
+        """Add the bars that the figure shows."""
         columns, from_s = self._frame.columns, self._frame.from_s
         scale = columns / (self._frame.to_s - from_s)
         with np.errstate(over="ignore"):
@@ -258,21 +307,36 @@ class _Canvas:
         left, right = np.maximum(left[shown], 0.0), np.minimum(right[shown], columns)
         first, last = left.astype(np.int64), right.astype(np.int64)
         long = first < last
+        line, layers = bars.row * (columns + 1), self._frame.layers
+        begins, ends = ((line + column) * layers + bars.layer for column in (first, last))
         parts = np.where(long, first + 1 - left, right - left)
-        np.add.at(self._parts, (bars.row, first, bars.layer), parts)
-        row, layer = bars.row[long], bars.layer[long]
-        np.add.at(self._parts, (row, last[long], layer), (right - last)[long])
-        np.add.at(self._steps, (row, first[long] + 1, layer), 1.0)
-        np.add.at(self._steps, (row, last[long], layer), -1.0)
-        self._known += len(shown)
-        self._bars = [*self._bars, bars] if self._known <= MOST_BARS else []
+        ones = np.ones(np.count_nonzero(long))
+        self._sum(0, np.append(begins, ends[long]), np.append(parts, (right - last)[long]))
+        self._sum(1, np.append(begins[long] + layers, ends[long]), np.append(ones, -ones))
+        self.bars.add(bars)
+
+    def _sum(self, what: int, cells: Ints, values: Floats) -> None:
+        known, sums = self.sums[what]
+        every, place = np.unique(np.append(known, cells), return_inverse=True)
+        added = np.bincount(place, np.append(sums, values), minlength=len(every))
+        self.sums[what] = every, added.astype(np.float64)
+
+
+class _Canvas:
+    """The cells and bars of a figure, to which the blocks of a log set are added in order."""
+
+    def __init__(self, frame: _Frame, rows: int) -> None:
+        self.counts = np.zeros(4, dtype=np.int64)
+        self.bars = _FewBars()
+        self._parts, self._steps = np.zeros((2, rows, frame.columns + 1, frame.layers))
+
+    def add(self, drawn: _Drawn) -> None:
+        """Add a block."""
+        self.counts += drawn.counts
+        self.bars.add_all(drawn.bars)
+        for cells, (places, sums) in zip((self._parts, self._steps), drawn.sums, strict=True):
+            cells.reshape(-1)[places] += sums
 
     def cells(self) -> Floats:
         """Return the cells, shape (rows, columns, layers); the last layer is for brackets."""
         return np.asarray((self._parts + self._steps.cumsum(axis=1))[:, :-1])
-
-    def bars(self) -> Bars | None:
-        """Return the bars in the order of the log; None if there are too many."""
-        if self._known > MOST_BARS:
-            return None
-        return Bars._make(map(np.concatenate, zip(*self._bars, strict=True)))

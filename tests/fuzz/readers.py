@@ -246,7 +246,7 @@ def params_check(work: Path) -> tuple[Check, list[bytes]]:
     path = logs.folder / "param.0"
     seeds = [path.read_bytes(), BARE_LINES]
     folder = list_params(logs.folder)
-    loaded = next(iter(logs.blocks()))
+    loaded = next(logs.blocks_of(logs.files[0]))
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)

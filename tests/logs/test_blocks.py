@@ -1,21 +1,27 @@
 """Blocks read side by side, each in memory of its own."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from logbuilder import seb, write_logs
 
 import rewritelog
-from rewritelog.logs.blocks import plan_blocks, read_block
+from rewritelog.logs.blocks import LoadedBlock, plan_blocks, read_block
+from rewritelog.logs.logset import LogSet
 
 
 @pytest.mark.parametrize("block_bytes", [1 << 24, 200])
 def test_two_log_sets_are_read_in_turn(block_bytes: int, tmp_path: Path) -> None:
     a = rewritelog.open_logs(write_logs(tmp_path / "a", [[seb(0, 1)] * 4]))
     b = rewritelog.open_logs(write_logs(tmp_path / "b", [[seb(0, 2)] * 4]))
-    wanted = [[part.buffer.tobytes() for part in logs.blocks(block_bytes)] for logs in (a, b)]
+
+    def parts(logs: LogSet) -> Iterator[LoadedBlock]:
+        return logs.blocks_of(logs.files[0], block_bytes)
+
+    wanted = [[part.buffer.tobytes() for part in parts(logs)] for logs in (a, b)]
     assert wanted[0] != wanted[1]
-    pairs = zip(a.blocks(block_bytes), b.blocks(block_bytes), strict=True)
+    pairs = zip(parts(a), parts(b), strict=True)
     found = [(one.buffer.tobytes(), other.buffer.tobytes()) for one, other in pairs]
     assert found == list(zip(*wanted, strict=True))
 

@@ -19,7 +19,8 @@ POINTER = {"type": 1, "r_time": 0.2, "data": 3}
 
 def brackets_in(folder: Path, *sebs: dict[str, Any], order: ByteOrder = "little") -> Brackets:
     """The brackets of a timeline."""
-    (loaded,) = open_logs(write_logs(folder, [list(sebs)], order=order)).blocks()
+    logs = open_logs(write_logs(folder, [list(sebs)], order=order))
+    (loaded,) = logs.blocks_of(logs.files[0])
     return brackets_of(records_of(loaded))
 
 

@@ -116,7 +116,7 @@ def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
     logs = rewritelog.open_logs(
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
     )
-    block = next(iter(logs.blocks()))
+    block = next(logs.blocks_of(logs.files[0]))
     table = NameTable()
     table.add(records_of(block).sebs)
     assert len(table.names) == len(chosen) > 900
