@@ -23,6 +23,10 @@
 /* A criterion has to fall by more than this, or rounding would decide. */
 #define LEAST_GAIN 1e-9
 
+/* Of columns that are as good but for this share the first is taken: pairs of terms, such as those
+   on both sides of a threshold, may explain exactly the same. */
+#define TIES 1e-6
+
 /* One column more than are selected is tried. */
 enum { TRIED = MOST_TERMS + 1 };
 
@@ -219,7 +223,7 @@ static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
             unit[j] = i == j;
         substitute_both(root, count, unit);
         double cost = size[i] * size[i] / unit[i];
-        if (cost < least) {
+        if (cost < least * (1 - TIES)) {
             least = cost;
             found = i;
         }
@@ -254,7 +258,7 @@ static int64_t prune(const problem *of, int64_t *places, int64_t count, double *
     while (count > 1) {
         without(places, count, weakest(of, places, count, size), fewer);
         double of_fewer = fit(of, fewer, count - 1, size);
-        if (of_fewer > *criterion)
+        if (of_fewer > *criterion + LEAST_GAIN)
             break;
         *criterion = of_fewer;
         count--;
@@ -304,7 +308,7 @@ static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
     for (int64_t j = 0; j < of->columns; j++) {
         double left = of->non_negative ? gains[j] : fabs(gains[j]);
         gains[j] = share[j] > NEW_SHARE * NEW_SHARE ? left / sqrt(share[j]) : 0;
-        if (gains[j] > best) {
+        if (gains[j] > best * (1 + TIES)) {
             best = gains[j];
             place = j;
         }
