@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import heapq
 import os
+import secrets
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -157,8 +159,8 @@ def merge_to_stream(paths: Iterable[str | os.PathLike[str]], out: BinaryIO) -> M
 
     Raises TraceFileError for a file that cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="tracebigsim-") as folder:
-        return _write_sorted(paths, out, Path(folder))
+    with _working_folder(Path(tempfile.gettempdir()), "tracebigsim-") as folder:
+        return _write_sorted(paths, out, folder)
 
 
 def merge_files(
@@ -176,14 +178,25 @@ def merge_files(
     if out.exists() and not (force and out.is_file()):
         raise TraceFileError(out, "exists" + ("" if force else " (--force replaces it)"))
     try:
-        with tempfile.TemporaryDirectory(prefix=".tracebigsim-", dir=out.parent) as folder:
-            whole = Path(folder) / "merged"
+        with _working_folder(out.parent, ".tracebigsim-") as folder:
+            whole = folder / "merged"
             with whole.open("wb") as stream:
-                merged = _write_sorted(paths, stream, Path(folder))
+                merged = _write_sorted(paths, stream, folder)
             whole.replace(out)
     except OSError as error:
         raise TraceFileError(out, error.strerror or str(error)) from error
     return merged
+
+
+@contextmanager
+def _working_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new folder that only this user can read, and remove it with all that is in it."""
+    folder = parent / f"{prefix}{secrets.token_hex(16)}"
+    try:  # a signal may come as soon as the folder is made
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def merged_text(merged: Merged) -> str:

@@ -83,8 +83,10 @@ def _check_writable(path: Path) -> None:
             raise PermissionError(0, "Permission denied")
     else:
         draft = _draft_beside(Path(os.path.realpath(path)))
-        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-        draft.unlink()
+        try:  # a signal may come as soon as the file is made
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _draft_beside(target: Path) -> Path:

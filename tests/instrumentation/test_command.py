@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 import random
 import re
 import signal
 import subprocess
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import commands
 import pytest
@@ -199,6 +203,24 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     merge.merge_files([out], out, force=True)
     assert out.read_bytes().splitlines() == lines
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "out.0", "out.1", "out.2"]
+
+
+def test_a_signal_as_soon_as_the_folder_is_made_leaves_nothing(
+    outputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, before = os.mkdir, sorted(tmp_path.iterdir())
+
+    def interrupted(*args: Any, **more: Any) -> None:
+        plain(*args, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", interrupted)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        merge.merge_files(outputs, tmp_path / "merged")
+    with pytest.raises(KeyboardInterrupt):
+        merge.merge_to_stream(outputs, io.BytesIO())
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("at_once", [2, 64])

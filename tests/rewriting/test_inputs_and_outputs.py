@@ -196,6 +196,22 @@ def test_a_read_only_folder_in_an_old_output_does_not_stay(tmp_path: Path) -> No
         rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
 
 
+def test_a_signal_during_the_trial_of_a_report_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = os.open
+
+    def interrupted(*args: Any, **more: Any) -> None:
+        os.close(plain(*args, **more))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            check_outputs([tmp_path / "report.json"], [])
+    assert not list(tmp_path.iterdir())
+
+
 def failing_after(monkeypatch: pytest.MonkeyPatch, function: str, when: Any) -> None:
     """Make a function of `os` fail once the condition holds."""
     plain = getattr(os, function)
