@@ -15,8 +15,10 @@ from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.logs.blocks import Block, LoadedBlock, fault_error, plan_in_turn, read_block
+from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import list_params
 from rewritelog.logs.records import BlockRecords, records_of
+from rewritelog.logs.timelines import TimelineFile
 from rewritelog.output import OutputFile
 from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared
@@ -36,25 +38,50 @@ _EXEC_SLACK_S = 1e-6
 
 
 @dataclass(frozen=True)
+class _Placed:
+    """A block, and what a replay has for its SEBs and messages, in the order of its timelines.
+
+    A worker needs no more of a replay, which takes as much memory as all SEBs.
+    """
+
+    block: Block
+    sebs: Ints
+    """The number of SEBs of each timeline."""
+    messages: Ints
+    """The number of messages of each SEB."""
+    ready_s: Floats
+    start_s: Floats
+    end_s: Floats
+    spent_s: Floats
+    sent_s: Floats
+    received_s: Floats
+    """When the last receiver of a message has it."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the block."""
+        return self.block.size_bytes
+
+
+@dataclass(frozen=True)
 class _WriteTask:
     """Writes any block."""
 
-    prepared: Prepared
-    outcome: ReplayedRun
+    logs: LogSet
     rewrite: RewriteTask | None
     """The task that first rewrites the durations of a block; None if these do not change."""
     draft: Path
+    flush: bool
 
-    def __call__(self, block: Block) -> None:
+    def __call__(self, placed: _Placed, /) -> None:
         """Write a block, or each of its parts."""
-        logs, flush = self.prepared.logs, self.prepared.options.flush
-        file = logs.files[block.file]
+        file = self.logs.files[placed.block.file]
         running = RunningSums()
-        for loaded in read_block(file, block, logs.layout):
+        for loaded in read_block(file, placed.block, self.logs.layout):
             if self.rewrite is not None:
                 rewrite_part(self.rewrite, loaded, running)
-            _write_times(self.outcome, loaded)
-            with OutputFile(self.draft / file.path.name, flush=flush) as out:
+            _write_times(placed, loaded)
+            with OutputFile(self.draft / file.path.name, flush=self.flush) as out:
                 out.write(loaded.buffer, loaded.block.offset)
 
 
@@ -66,23 +93,55 @@ def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     duration is lost by rounding.
     """
     options, logs = prepared.options, prepared.logs
+    spent_s = outcome.durations_s
     if outcome.run < len(outcome.workload.sebs):
-        outcome = replace(outcome, times=_all_times(outcome))
+        outcome = replace(outcome, times=_all_times(outcome, spent_s))
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
-        task = _WriteTask(prepared, outcome, _rewrite_task(prepared), draft)
-        for _ in map_blocks(task, plan_in_turn(logs.files), "writing", logs.timelines_bytes):
+        task = _WriteTask(logs, _rewrite_task(prepared), draft, options.flush)
+        blocks = (_placed(logs, outcome, spent_s, block) for block in plan_in_turn(logs.files))
+        for _ in map_blocks(task, blocks, "writing", logs.timelines_bytes):
             pass
 
 
-def _all_times(outcome: ReplayedRun) -> Times:
+def _all_times(outcome: ReplayedRun, spent_s: Floats) -> Times:
     """Return the times of all SEBs, with those that never ran one by one after the end."""
     never = np.flatnonzero(np.isnan(outcome.times.ready_s))
     ready_s, start_s, end_s = (times.copy() for times in outcome.times[:3])
     for sebs in np.split(never, np.flatnonzero(np.diff(outcome.pe_of(never))) + 1):
-        ends = np.cumsum(np.append(outcome.predicted_s, outcome.durations_s[sebs]))
+        ends = np.cumsum(np.append(outcome.predicted_s, spent_s[sebs]))
         ready_s[sebs] = start_s[sebs] = ends[:-1]
         end_s[sebs] = ends[1:]
     return Times(ready_s, start_s, end_s, outcome.times.order)
+
+
+def _placed(logs: LogSet, outcome: ReplayedRun, spent_s: Floats, block: Block) -> _Placed:
+    """Return a block with the times of its SEBs and messages."""
+    first_of_pe, times = outcome.workload.sebs.first_of_pe, outcome.times
+    pes = _pes_of(logs.files[block.file], block)
+    sebs = first_of_pe[pes + 1] - first_of_pe[pes]
+    seb = spans(first_of_pe[pes], sebs)
+    first = outcome.workload.sebs.first_message
+    messages = first[seb + 1] - first[seb]
+    message = spans(first[seb], messages)
+    sender = np.repeat(seb, messages).astype(np.int32)
+    sent_s = outcome.sent_s(sender, message)
+    received_s = sent_s + _delays_s(outcome, message, sender)
+    return _Placed(
+        block,
+        sebs,
+        messages,
+        ready_s=times.ready_s[seb],
+        start_s=times.start_s[seb],
+        end_s=times.end_s[seb],
+        spent_s=spent_s[seb],
+        sent_s=sent_s,
+        received_s=received_s,
+    )
+
+
+def _pes_of(file: TimelineFile, block: Block) -> Ints:
+    """Return the PEs of a block's timelines, in ascending order."""
+    return file.pes[block.first_timeline : block.first_timeline + block.timelines]
 
 
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
@@ -94,35 +153,40 @@ def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
     return rewrite_task(prepared.logs, prepared.predictor, params, options)
 
 
-def _write_times(outcome: ReplayedRun, loaded: LoadedBlock) -> None:
+def _write_times(placed: _Placed, loaded: LoadedBlock) -> None:
     """Write the replayed times into a block, whose durations are already the new ones."""
-    first_of_pe = outcome.workload.sebs.first_of_pe
-    _check_counts(loaded, np.diff(first_of_pe)[loaded.pes])
+    timeline = np.searchsorted(_pes_of(loaded.file, placed.block), loaded.pes)
+    _check_counts(loaded, placed.sebs[timeline])
     block = records_of(loaded)
-    seb = first_of_pe[block.pe] + block.index
-    _check_messages(block, np.diff(outcome.workload.sebs.first_message)[seb])
-    _write_messages(outcome, block, seb)
-    _write_sebs(outcome, block, seb)
+    first = np.cumsum(placed.sebs) - placed.sebs
+    seb = first[timeline[block.piece]] + block.index
+    _check_messages(block, placed.messages[seb])
+    first = np.cumsum(placed.messages) - placed.messages
+    message = spans(first[seb], block.counts[:, 0])
+    block.messages.put("send_time", placed.sent_s[message])
+    block.messages.put("recv_time", placed.received_s[message])
+    _write_sebs(placed, block, seb)
 
 
-def _write_sebs(outcome: ReplayedRun, block: BlockRecords, seb: Ints) -> None:
+def _write_sebs(placed: _Placed, block: BlockRecords, seb: Ints) -> None:
     """Write the times of SEBs; an unclosed one stays so, and a receive time of −1 stays."""
-    sebs, times = block.sebs, outcome.times
-    start_s, end_s, spent_s = times.start_s[seb], times.end_s[seb], outcome.durations_s[seb]
+    sebs = block.sebs
+    start_s, end_s, spent_s = placed.start_s[seb], placed.end_s[seb], placed.spent_s[seb]
     closed = sebs["end_time"] >= sebs["start_time"]
     lost = np.flatnonzero(closed & (np.abs(end_s - start_s - spent_s) > _EXEC_SLACK_S))
     if len(lost):
-        pe, index = outcome.workload.index_of(int(seb[lost[0]]))
         raise RewriteLogError(
-            f"SEB {index} of PE {pe} starts at {start_s[lost[0]]:.6g} s, where the rounding of "
-            f"times exceeds {_EXEC_SLACK_S:g} s: no logs are written"
+            f"SEB {block.index[lost[0]]} of PE {block.pe[lost[0]]} starts at "
+            f"{start_s[lost[0]]:.6g} s, where the rounding of times exceeds {_EXEC_SLACK_S:g} s: "
+            "no logs are written"
         )
     _cut_events(block, closed, start_s, end_s)
     received = sebs["recv_time"] != -1.0
     unclosed_s = np.where(sebs["end_time"] < start_s, sebs["end_time"], _UNCLOSED_S)
+    ready_s = placed.ready_s[seb]
     sebs.put("start_time", start_s)
-    sebs.put("eff_recv_time", times.ready_s[seb])
-    sebs.put("recv_time", times.ready_s[seb[received]], np.flatnonzero(received))
+    sebs.put("eff_recv_time", ready_s)
+    sebs.put("recv_time", ready_s[received], np.flatnonzero(received))
     sebs.put("exec_time", spent_s[closed], np.flatnonzero(closed))
     sebs.put("end_time", np.where(closed, end_s, unclosed_s))
 
@@ -136,16 +200,6 @@ def _cut_events(block: BlockRecords, closed: Flags, start_s: Floats, end_s: Floa
     inside = closed[events.seb] & (events["r_time"] <= old_s[events.seb])
     late = np.flatnonzero(inside & (events["r_time"] > most_s))
     events.put("r_time", new_s[events.seb[late]], late)
-
-
-def _write_messages(outcome: ReplayedRun, block: BlockRecords, seb: Ints) -> None:
-    """Write when messages are sent, and when the last of their receivers has them."""
-    first = outcome.workload.sebs.first_message
-    message = spans(first[seb], block.counts[:, 0])
-    sender = seb[block.messages.seb].astype(np.int32)
-    sent_s = outcome.sent_s(sender, message)
-    block.messages.put("send_time", sent_s)
-    block.messages.put("recv_time", sent_s + _delays_s(outcome, message, sender))
 
 
 def _delays_s(outcome: ReplayedRun, message: Ints, sender: Numbers) -> Floats:

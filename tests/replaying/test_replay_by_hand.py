@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from logbuilder import bracket, mark, message, seb, write_logs, write_params, wr
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.logs.logset import open_logs
-from rewritelog.replaying import gains
+from rewritelog.replaying import gains, write
 from rewritelog.replaying.gains import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
@@ -21,6 +23,7 @@ from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.running.engines import map_blocks
 from rewritelog.viewing.replay_page import busy_shares
 
 EVERYWHERE = {"dst_node": -1, "tid": -1}
@@ -450,3 +453,24 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     with pytest.raises(RewriteLogError, match=problem):
         write_replayed(prepared, outcome, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_ranks_that_write_get_no_more_than_the_times_of_their_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def record(task: object, blocks: Iterable[Any], *stage: Any) -> Iterator[Any]:
+        blocks = list(blocks)
+        sizes.append([len(pickle.dumps(one)) for one in (task, *blocks)])
+        yield from map_blocks(task, blocks, *stage)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(write, "map_blocks", record)
+    for count in (10, 1000):
+        timelines = [[seb(0, 1)], [seb(k, k + 1) for k in range(count)]]
+        logs = write_logs(tmp_path / f"{count}", timelines, files=2)
+        replay(logs, Network(), ReplayOptions(write=tmp_path / f"{count} replayed"))
+    (task, *few), (larger_task, *many) = sizes
+    assert abs(larger_task - task) < 100
+    assert abs(many[0] - few[0]) < 100
+    assert many[1] > 1000 * 32
