@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rewritelog.models.base import FittedModel, ModelText
-from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.formulas import load_toml
+from rewritelog.models.formulas.located_toml import read_toml
 from rewritelog.models.formulas.names import checked_names
-from rewritelog.models.formulas.toml_locations import find_locations
 from rewritelog.text import count_text, matches, printable
 
 
@@ -54,29 +53,17 @@ class ParamNames:
 
 def parse_param_names(text: ModelText) -> ParamNames:
     """Return the contents of a file; raise `FormulaError` with the location of any error."""
-    try:
-        document = load_toml(text.text, text.name)
-        locations = find_locations(text.text, text.name)
-    except RecursionError as error:
-        raise FormulaError(text.name, None, None, "is nested too deeply") from error
+    toml = read_toml(text.text, text.name)
     entries = {}
-    for pattern, names in document.items():
-        where = locations.of_value((pattern,))
-        if not (isinstance(names, list) and names and all(isinstance(n, str) for n in names)):
-            raise where.error('expected "event" = ["name", "name"]')
-        named = [
-            (one, _location(locations.values, pattern, at, where)) for at, one in enumerate(names)
-        ]
+    for pattern, written in toml.document.items():
+        names = toml.declared(written, list[str], (pattern,))
+        if not names:
+            raise toml.of_value((pattern,)).error('expected "event" = ["name", "name"]')
+        named = [(one, toml.of_value((pattern, at))) for at, one in enumerate(names)]
         entries[pattern] = checked_names(named)
     if not entries:
         raise FormulaError(text.name, None, None, "names no event")
     return ParamNames(text.name, entries)
-
-
-def _location(
-    values: Mapping[tuple[str | int, ...], Origin], pattern: str, at: int, otherwise: Origin
-) -> Origin:
-    return values.get((pattern, at), otherwise)
 
 
 def with_names(fitted: FittedModel, names: ParamNames) -> FittedModel:

@@ -18,7 +18,7 @@ from kinds import ReferenceTimings
 
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
-from rewritelog.models.formulas.toml_locations import find_locations
+from rewritelog.models.formulas.located_toml import read_toml
 from rewritelog.text import matches
 
 DOCS = Path(__file__).parents[2] / "docs" / "formulas.md"
@@ -218,13 +218,13 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ('terms = ["p2"]\nparams = ["n"]', 3, 11, "unknown parameter 'p2'; known: p1 to p1"),
         ('terms = ["1"]\nnames = ["n"]', 4, 1, "unknown key 'names'; known: event, params, terms"),
         ('"terms" = ["1"]\n"na\\u006des" = 1', 4, 1, "unknown key 'names'"),
-        ("terms.x = 1", 3, 1, "terms must be a list"),
-        ('terms = "1"', 3, 10, "terms must be a list of strings"),
-        ("terms = [1]", 3, 10, "terms must be a string, not a number"),
-        ('terms = ["1", true]', 3, 15, "not a boolean"),
-        ("terms = [1979-05-27 07:32:00]", 3, 10, "not a date or time"),
-        ('terms = ["1", ["p1"]]', 3, 15, "not a list"),
-        ("terms = []", 3, 9, "terms is empty"),
+        ("terms.x = 1", 3, 1, "terms: Expected `array"),
+        ('terms = "1"', 3, 10, "terms: Expected `array`, got `str`"),
+        ("terms = [1]", 3, 10, "terms: Expected `str`, got `int`"),
+        ('terms = ["1", true]', 3, 15, "Expected `str`, got `bool`"),
+        ("terms = [1979-05-27 07:32:00]", 3, 10, "Expected `str`, got `datetime`"),
+        ('terms = ["1", ["p1"]]', 3, 15, "Expected `str`, got `array`"),
+        ("terms = []", 3, 9, "terms: Expected `array` of length >= 1"),
         ('params = ["n"]', 1, 1, "terms or kind is missing"),
         ('terms = ["p1*p2", "p1 * p2"]', 3, 20, "the term 'p1 \\* p2' is duplicated"),
         (f"terms = {listed(range(101))}", 3, 601, "at most 100 terms"),
@@ -234,12 +234,12 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ('terms = ["1"]\nparams = ["p2"]', 4, 12, "'p2' cannot be the name of p1"),
         (f"terms = ['1']\nparams = {listed(['_'] * 21)}", 4, 112, "at most 20 parameters"),
         ('kind = "n-log"', 3, 9, "unknown kind 'n-log'; known: constant, linear, n-log-n"),
-        ("kind = 3", 3, 8, "kind must be a string, not a number"),
+        ("kind = 3", 3, 8, "kind: Expected `str`, got `int`"),
         ('kind = "linear"\nof = ["p1", "p2"]', 4, 1, r"linear needs 1 size \(n\), not 2"),
         ('kind = "fft-3d"\nparams = ["n"]', 3, 9, "fft-3d needs 3 sizes, but params has 1 name"),
         ('kind = "linear"\nof = ["p1 p2"]', 4, 11, "an operator is missing"),
         ('terms = ["1"]\nof = ["p1"]', 4, 1, "of needs a kind"),
-        ('terms = ["1"]\ntimes = ["p1"]', 4, 9, "times must be a string, not a list"),
+        ('terms = ["1"]\ntimes = ["p1"]', 4, 9, "times: Expected `str`, got `array`"),
     ],
 )
 def test_a_mistake_is_named_with_file_line_and_column(
@@ -265,16 +265,20 @@ def test_a_mistake_is_named_with_file_line_and_column(
         ("formula = 3", "my.toml:1:11:", "in double brackets"),
         ("version = 1\n" + entry("terms = ['1']"), "my.toml:1:1:", "unknown key 'version'"),
         ("\n[[formulas]]\nevent = 'a'", "my.toml:2:1:", "unknown key 'formulas'"),
-        ("[[formula]]\nterms = ['1']", "my.toml:1:1:", "event is missing"),
+        ("[[formula]]\nterms = ['1']", "my.toml:1:1:", "missing required field `event`"),
         (
             "[[formula]]\nterms = ['1']\nevent = 3",
             "my.toml:3:9:",
-            "event must be a list of strings",
+            "event: Expected `str \\| array`, got `int`",
         ),
-        ("[[formula]]\nterms = ['1']\nevent = ''", "my.toml:3:10:", "the event name is empty"),
-        ("[[formula]]\nevent = ['a', '']", "my.toml:2:16:", "the event name is empty"),
+        (
+            "[[formula]]\nterms = ['1']\nevent = ''",
+            "my.toml:3:10:",
+            "event: Expected `str` of length >= 1",
+        ),
+        ("[[formula]]\nevent = ['a', '']", "my.toml:2:16:", "event: Expected `str` of length >= 1"),
         ("[[formula]]\nevent = []", "my.toml:2:9:", "event is empty"),
-        ("[[formula]]\n[formula.terms]\na = 1", "my.toml:1:1:", "event is missing"),
+        ("[[formula]]\n[formula.terms]\na = 1", "my.toml:2:1:", "terms: Expected `array`"),
         (entry("[formula.more]\na = 1"), "my.toml:3:1:", "unknown key 'more'"),
         ("[[formula]]\nevent = 'a", "my.toml:2:", "is not TOML: "),
         ("[[formula]]\nevent = 'a'\nevent = 'b'", "my.toml:3:", "is not TOML: Cannot overwrite"),
@@ -333,7 +337,7 @@ def strings(value: Any, path: tuple[Any, ...] = ()) -> Iterator[Any]:
 
 def test_every_string_of_a_tricky_file_is_found_where_it_stands() -> None:
     lines = TRICKY.split("\n")
-    places = find_locations(TRICKY, "tricky.toml")
+    places = read_toml(TRICKY, "tricky.toml")
     found = dict(strings(tomllib.loads(TRICKY)))
     assert len(found) == 15
     for path, value in found.items():
@@ -401,7 +405,7 @@ def test_any_string_is_found_where_it_stands(content: str, quote: str) -> None:
         value = tomllib.loads(text)["a"][1]
     except ValueError:
         return
-    places = find_locations(text, "my.toml")
+    places = read_toml(text, "my.toml")
     origin = places.of_value(("a", 1))
     assert len(origin.positions) in (0, len(value) + 1)
     last = text.replace("\r\n", "\n").rindex("'end'")

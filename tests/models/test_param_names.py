@@ -54,7 +54,9 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
     [
         ('k = ["n", "n"]', "names:1:12: the name 'n' is duplicated"),
         ('k = ["log"]', "names:1:7: 'log' is a function"),
-        ('k = "n"', "names:1:6: expected"),
+        ('k = "n"', "names:1:6: k: Expected `array`, got `str`"),
+        ('k = ["a", 1]', "names:1:11: k: Expected `str`, got `int`"),
+        ("k = []", 'names:1:5: expected "event" = ["name", "name"]'),
         ('k = ["p2"]', "names:1:7: 'p2' cannot be the name of p1"),
         ("", "names: names no event"),
     ],

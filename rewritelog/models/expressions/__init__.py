@@ -3,8 +3,8 @@
 `parse` turns a text such as `min(p1, p2)*log1p(p3) + 2` into an `Expression`. No text ever reaches
 Python's `eval`, and untrusted text takes bounded time, memory and stack.
 
-Modules: `origin` (the location of a text, for errors), `tokens`, `parser`, `operations` (what
-operators and functions compute), `expression` (evaluation and canonical text).
+Modules: `origin` (the location of a text, for errors), `parser`, `operations` (what operators
+and functions compute), `expression` (evaluation and canonical text).
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 from rewritelog.models.expressions.expression import Expression, constant
 from rewritelog.models.expressions.operations import FUNCTIONS
 from rewritelog.models.expressions.origin import FormulaError, Origin
-from rewritelog.models.expressions.parser import MAX_DEPTH, MAX_STEPS, parse
-from rewritelog.models.expressions.tokens import (
+from rewritelog.models.expressions.parser import (
+    MAX_DEPTH,
     MAX_LENGTH,
     MAX_PARAMETERS,
+    MAX_STEPS,
     is_name,
     parameter_number,
+    parse,
 )
 
 __all__ = [

@@ -2,11 +2,18 @@
 
 From lowest to highest precedence: comparisons (which do not chain), `+ -`, `* /`, the sign, `^`
 (right-associative).
+
+Python's `ast` is not used. Its messages differ between versions of Python and name other columns:
+for `(p1 p2 + 3)` column 2, "Perhaps you forgot a comma?", in place of 5, where an operator is
+missing. Names such as `in` and `from` would be keywords and `^` another operator. Text in model
+files, which need not be trusted, could exhaust the memory or stack of its parser, unless something
+like this one had read it before.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,12 +29,12 @@ from rewritelog.models.expressions.expression import (
 )
 from rewritelog.models.expressions.operations import FUNCTIONS, MANY, NEGATE, OPERATORS
 from rewritelog.models.expressions.origin import FormulaError, Origin
-from rewritelog.models.expressions.tokens import (
-    MAX_PARAMETERS,
-    Token,
-    parameter_number,
-    tokenize,
-)
+
+MAX_LENGTH = 100_000
+"""The most characters of a text; canonical texts are always shorter."""
+
+MAX_PARAMETERS = 20
+"""Parameters are p1 … p20, as timing lines have them."""
 
 MAX_DEPTH = 100
 """The deepest nesting of parentheses, signs, powers and right operands."""
@@ -61,19 +68,65 @@ def _parse_plain(text: str, parameters: int) -> Expression:
 
 
 def _parse(text: str, names: Mapping[str, int], parameters: int, where: Origin) -> Expression:
-    parser = _Parser(tokenize(text, where), names, parameters, where)
+    parser = _Parser(_tokenized(text, where), names, parameters, where)
     parser.expression(0, 0)
     if parser.next.kind != "end":
         raise parser.unexpected("an operator is missing before")
     return Expression(tuple(parser.steps))
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A function call whose arguments are being read."""
+_TOKEN = re.compile(
+    r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
+    r"|(?P<operator><=|>=|==|!=|\*\*|[-+*/^<>(),=])"
+    r"|(?P<blank>[ \t\r\n]+)"
+)
 
-    name: Token
-    depth: int
+_MISSPELLED = {"**": "^", "=": "=="}
+"""Operators of other languages, and the ones to use in their place."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of the text."""
+
+    kind: str
+    """`number`, `name`, `operator` or `end`."""
+    text: str
+    offset: int
+    """The offset of its first character, from 0."""
+
+
+def _tokenized(text: str, where: Origin) -> list[Token]:
+    """Return the tokens of the text and an `end`; raise `FormulaError` for anything else."""
+    if len(text) > MAX_LENGTH:
+        raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
+    tokens, at = [], 0
+    for found in _TOKEN.finditer(text):
+        if found.start() > at:
+            break
+        at = found.end()
+        kind, word = found.lastgroup, found.group()
+        if word in _MISSPELLED:
+            problem = f"unknown operator {word!r}; write {_MISSPELLED[word]!r}"
+            raise where.error(problem, found.start())
+        if kind != "blank":
+            tokens.append(Token(kind or "", word, found.start()))
+    if at < len(text):
+        raise where.error(f"invalid character {text[at]!r}", at)
+    return [*tokens, Token("end", "", at)]
+
+
+def is_name(text: str) -> bool:
+    """Return whether the text can be a name: a letter or `_`, then letters, digits and `_`."""
+    found = _TOKEN.fullmatch(text)
+    return found is not None and found.lastgroup == "name"
+
+
+def parameter_number(name: str) -> int | None:
+    """Return the number in a name such as `p12`; None for any other name."""
+    found = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
+    return int(found[1]) if found else None
 
 
 class _Parser:
@@ -135,7 +188,7 @@ class _Parser:
     def _name_or_call(self, token: Token, depth: int) -> None:
         """Read a function's arguments, or emit the parameter that the name stands for."""
         if token.text in FUNCTIONS:
-            self._call(_Call(token, depth))
+            self._call(token, depth)
             return
         number = self._names.get(token.text) or parameter_number(token.text)
         if number is None:
@@ -153,26 +206,26 @@ class _Parser:
             known = f"unknown name {token.text!r}; known: {names}"
         return self._where.error(known, token.offset)
 
-    def _call(self, call: _Call) -> None:
+    def _call(self, name: Token, depth: int) -> None:
         """Read `(a, b, …)` and emit the function; min and max after each argument but the first."""
         if self.next.text != "(":
-            raise self.unexpected(f"'(' is missing after {call.name.text!r}, before")
+            raise self.unexpected(f"'(' is missing after {name.text!r}, before")
         self._take()
-        many = call.name.text in MANY
+        many = name.text in MANY
         arguments = 0
         while arguments == 0 or self.next.text == ",":
             if arguments:
                 self._take()
             elif self.next.text == ")":
                 break
-            self.expression(0, call.depth + 1)
+            self.expression(0, depth + 1)
             arguments += 1
             if many and arguments > 1:
-                self._emit(Apply(call.name.text), call.name)
+                self._emit(Apply(name.text), name)
         self._close("',' or ')' is missing before")
-        self._check_arity(call.name, arguments)
+        self._check_arity(name, arguments)
         if not many:
-            self._emit(Apply(call.name.text), call.name)
+            self._emit(Apply(name.text), name)
 
     def _check_arity(self, name: Token, arguments: int) -> None:
         needed = FUNCTIONS[name.text].arity

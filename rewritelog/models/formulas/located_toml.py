@@ -1,0 +1,222 @@
+"""TOML whose values have the types that are declared, with the line and column of each of them.
+
+`tomllib` parses the text, and msgspec checks the types; neither says where a key or value stands.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from rewritelog.models.expressions import FormulaError, Origin
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and array indices from the root to a value, as in `("formula", 0, "terms", 2)`."""
+
+T = TypeVar("T")
+
+MAX_FILE = 200_000
+"""The most characters of a file."""
+
+MAX_LINE = 1000
+"""The most characters of a line: tomllib's time grows with the square of a dotted key's parts."""
+
+DEEPEST = 8
+"""Paths are recorded up to this depth; a deeper value has the location of what contains it."""
+
+_TOMLLIB_LOCATION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SEPARATOR = re.compile(r"(?:[ \t\n,]|#[^\n]*)*")
+_BRACKETS = re.compile(r"\[{0,2}")
+_DOT = re.compile(r"\.?")
+_KEY = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+""")
+_STRING = re.compile(
+    r'''"""(?:\\.|[^\\])*?"{3,5}(?!")|\'\'\'.*?'{3,5}(?!')|"(?:\\.|[^"\\])*"|'[^']*\'''', re.DOTALL
+)
+_SCALAR = re.compile(r"[^,\]}#\n]*")
+_CHARACTER = re.compile(
+    r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|(?P<fold>[ \t]*\n[ \t\n]*)|.)|.",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class LocatedToml:
+    """A document with the offset of each key and value; lines and columns count from 1."""
+
+    name: str
+    """The name of the text in errors."""
+    text: str
+    document: Mapping[str, Any]
+    values: dict[KeyPath, int] = field(default_factory=dict)
+    """The first character of each value."""
+    keys: dict[KeyPath, int] = field(default_factory=dict)
+    """The first character of each key, or of the header for a table in an array of tables."""
+    lines: list[int] = field(default_factory=list)
+    """The first character of each line."""
+
+    def declared(self, value: Any, kind: type[T], path: KeyPath) -> T:
+        """Return the value of a path as a declared type; raise `FormulaError` where it is none."""
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            problem, _, within = str(error).partition(" - at `$")
+            path = (*path, *(int(index) if index else key for key, index in _STEP.findall(within)))
+            if unknown := _UNKNOWN_KEY.fullmatch(problem):
+                known = ", ".join(getattr(kind, "__struct_fields__", ()))
+                said = f"unknown key {unknown[1]!r}; known: {known}"
+                raise self.of_key((*path, unknown[1])).error(said) from None
+            named = next((key for key in reversed(path) if isinstance(key, str)), "")
+            raise self.of_value(path).error(f"{named}: {problem}") from None
+
+    def of_value(self, path: KeyPath) -> Origin:
+        """Return the location of a value, or of its key or header if it is written as a table.
+
+        That of a string is the first character within its quotes.
+        """
+        if path not in self.values:
+            return self._origin(self.keys[path]) if path in self.keys else Origin(self.name, 1)
+        start = self.values[path]
+        found = _STRING.match(self.text, start)
+        return self._string_origin(found[0], start) if found else self._origin(start)
+
+    def of_key(self, path: KeyPath) -> Origin:
+        """Return the location of a key or header, or of the value if there is no key."""
+        return self._origin(self.keys[path]) if path in self.keys else self.of_value(path)
+
+    def _origin(self, offset: int) -> Origin:
+        return Origin(self.name, *self._line_and_column(offset))
+
+    def _string_origin(self, string: str, start: int) -> Origin:
+        """Return a string's location, with those of its characters unless they are contiguous."""
+        quotes = 3 if string[:3] in ('"""', "'''") and len(string) > 5 else 1
+        begin = quotes + (quotes == 3 and string[3] == "\n")
+        end = len(string) - quotes
+        offsets = list(range(begin, end + 1))
+        if string[0] == '"' and "\\" in string:
+            found = _CHARACTER.finditer(string, begin, end)
+            offsets = [*(one.start() for one in found if one["fold"] is None), end]
+        locations = [self._line_and_column(start + offset) for offset in offsets]
+        line, column = locations[0]
+        plain = locations == [(line, column + step) for step in range(len(locations))]
+        return Origin(self.name, line, column, () if plain else tuple(locations))
+
+    def _line_and_column(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self.lines, offset)
+        return line, offset - self.lines[line - 1] + 1
+
+
+def read_toml(text: str, name: str) -> LocatedToml:
+    """Return the document of a text; raise `FormulaError` if it is too large, too deep or none."""
+    try:
+        document = load_toml(text, name)
+        text = text.replace("\r\n", "\n")
+        lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        located = LocatedToml(name, text, document, lines=lines)
+        _Scanner(located).document()
+    except RecursionError as error:
+        raise FormulaError(name, None, None, "is nested too deeply") from error
+    return located
+
+
+def load_toml(text: str, name: str) -> Mapping[str, Any]:
+    """Return the parsed document; raise `FormulaError` if it is too large or invalid."""
+    if len(text) > MAX_FILE:
+        raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MAX_LINE:
+            problem = f"the line has more than {MAX_LINE} characters; split it"
+            raise FormulaError(name, number, MAX_LINE + 1, problem)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # also for a number with thousands of digits
+        found = _TOMLLIB_LOCATION.search(str(error))
+        end = text.count("\n") + 1, len(text) - text.rfind("\n")
+        location = (int(found[1]), int(found[2])) if found and found[1] else end
+        problem = _TOMLLIB_LOCATION.sub("", str(error))
+        raise FormulaError(name, *location, f"is not TOML: {problem}") from error
+
+
+class _Scanner:
+    """Records where keys and values begin in a text that `tomllib` has parsed without an error."""
+
+    def __init__(self, located: LocatedToml) -> None:
+        self._located = located
+        self._at = 0
+        self._tables: dict[KeyPath, int] = {}
+        """The number of tables found so far in each array of tables."""
+
+    def document(self) -> None:
+        """Scan the whole text: headers, and the assignments below each."""
+        table: KeyPath = ()
+        self._take(_BLANK)
+        while self._at < len(self._located.text):
+            start = self._at
+            brackets = self._take(_BRACKETS)
+            path = self._path((), start) if brackets else self._path(table, start)
+            self._take(_BLANK)
+            self._at += len(brackets) or 1  # the closing brackets, or the equals sign
+            if brackets:
+                if len(brackets) == 2:
+                    self._tables[path] = self._tables.get(path, 0) + 1
+                table = self._latest(path)
+                self._located.keys.setdefault(table, start)
+            else:
+                self._value(path)
+            self._take(_BLANK)
+
+    def _path(self, path: KeyPath, start: int) -> KeyPath:
+        """Return the path of a dotted key below another one, and record that it starts there."""
+        while True:
+            self._take(_BLANK)
+            key = self._take(_KEY)
+            parts = tomllib.loads(key + "=0") if key[0] in "\"'" else (key,)
+            path = (*self._latest(path), *parts)[:DEEPEST]
+            self._located.keys.setdefault(path, start)
+            self._take(_BLANK)
+            if not self._take(_DOT):
+                return path
+
+    def _latest(self, path: KeyPath) -> KeyPath:
+        """Return a path with the index of the last table, if it is one of an array of tables."""
+        return (*path, self._tables[path] - 1) if path in self._tables else path
+
+    def _value(self, path: KeyPath) -> None:
+        """Record where a value and everything in it begin."""
+        self._take(_BLANK)
+        first = self._located.text[self._at]
+        self._located.values.setdefault(path, self._at)
+        if first in "\"'":
+            self._take(_STRING)
+        elif first in "[{":
+            self._at += 1
+            self._take(_SEPARATOR)
+            index = 0
+            while self._located.text[self._at] not in "]}":
+                if first == "{":
+                    inner = self._path(path, self._at)
+                    self._at += 1  # the equals sign
+                else:
+                    inner = (*path, index)[:DEEPEST]
+                self._value(inner)
+                index += 1
+                self._take(_SEPARATOR)
+            self._at += 1
+        else:
+            self._take(_SCALAR)
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Return what matches here, and advance past it."""
+        found = pattern.match(self._located.text, self._at)
+        taken = found[0] if found else ""
+        self._at += len(taken)
+        return taken
