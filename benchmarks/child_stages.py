@@ -20,13 +20,14 @@ from typing import Any
 from rewritelog.logs import params
 from rewritelog.logs.files import InputFile
 from rewritelog.output import OutputFile
-from rewritelog.rewriting import block, predicting, run
+from rewritelog.rewriting import block, predicting
+from rewritelog.rewriting.block import BlockRewriter
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.running_sums import RunningSums
 
 STAGES: list[tuple[Any, str, str]] = [
-    (run, "rewrite_block", "block: what the stages below leave"),
+    (BlockRewriter, "__call__", "block: what the stages below leave"),
     (InputFile, "read_into", "read the bytes of timelines and param files"),
     (block, "read_params", "params: open the files, join, sort"),
     (params, "scan", "params: scan the text"),

@@ -56,13 +56,24 @@ def test_ranks_report_what_threads_do(ranks: int, command: str, tmp_path: Path) 
         assert [(one["rule"], one["count"]) for one in mpi["findings"]] == [("not-sent", 1)]
 
 
+WRITING = {
+    "timeline": lambda logs, out: [logs, "--output", out / "picture.svg", "--messages"],
+    "convert": lambda logs, out: [logs, out / "logs", "--log-version", 3, "--byte-order", "big"],
+    "replay": lambda logs, out: [logs, "--write", out / "logs", "--dilation", 2],
+}
+"""The words after commands that write files into a folder."""
+
+
+@pytest.mark.parametrize("command", WRITING)
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_ranks_write_what_threads_do(ranks: int, tmp_path: Path) -> None:
+def test_ranks_write_what_threads_do(ranks: int, command: str, tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "in", LOGS, files=3)
     written = []
     for name, first in (("threads", []), ("mpi", [MPIEXEC, "-n", ranks])):
-        out = tmp_path / f"{name}.svg"
-        words = [SCRIPTS / "rewritelog", "timeline", logs, "--output", out, "--messages"]
-        run(*first, *words, "--engine", name)
-        written.append(out.read_bytes())
-    assert written[0] == written[1]
+        out = tmp_path / name
+        out.mkdir()
+        words = WRITING[command](logs, out)
+        run(*first, SCRIPTS / "rewritelog", command, *words, "--engine", name)
+        files = sorted(path for path in out.rglob("*") if path.is_file())
+        written.append([(path.relative_to(out), path.read_bytes()) for path in files])
+    assert written[0] == written[1] != []

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.converting.records import LostField, convert_block, losses_of, lost_fields
-from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.converting.records import (
+    LostField,
+    convert_block,
+    converted_sizes,
+    losses_of,
+    lost_fields,
+)
+from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
 from rewritelog.format import ByteOrder, Layout, layout
 from rewritelog.format.declaration import (
     INTEGER_FORMATS,
@@ -20,19 +27,23 @@ from rewritelog.format.declaration import (
     summary_struct,
     timeline_file_struct,
 )
-from rewritelog.logs.blocks import BLOCK_BYTES, Buffer, LoadedBlock
+from rewritelog.logs.blocks import BLOCK_BYTES, Block, LoadedBlock, plan_in_turn, read_block
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.provenance import PROVENANCE_NAME
 from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.output import OutputFile, create_file, flush_files, new_folder
+from rewritelog.output import create_file, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
+from rewritelog.output.flushing import FlushingWork
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import bytes_text, count_text
 
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
 """The files that belong to a log set and know nothing of its format."""
+
+_KINDS = ("seb", "message")
+"""The records whose size depends on the log version."""
 
 OFFSET_LIMIT = 1 << 32
 """Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
@@ -50,6 +61,11 @@ class Loss:
     pe: int
     """The PE of the first of them, and `seb` its SEB."""
     seb: int
+
+    def __add__(self, other: Loss) -> Loss:
+        """Return the loss of the same field in more SEBs or messages."""
+        first = min((self.pe, self.seb), (other.pe, other.seb))
+        return Loss(self.field, self.count + other.count, self.records, *first)
 
     def __str__(self) -> str:
         """Return the loss for messages."""
@@ -87,45 +103,6 @@ class Conversion:
         return "\n".join(lines)
 
 
-@dataclass
-class _Tally:
-    """The counts of a conversion so far."""
-
-    lost: list[LostField]
-    """What the target layout lacks."""
-    sebs: int = 0
-    messages: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    losses: dict[LostField, Loss] = field(default_factory=dict)
-
-    def add(self, block: BlockRecords) -> None:
-        """Count the records of a block, and those that lose a value."""
-        self.sebs += len(block.sebs)
-        self.messages += len(block.messages)
-        self.bytes_in += len(block.loaded.buffer)
-        for one, sebs in losses_of(block, self.lost):
-            if len(sebs):
-                first = (int(block.pe[sebs[0]]), int(block.index[sebs[0]]))
-                self._lose(one, Loss(str(one), len(sebs), one.records, *first))
-
-    def add_file(self, other: _Tally) -> None:
-        """Add the counts of a file."""
-        self.sebs += other.sebs
-        self.messages += other.messages
-        self.bytes_in += other.bytes_in
-        self.bytes_out += other.bytes_out
-        for one, loss in other.losses.items():
-            self._lose(one, loss)
-
-    def _lose(self, one: LostField, loss: Loss) -> None:
-        known = self.losses.get(one)
-        if known is not None:
-            first = min((loss.pe, loss.seb), (known.pe, known.seb))
-            loss = Loss(loss.field, known.count + loss.count, loss.records, *first)
-        self.losses[one] = loss
-
-
 def convert_logs(
     logs: LogSet,
     out: Path,
@@ -150,63 +127,143 @@ def convert_logs(
     if wanted not in get_args(ByteOrder):
         raise UsageError(f"byte order {wanted!r} is unknown; known: little, big")
     target = layout(version, wanted)
-    tally = _Tally(lost_fields(logs.layout, target))
     with new_folder(out, [logs.folder], force=force) as folder:
-        work = _FileConverter(logs, target, folder, lossy)
-        for _, done in map_blocks(work, logs.files, "converting", logs.size_bytes):
-            tally.add_file(done)
-        losses = tuple(tally.losses[one] for one in tally.lost if one in tally.losses)
+        sizes, losses = _sizes(logs, target)
         if losses and not lossy:
             named = "; ".join(str(loss) for loss in losses)
             raise RewriteLogError(
                 f"{logs.folder}: log version {version} cannot hold {named}; "
                 "--lossy converts anyway and drops them"
             )
+        for file, of_file in zip(logs.files, sizes, strict=True):
+            _check_sizes(file, of_file, target)
+            total = file.head_bytes + int(of_file.sum())
+            create_file(folder / file.path.name, total, _file_head(file, of_file, target.order))
+        counts = np.zeros(2, dtype=np.int64)
+        work = _Conversion(logs, target, folder)
+        blocks = _placed(logs, sizes)
+        for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
+            counts += done
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
         copy_companions(logs, folder, _COPIED)
-    return Conversion(
-        version, wanted, tally.sebs, tally.messages, logs.size_bytes, tally.bytes_out, losses
-    )
+    heads = logs.size_bytes - logs.timelines_bytes
+    bytes_out = heads + sum(int(of_file.sum()) for of_file in sizes)
+    sebs, messages = counts.tolist()
+    return Conversion(version, wanted, sebs, messages, logs.size_bytes, bytes_out, losses)
+
+
+def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
+    """Return the size that each timeline of each file will have, and what will be lost.
+
+    Both need a pass over the logs, unless records keep their sizes.
+    """
+    source = logs.layout
+    lost = lost_fields(source, target)
+    sizes = [np.diff(file.borders) for file in logs.files]
+    same = all(getattr(source, kind).itemsize == getattr(target, kind).itemsize for kind in _KINDS)
+    if same and not lost:
+        return sizes, ()
+    losses: dict[LostField, Loss] = {}
+    for block, of_block, found in logs.map(
+        _Measuring(target, lost), "measuring", block_bytes=BLOCK_BYTES
+    ):
+        begin = block.first_timeline
+        sizes[block.file][begin : begin + len(of_block)] = of_block
+        _add_losses(losses, found)
+    return sizes, tuple(losses[one] for one in lost if one in losses)
+
+
+def _add_losses(losses: dict[LostField, Loss], more: dict[LostField, Loss]) -> None:
+    for one, loss in more.items():
+        losses[one] = loss + losses[one] if one in losses else loss
 
 
 @dataclass(frozen=True)
-class _FileConverter:
-    """Converts timeline files, each in one piece: where a block goes depends on those before it."""
+class _Measuring:
+    """Measures the timelines of a block in the target layout."""
 
-    logs: LogSet
     target: Layout
-    folder: Path
-    lossy: bool
+    lost: list[LostField]
+    """What the target layout lacks."""
 
-    def __call__(self, file: TimelineFile, /) -> _Tally:
-        """Convert a file and flush it; after a loss that is not allowed only count further ones."""
-        tally = _Tally(lost_fields(self.logs.layout, self.target))
-        sizes = np.zeros(len(file.pes), dtype=np.int64)
-        buffer, path = Buffer(), self.folder / file.path.name
-        create_file(path, file.head_bytes)
-        with OutputFile(path, flush=True) as output:
-            at = file.head_bytes
-            for loaded in self.logs.blocks_of(file, BLOCK_BYTES):
-                block = records_of(loaded)
-                tally.add(block)
-                data, written = convert_block(block, self.target, buffer)
-                first = loaded.block.first_timeline
-                sizes[first : first + len(written)] += written
-                _check_sizes(file, sizes[first : first + len(written)], loaded, self.target)
-                if self.lossy or not tally.losses:
-                    output.write(data, at)
-                at += len(data)
-            output.write(_file_head(file, sizes, self.target.order), 0)
-        flush_files([path])
-        tally.bytes_out = at
-        return tally
+    def __call__(
+        self, parts: Iterator[LoadedBlock], /
+    ) -> tuple[Block, Ints, dict[LostField, Loss]]:
+        """Return a block, the size of each of its timelines, and its losses."""
+        losses: dict[LostField, Loss] = {}
+        found = []
+        for loaded in parts:
+            block = records_of(loaded)
+            found.append(converted_sizes(block, self.target))
+            _add_losses(losses, dict(self._losses_of(block)))
+        sizes = np.sum(found, axis=0)  # parts are of one timeline
+        return loaded.block, sizes, losses
+
+    def _losses_of(self, block: BlockRecords) -> Iterator[tuple[LostField, Loss]]:
+        for one, sebs in losses_of(block, self.lost):
+            if len(sebs):
+                first = (int(block.pe[sebs[0]]), int(block.index[sebs[0]]))
+                yield one, Loss(str(one), len(sebs), one.records, *first)
 
 
-def _check_sizes(file: TimelineFile, sizes: Ints, loaded: LoadedBlock, target: Layout) -> None:
-    largest = int(np.argmax(sizes))
-    if sizes[largest] >= OFFSET_LIMIT:
+@dataclass(frozen=True)
+class _Placed:
+    """A block, and where it begins and ends in the converted file."""
+
+    block: Block
+    begin: int
+    end: int
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the block."""
+        return self.block.size_bytes
+
+
+def _placed(logs: LogSet, sizes: list[Ints]) -> Iterator[_Placed]:
+    """Yield all blocks with their places in the converted files."""
+    borders = [
+        np.concatenate([[0], np.cumsum(of_file)]) + file.head_bytes
+        for file, of_file in zip(logs.files, sizes, strict=True)
+    ]
+    for block in plan_in_turn(logs.files, BLOCK_BYTES):
+        first, of_file = block.first_timeline, borders[block.file]
+        yield _Placed(block, int(of_file[first]), int(of_file[first + block.timelines]))
+
+
+class _Conversion(FlushingWork[_Placed, Ints]):
+    """Converts blocks."""
+
+    def __init__(self, logs: LogSet, target: Layout, folder: Path) -> None:
+        super().__init__(folder, flush=True)
+        self._logs, self._target = logs, target
+
+    def __call__(self, placed: _Placed, /) -> Ints:
+        """Convert a block; return the numbers of its SEBs and messages."""
+        file, at = self._logs.files[placed.block.file], placed.begin
+        counts = np.zeros(2, dtype=np.int64)
+        for loaded in read_block(file, placed.block, self._logs.layout, BLOCK_BYTES):
+            block = records_of(loaded)
+            data = convert_block(block, self._target)
+            if at + len(data) > placed.end:
+                raise _changed(file)
+            self.write(file.path.name, data, at)
+            at += len(data)
+            counts += len(block.sebs), len(block.messages)
+        if at != placed.end:
+            raise _changed(file)
+        return counts
+
+
+def _changed(file: TimelineFile) -> DamagedLogError:
+    return DamagedLogError(Location(file.path), "the file changed during the run")
+
+
+def _check_sizes(file: TimelineFile, sizes: Ints, target: Layout) -> None:
+    largest = int(np.argmax(sizes)) if len(sizes) else 0
+    if len(sizes) and sizes[largest] >= OFFSET_LIMIT:
         raise OutputError(
-            f"{file.path}: the timeline of PE {loaded.pes[largest]} would have 4 GiB or more in "
+            f"{file.path}: the timeline of PE {file.pes[largest]} would have 4 GiB or more in "
             f"log version {target.log_version}, which the format's offsets cannot hold"
         )
 

@@ -12,7 +12,6 @@ from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
 from rewritelog.format import Layout, format_names
 from rewritelog.format.declaration import COUNT_BYTES, MISSING
-from rewritelog.logs.blocks import Buffer
 from rewritelog.logs.records import BlockRecords, Records
 
 _GUARDS = {"mpi_size": "mpi_op"}
@@ -72,18 +71,31 @@ def losses_of(block: BlockRecords, lost: list[LostField]) -> Iterator[tuple[Lost
         yield one, records.seb[found[one.name]]
 
 
-def convert_block(block: BlockRecords, target: Layout, buffer: Buffer) -> tuple[Bytes, Ints]:
-    """Return the bytes of a whole block in the target layout, and the size of each piece in them.
+def _shifts(block: BlockRecords, target: Layout) -> Ints:
+    """Return by how much each SEB, and then the end, moves in the target layout."""
+    source = block.loaded.layout
+    longer = target.seb.itemsize - source.seb.itemsize
+    longer_messages = target.message.itemsize - source.message.itemsize
+    return np.concatenate([[0], np.cumsum(longer + block.counts[:, 0] * longer_messages)])
+
+
+def converted_sizes(block: BlockRecords, target: Layout) -> Ints:
+    """Return the size of each piece in the target layout, with the count of its timeline."""
+    pieces = block.loaded.pieces
+    bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.walked)])]
+    begun = pieces.firsts == 0
+    return np.asarray(pieces.ends - pieces.starts + COUNT_BYTES * begun + np.diff(bounds))
+
+
+def convert_block(block: BlockRecords, target: Layout) -> Bytes:
+    """Return the bytes of a whole block in the target layout.
 
     Fields that the source lacks get default values.
     """
     source, pieces = block.loaded.layout, block.loaded.pieces
     sebs, messages = block.sebs, block.messages
-    many = block.counts[:, 0]
-    longer = target.seb.itemsize - source.seb.itemsize
-    longer_messages = target.message.itemsize - source.message.itemsize
-    shift = np.concatenate([[0], np.cumsum(longer + many * longer_messages)])
-    data = buffer.take(len(block.loaded.buffer) + int(shift[-1]))
+    many, shift = block.counts[:, 0], _shifts(block, target)
+    data = np.empty(len(block.loaded.buffer) + int(shift[-1]), dtype=np.uint8)
     at = sebs.at + shift[:-1]
     _write(sebs, data, at, target.seb)
     _put(data, at + target.seb.itemsize, many, target.count)
@@ -97,7 +109,7 @@ def convert_block(block: BlockRecords, target: Layout, buffer: Buffer) -> tuple[
     begun = pieces.firsts == 0
     counts = pieces.starts - COUNT_BYTES + bounds[:-1]
     _put(data, counts[begun], block.loaded.totals[begun], target.count)
-    return data, pieces.ends - pieces.starts + COUNT_BYTES * begun + np.diff(bounds)
+    return data
 
 
 def _copy_lists(block: BlockRecords, data: Bytes, begin: Ints, to: Ints, target: Layout) -> None:

@@ -3,6 +3,7 @@
 - `folders`: a folder written under a temporary name, and renamed when it is complete
 - `lock`: the lock on an output folder, which also detects processes that have died
 - `files`: the files of a folder, written in pieces, copied, and flushed to the disk
+- `flushing`: work of several processes that write files, each of which flushes its own
 - `texts`: single files, checked before the work begins, and replaced atomically
 - `companions`: the files beside the timelines, copied without links to private files
 - `drawing`: matplotlib with defined settings

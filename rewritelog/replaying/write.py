@@ -19,7 +19,7 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import list_params
 from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.logs.timelines import TimelineFile
-from rewritelog.output import OutputFile
+from rewritelog.output.flushing import FlushingWork
 from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.regions import rounding_s
@@ -63,26 +63,25 @@ class _Placed:
         return self.block.size_bytes
 
 
-@dataclass(frozen=True)
-class _WriteTask:
-    """Writes any block."""
+class _BlockWriter(FlushingWork[_Placed, None]):
+    """Writes blocks."""
 
-    logs: LogSet
-    rewrite: RewriteTask | None
-    """The task that first rewrites the durations of a block; None if these do not change."""
-    draft: Path
-    flush: bool
+    def __init__(
+        self, logs: LogSet, rewrite: RewriteTask | None, draft: Path, *, flush: bool
+    ) -> None:
+        """Begin with the task that first rewrites durations; None if these do not change."""
+        super().__init__(draft, flush=flush)
+        self._logs, self._rewrite = logs, rewrite
 
     def __call__(self, placed: _Placed, /) -> None:
         """Write a block, or each of its parts."""
-        file = self.logs.files[placed.block.file]
+        file = self._logs.files[placed.block.file]
         running = RunningSums()
-        for loaded in read_block(file, placed.block, self.logs.layout):
-            if self.rewrite is not None:
-                rewrite_part(self.rewrite, loaded, running)
+        for loaded in read_block(file, placed.block, self._logs.layout):
+            if self._rewrite is not None:
+                rewrite_part(self._rewrite, loaded, running)
             _write_times(placed, loaded)
-            with OutputFile(self.draft / file.path.name, flush=self.flush) as out:
-                out.write(loaded.buffer, loaded.block.offset)
+            self.write(file.path.name, loaded.buffer, loaded.block.offset)
 
 
 def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
@@ -97,9 +96,9 @@ def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
-        task = _WriteTask(logs, _rewrite_task(prepared), draft, options.flush)
+        work = _BlockWriter(logs, _rewrite_task(prepared), draft, flush=options.flush)
         blocks = (_placed(logs, outcome, spent_s, block) for block in plan_in_turn(logs.files))
-        for _ in map_blocks(task, blocks, "writing", logs.timelines_bytes):
+        for _ in map_blocks(work, blocks, "writing", logs.timelines_bytes):
             pass
 
 

@@ -11,7 +11,7 @@ from rewritelog.arrays import Floats
 from rewritelog.logs.blocks import Block, LoadedBlock, read_block
 from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
-from rewritelog.output import OutputFile
+from rewritelog.output.flushing import FlushingWork
 from rewritelog.rewriting.counts import EXAMPLES, IRREGULAR, DurationSum
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.patching import Patched, patch, records_for
@@ -38,35 +38,40 @@ class RewriteTask:
     strict: bool
     block_bytes: int
     """The largest size of a part of a long timeline, unless one SEB is larger."""
-    output: Path | None
-    """The folder with the files to write into; None to write nothing."""
-    flush: bool
-    """Whether the output is flushed to the disk, by each host for what it has written."""
 
 
-def rewrite_block(task: RewriteTask, block: Block) -> BlockStatistics:
-    """Rewrite a block and write it at its offset; return its statistics.
+class BlockRewriter(FlushingWork[Block, BlockStatistics]):
+    """Rewrites blocks, and writes them at their offsets."""
 
-    Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
-    `ModelError`, or `OSError` if the output cannot be written.
-    """
-    statistics, running = BlockStatistics(), RunningSums()
-    file = task.logs.files[block.file]
-    for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
-        statistics.add(rewrite_part(task, loaded, running))
-    return statistics
+    def __init__(self, task: RewriteTask, draft: Path | None, *, flush: bool) -> None:
+        """Begin with a folder that has the files to write into; None to write nothing."""
+        super().__init__(draft, flush=flush)
+        self._task = task
+
+    def __call__(self, block: Block, /) -> BlockStatistics:
+        """Rewrite a block; return its statistics.
+
+        Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
+        """
+        task, statistics, running = self._task, BlockStatistics(), RunningSums()
+        file = task.logs.files[block.file]
+        for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
+            statistics.add(rewrite_part(task, loaded, running))
+            self.write(file.path.name, loaded.buffer, loaded.block.offset)
+        return statistics
 
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
-    """Rewrite a loaded block or part in place, as `rewrite_block` does; return its statistics."""
+    """Rewrite a loaded block or part in place; return its statistics.
+
+    Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
+    or `ModelError`.
+    """
     records, statistics = _predicted(task, loaded)
     factors, statistics.matched_patterns = task.dilations.for_block(loaded)
     rows = records_for(loaded, records.params, records.given_s, records.flags[RecordFlag.EXACT])
     sums = running.begin(len(loaded.pes))
     patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
-    if task.output is not None:
-        with OutputFile(task.output / loaded.file.path.name, flush=task.flush) as out:
-            out.write(loaded.buffer, loaded.block.offset)
     statistics.size_bytes = loaded.block.size_bytes
     done = loaded.block.part is None or loaded.block.part.last
     statistics.sums = running.durations(sums, done=done)

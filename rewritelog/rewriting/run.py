@@ -11,17 +11,17 @@ from typing import Any
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.logs.blocks import Block, plan_in_turn
+from rewritelog.logs.blocks import plan_in_turn
 from rewritelog.logs.files import InputFile
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import ParamFolder, list_params
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
-from rewritelog.output import copy_file, create_file, flush_files, new_folder
+from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.output.companions import copy_companions, copy_own_files
 from rewritelog.progress import report_progress
-from rewritelog.rewriting.block import RewriteTask, rewrite_block
+from rewritelog.rewriting.block import BlockRewriter, RewriteTask
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
@@ -29,7 +29,7 @@ from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.provenance import write_provenance
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.statistics import BlockStatistics
-from rewritelog.running.engines import Gathered, lead, map_blocks, workers
+from rewritelog.running.engines import lead, map_blocks, workers
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import (
     named_fit,
@@ -80,8 +80,9 @@ def _rewrite(logs: LogSet | str | Path, out: str | Path | None, options: Rewrite
         if out is not None:
             draft = stack.enter_context(new_output(source, Path(out), options))
             write_provenance(draft, source, options, model, read)
-        task = rewrite_task(source, predictor, params, options, draft)
-        statistics = _add_up(_BlockRewriter(task), source, options.block_bytes)
+        task = rewrite_task(source, predictor, params, options)
+        work = BlockRewriter(task, draft, flush=options.flush)
+        statistics = _add_up(work, source, options.block_bytes)
         expected = expected_of(fitted, options.model_name, statistics)
     return Report(
         logs=source,
@@ -103,9 +104,8 @@ def rewrite_task(
     predictor: Predictor,
     params: ParamFolder | None,
     options: RewriteOptions,
-    draft: Path | None = None,
 ) -> RewriteTask:
-    """Return the task for the options; without `draft` it writes nothing."""
+    """Return the task for the options."""
     return RewriteTask(
         logs,
         predictor,
@@ -114,8 +114,6 @@ def rewrite_task(
         options.recv == "keep",
         options.strict,
         options.block_bytes,
-        draft,
-        options.flush,
     )
 
 
@@ -205,38 +203,7 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) 
         copy_own_files(logs, (params / f"param.{pe}" for pe in pes), draft)
 
 
-class _BlockRewriter(Gathered[Block, BlockStatistics]):
-    """Rewrites blocks; each process flushes the files that it wrote, as no other host can."""
-
-    def __init__(self, task: RewriteTask) -> None:
-        self._task = task
-        self._written: set[int] = set()
-
-    def __call__(self, block: Block, /) -> BlockStatistics:
-        """Rewrite a block and return its statistics."""
-        self._written.add(block.file)
-        return rewrite_block(self._task, block)
-
-    def state(self) -> OSError | None:
-        """Flush the files; return the error if that fails."""
-        task = self._task
-        if task.output is None or not task.flush:
-            return None
-        try:
-            flush_files(
-                task.output / task.logs.files[index].path.name for index in sorted(self._written)
-            )
-        except OSError as error:
-            return error
-        return None
-
-    def gather(self, state: OSError | None) -> None:
-        """Raise the error of a process that could not flush its files."""
-        if state is not None:
-            raise state
-
-
-def _add_up(work: _BlockRewriter, logs: LogSet, block_bytes: int) -> BlockStatistics:
+def _add_up(work: BlockRewriter, logs: LogSet, block_bytes: int) -> BlockStatistics:
     """Rewrite all blocks and add up their statistics."""
     statistics = BlockStatistics()
     blocks = plan_in_turn(logs.files, block_bytes)

@@ -10,7 +10,7 @@ import numpy as np
 import oracle
 import pytest
 from chosen import by_tier
-from logbuilder import message, seb, write_logs
+from logbuilder import mark, message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
@@ -24,6 +24,7 @@ from rewritelog.errors import (
     UsageError,
 )
 from rewritelog.format.declaration import ByteOrder
+from rewritelog.progress import listening
 
 
 def contents(folder: Path, pattern: str = "bgTrace*") -> dict[str, bytes]:
@@ -288,3 +289,37 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     shutil.copytree(source, tmp_path / "out")
     with pytest.raises(OutputError, match="not empty"):
         run(source, tmp_path / "out")
+
+
+def test_progress_is_that_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert, "BLOCK_BYTES", 1000)
+    source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10)
+    size = open_logs(source).timelines_bytes
+    told: list[tuple[str, int]] = []
+    with listening(lambda stage, done, total, _: told.append((stage, 100 * done // max(total, 1)))):
+        run(source, tmp_path / "out", log_version=0, lossy=True)
+    for stage in ("measuring", "converting"):
+        steps = [done for name, done in told if name == stage]
+        assert len(steps) > size // 2000
+        assert steps[-1] == 100
+
+
+def test_a_log_that_changes_between_the_passes_is_refused(tmp_path: Path) -> None:
+    """The file keeps its size, and is a valid log by itself."""
+    longer = [seb(0.0, 1.0, messages=[message(0.5)]), seb(1.0, 2.0)]
+    (tmp_path / "other").mkdir()
+    source = write_logs(tmp_path / "in", [longer])
+    filled = [seb(0.0, 1.0, events=[mark(b"", 0.5)]), seb(1.0, 2.0)]
+    missing = len((source / "bgTrace0").read_bytes())
+    missing -= len((write_logs(tmp_path / "other", [filled]) / "bgTrace0").read_bytes())
+    filled[0]["events"] = [mark(b" " * missing, 0.5)]
+    other = (write_logs(tmp_path / "other", [filled]) / "bgTrace0").read_bytes()
+    assert len(other) == (source / "bgTrace0").stat().st_size
+
+    def change(stage: str, *_: object) -> None:
+        if stage == "converting":
+            (source / "bgTrace0").write_bytes(other)
+
+    with listening(change), pytest.raises(DamagedLogError, match="changed during the run"):
+        run(source, tmp_path / "out", log_version=0, lossy=True)
+    assert not (tmp_path / "out").exists()
