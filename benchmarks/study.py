@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.totals import RunPrediction, predict_run
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import Study, StudyRun
@@ -73,7 +74,7 @@ def main() -> None:
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
     fit(FitRequest((file,), formulas=DOCS / "lost-cycles.toml"), model)
-    found = predict_run(model, {"P": float(LARGER[0]), "D": float(LARGER[1])})
+    found = predict_run(LinePredictor.of(model), {"P": float(LARGER[0]), "D": float(LARGER[1])})
     print(found.text())
     truth = run(folder, *LARGER)
     print(truth.text())

@@ -1,9 +1,14 @@
-"""Writes docs/api.md from the docstrings: `python docs/generate_api.py` (needs griffe2md)."""
+"""Writes docs/api.md and docs/commands.md from the code: `python docs/generate_api.py`.
+
+It needs griffe2md.
+"""
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +16,8 @@ import griffe
 from griffe2md import default_config, render_object_docs
 
 import rewritelog
-
-PAGE = Path(__file__).parent / "api.md"
+from rewritelog import commands
+from rewritelog.cli.help import command_help
 
 HEAD = """\
 # From Python
@@ -23,6 +28,16 @@ single path may be passed instead of several; tables are arrays, lists or DataFr
 also the matching built-in exception (`ValueError`, `TypeError`, `FileNotFoundError`).
 
 This page is generated from the docstrings by `python docs/generate_api.py`.
+"""
+
+COMMANDS_HEAD = """\
+# The command line
+
+All options of all commands, as `rewritelog COMMAND --help-all` prints them; `--help` shows those
+that most people need. The options of models are in `rewritelog models NAME`, and are options of the
+commands that fit too.
+
+This page is generated from the declarations by `python docs/generate_api.py`.
 """
 
 PARTS = {
@@ -36,7 +51,6 @@ PARTS = {
         "verify",
         "compare",
         "predict",
-        "predict_run",
     ),
     "Logs": (
         "open_logs",
@@ -47,15 +61,10 @@ PARTS = {
         "info",
         "dump",
         "rewrite",
-        "RewriteOptions",
-        "replay",
-        "sweep",
-        "lost_cycles",
         "export",
-        "choose",
-        "SampleOptions",
+        "sample",
         "check",
-        "check_rules",
+        "rules",
         "diff",
         "convert",
         "synth",
@@ -63,6 +72,7 @@ PARTS = {
         "page",
         "explore",
     ),
+    "Whole runs": ("replay", "Network", "sweep", "lost_cycles", "predict_run"),
     "Errors": (
         "RewriteLogError",
         "UsageError",
@@ -105,13 +115,44 @@ def api_page() -> str:
 
 def _described(package: Any, name: str) -> str:
     """Return what the docstrings of a public name say, examples as code."""
-    home = sys.modules[getattr(rewritelog, name).__module__].__name__
-    found = package[f"{home.removeprefix('rewritelog.')}.{name}"]
-    text = str(render_object_docs(found, {**default_config, **CONFIG}))
-    fenced = _EXAMPLE.sub(lambda match: f"```python\n{match.group()}\n```", text)
+    public = getattr(rewritelog, name)
+    if name.replace("_", "-") in commands.NAMES:
+        text = f"### `{name}`\n\n```python\n{_signature(public)}\n```\n\n{public.__doc__}"
+    else:
+        found = package[f"{public.__module__.removeprefix('rewritelog.')}.{name}"]
+        text = str(render_object_docs(found, {**default_config, **CONFIG}))
+    fenced = _EXAMPLE.sub(lambda match: f"```python\n{match.group().rstrip()}\n```", text)
     quoted = _DEFAULT.sub(r'\1"\2"', fenced)  # as a formatter of Python in Markdown has them
     return _DIRECTIVE.sub("", quoted).strip() + "\n"
 
 
+def _signature(function: Callable[..., Any]) -> str:
+    """Return a signature with a line for each parameter."""
+    signature = inspect.signature(function)
+    lines, by_name = [], False
+    for one in signature.parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not by_name:
+            lines, by_name = [*lines, "*"], True
+        default = "" if one.default is one.empty else f" = {one.default!r}".replace("'", '"')
+        lines.append(f"{one.name}: {one.annotation}{default}")
+    listed = "".join(f"    {line},\n" for line in lines)
+    return f"{function.__name__}(\n{listed}) -> {signature.return_annotation}"
+
+
+def commands_page() -> str:
+    """Return the page of the command line."""
+    parts = [COMMANDS_HEAD]
+    for panel, names in commands.PANELS.items():
+        parts.append(f"## {panel}\n")
+        for name in names:
+            text = command_help(name, rare=True)
+            parts.append(f"### `{name}`\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+PAGES = {"api.md": api_page, "commands.md": commands_page}
+
 if __name__ == "__main__":
-    PAGE.write_text(api_page())
+    os.environ["COLUMNS"] = "80"
+    for name, page in PAGES.items():
+        (Path(__file__).parent / name).write_text(page())

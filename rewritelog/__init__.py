@@ -9,15 +9,16 @@
     >>> print(report.text())  # doctest: +SKIP
 
 Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
-`compare`, `predict`, `predict_run`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`,
-`to_pandas`, `info`, `dump`, `rewrite`, `replay`, `sweep`, `lost_cycles`, `export`, `check`,
-`check_rules`, `diff`, `convert`, `synth`, and `choose` for which SEBs to time. Pictures:
-`timeline`, `page` for the pages of `--html`, `explore`.
+`compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`,
+`to_pandas`, `info`, `dump`, `rewrite`, `export`, `check`, `rules`, `diff`, `convert`, `synth`, and
+`sample` for which SEBs to time. Whole runs: `replay`, `Network`, `sweep`, `lost_cycles`,
+`predict_run`. Pictures: `timeline`, `page` for the pages of `--html`, `explore`.
 `docs/api.md` describes each; every error is a `RewriteLogError`.
 
 The map of the package, lowest layer first:
 
 - `errors`: the hierarchy of errors, and the location in a log that an error names
+- `options`: the declaration of an option: type, default, help and group
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
 - `text`: text output: names safe for a terminal, numbers with units, tables
 - `progress`: progress of long jobs, reported to a listener
@@ -43,7 +44,8 @@ The map of the package, lowest layer first:
 - `sampling`: the choice of SEBs to time: `sample`
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
-- `api`: the Python interface: a function for each command
+- `api`: what the Python interface takes and returns: timings, fitted models, params, pages
+- `commands`: each command, declared once: options, job and report
 - `cli`: the command line
 
 `tracebigsim`, a separate package, contains the instrumentation and the grammar of timing lines.
@@ -54,29 +56,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewritelog.api.fitted import FittedModel, fit, load_model
+    from rewritelog.api.fitted import FittedModel, load_model
     from rewritelog.api.frames import to_pandas
-    from rewritelog.api.jobs import (
-        check,
-        check_rules,
-        choose,
-        compare,
-        convert,
-        diff,
-        dump,
-        info,
-        open_logs,
-        predict,
-        predict_run,
-        rewrite,
-        synth,
-        verify,
-    )
+    from rewritelog.api.logs import open_logs
+    from rewritelog.api.pages import page
     from rewritelog.api.params import Params, read_params
-    from rewritelog.api.pictures import explore, page, timeline
     from rewritelog.api.regressor import AutoRegressor
-    from rewritelog.api.runs import export, lost_cycles, replay, sweep
     from rewritelog.api.timings import Timings, read_timings
+    from rewritelog.commands.check import check
+    from rewritelog.commands.compare import compare
+    from rewritelog.commands.convert import convert
+    from rewritelog.commands.diff import diff
+    from rewritelog.commands.dump import dump
+    from rewritelog.commands.explore import explore
+    from rewritelog.commands.export import export
+    from rewritelog.commands.fit import fit
+    from rewritelog.commands.info import info
+    from rewritelog.commands.lost_cycles import lost_cycles
+    from rewritelog.commands.predict import predict
+    from rewritelog.commands.predict_run import predict_run
+    from rewritelog.commands.replay import replay
+    from rewritelog.commands.rewrite import rewrite
+    from rewritelog.commands.rules import rules
+    from rewritelog.commands.sample import sample
+    from rewritelog.commands.sweep import sweep
+    from rewritelog.commands.synth import synth
+    from rewritelog.commands.timeline import timeline
+    from rewritelog.commands.verify import verify
     from rewritelog.errors import (
         DamagedLogError,
         MissingFileError,
@@ -88,8 +94,7 @@ if TYPE_CHECKING:
         UsageTypeError,
     )
     from rewritelog.logs.logset import LogSet
-    from rewritelog.rewriting.options import RewriteOptions
-    from rewritelog.sampling.options import SampleOptions
+    from rewritelog.replaying.network import Network
 
 __all__ = [
     "AutoRegressor",
@@ -98,18 +103,15 @@ __all__ = [
     "LogSet",
     "MissingFileError",
     "ModelError",
+    "Network",
     "OutputError",
     "Params",
     "RewriteLogError",
-    "RewriteOptions",
-    "SampleOptions",
     "TimingError",
     "Timings",
     "UsageError",
     "UsageTypeError",
     "check",
-    "check_rules",
-    "choose",
     "compare",
     "convert",
     "diff",
@@ -128,6 +130,8 @@ __all__ = [
     "read_timings",
     "replay",
     "rewrite",
+    "rules",
+    "sample",
     "sweep",
     "synth",
     "timeline",
@@ -138,57 +142,28 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AutoRegressor": "rewritelog.api.regressor",
-    "DamagedLogError": "rewritelog.errors",
-    "FittedModel": "rewritelog.api.fitted",
-    "LogSet": "rewritelog.logs.logset",
-    "MissingFileError": "rewritelog.errors",
-    "ModelError": "rewritelog.errors",
-    "OutputError": "rewritelog.errors",
-    "Params": "rewritelog.api.params",
-    "RewriteLogError": "rewritelog.errors",
-    "RewriteOptions": "rewritelog.rewriting.options",
-    "SampleOptions": "rewritelog.sampling.options",
-    "TimingError": "rewritelog.errors",
-    "Timings": "rewritelog.api.timings",
-    "UsageError": "rewritelog.errors",
-    "UsageTypeError": "rewritelog.errors",
-    "check": "rewritelog.api.jobs",
-    "check_rules": "rewritelog.api.jobs",
-    "choose": "rewritelog.api.jobs",
-    "compare": "rewritelog.api.jobs",
-    "convert": "rewritelog.api.jobs",
-    "diff": "rewritelog.api.jobs",
-    "dump": "rewritelog.api.jobs",
-    "explore": "rewritelog.api.pictures",
-    "export": "rewritelog.api.runs",
-    "fit": "rewritelog.api.fitted",
-    "info": "rewritelog.api.jobs",
-    "load_model": "rewritelog.api.fitted",
-    "lost_cycles": "rewritelog.api.runs",
-    "open_logs": "rewritelog.api.jobs",
-    "page": "rewritelog.api.pictures",
-    "predict": "rewritelog.api.jobs",
-    "predict_run": "rewritelog.api.jobs",
-    "read_params": "rewritelog.api.params",
-    "read_timings": "rewritelog.api.timings",
-    "replay": "rewritelog.api.runs",
-    "rewrite": "rewritelog.api.jobs",
-    "sweep": "rewritelog.api.runs",
-    "synth": "rewritelog.api.jobs",
-    "timeline": "rewritelog.api.pictures",
-    "to_pandas": "rewritelog.api.frames",
-    "verify": "rewritelog.api.jobs",
+    "api.fitted": ("FittedModel", "load_model"),
+    "api.frames": ("to_pandas",),
+    "api.logs": ("open_logs",),
+    "api.pages": ("page",),
+    "api.params": ("Params", "read_params"),
+    "api.regressor": ("AutoRegressor",),
+    "api.timings": ("Timings", "read_timings"),
+    "logs.logset": ("LogSet",),
+    "replaying.network": ("Network",),
 }
+"""The modules of public names; errors are in `errors`, and a command's function in its module."""
 
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that `import rewritelog` is fast."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'rewritelog' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
 
-    return getattr(import_module(_HOMES[name]), name)
+    home = "errors" if name.endswith("Error") else f"commands.{name}"
+    home = next((module for module, names in _HOMES.items() if name in names), home)
+    return getattr(import_module(f"rewritelog.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,42 +1,14 @@
 """The package is built as its map says: no module imports one of a higher layer."""
 
 import ast
+import re
 from pathlib import Path
 
 import rewritelog
 import tracebigsim
 
-LAYERS = [
-    "errors",
-    "stopping",
-    "text",
-    "progress",
-    "cores",
-    "running",
-    "arrays",
-    "hashing",
-    "core",
-    "sums",
-    "format",
-    "models",
-    "logs",
-    "output",
-    "timings",
-    "checking",
-    "synthesis",
-    "converting",
-    "rewriting",
-    "replaying",
-    "exporting",
-    "inspection",
-    "diffing",
-    "sampling",
-    "evaluation",
-    "viewing",
-    "api",
-    "cli",
-]
-"""The package's modules and folders, lowest first."""
+LAYERS = re.findall(r"^- `(\w+)`", rewritelog.__doc__ or "", re.MULTILINE)
+"""The package's modules and folders, lowest first, as its docstring lists them."""
 
 MAY_NOT_KNOW = {
     "models": {"format"},
@@ -90,7 +62,6 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 
 def test_docstring_and_architecture_page_have_the_same_map() -> None:
     lines = map_of(rewritelog.__doc__ or "")
-    assert [line.split("`")[1] for line in lines] == LAYERS
     page = ROOT / "docs" / "architecture.md"
     assert map_of(page.read_text(encoding="utf-8")) == lines, f"{page} and rewritelog/__init__.py"
 

@@ -1,12 +1,11 @@
-"""The Python interface of `rewritelog`: functions and classes that accept convenient types.
+"""What the Python interface takes and returns, besides the reports of commands.
 
-- `arguments`: conversion of paths, tables and options from all accepted types
+- `arguments`: conversion of paths and tables from all accepted types
 - `frames`: tables as pandas DataFrames
 - `timings`: timing lines, read from files or made from arrays
 - `fitted`: models fitted to them
 - `regressor`: one event's fit with scikit-learn's conventions
+- `logs`: log sets
 - `params`: the param records of a run
-- `jobs`: the commands as functions
-- `runs`: the commands about whole runs: `replay`, `sweep`, `lost_cycles`, `export`
-- `pictures`: `timeline`, `page` and `explore`
+- `pages`: the HTML pages of reports
 """

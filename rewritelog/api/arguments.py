@@ -6,16 +6,22 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from rewritelog.arrays import Floats
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from rewritelog.arrays import Floats
+    from rewritelog.logs.logset import LogSet
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
+LogsLike: TypeAlias = "LogSet | PathLike"
+
+STANDARD_STREAM = Path("-")
+"""Means stdin as an input, and stdout as an output."""
 
 Options = TypeVar("Options")
 
@@ -32,7 +38,7 @@ def to_path(given: object, what: str) -> Path:
 def to_input(given: object, what: str) -> Path:
     """Return the path of an input; raise `MissingFileError` if it does not exist."""
     path = to_path(given, what)
-    if not path.exists():
+    if path != STANDARD_STREAM and not path.exists():
         raise MissingFileError(f"{path}: does not exist")
     return path
 
@@ -40,6 +46,21 @@ def to_input(given: object, what: str) -> Path:
 def optional_path(given: object, what: str) -> Path | None:
     """Return None for None, or else what `to_path` returns."""
     return None if given is None else to_path(given, what)
+
+
+def to_output(given: object, what: str) -> Path | None:
+    """Return the path of an output, standard output for `-`, and None for None."""
+    path = optional_path(given, what)
+    return Path("/dev/stdout") if path == STANDARD_STREAM else path
+
+
+def are_paths(given: object) -> bool:
+    """Return whether timings are given as files."""
+    if isinstance(given, str | os.PathLike):
+        return True
+    return isinstance(given, list | tuple) and all(
+        isinstance(one, str | os.PathLike) for one in given
+    )
 
 
 def optional_input(given: object, what: str) -> Path | None:
@@ -92,6 +113,8 @@ def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
 
 def to_floats(given: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
+    import numpy as np  # noqa: PLC0415 - paths need none
+
     try:
         raw = np.asarray(given)
         floats = np.asarray(raw, dtype=np.float64)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.api.arguments import PathLike, optional_input, to_input, to_path, to_table
-from rewritelog.api.timings import TimingsLike, to_timings
+from rewritelog.api.arguments import PathLike, to_input, to_path, to_table
 from rewritelog.arrays import Floats
-from rewritelog.cores import limited_to
-from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.fit import write_model
+from rewritelog.errors import ModelError, UsageError, UsageTypeError
+from rewritelog.evaluation.fit import FitReport, write_model
+from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.logs.params import Columns
 from rewritelog.models import base
 from rewritelog.models.base import Model
 from rewritelog.models.checks import (
-    checked_fit,
     checked_interval,
     checked_prediction,
     knows_intervals,
@@ -28,14 +25,14 @@ from rewritelog.models.checks import (
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
-from rewritelog.models.registry import load_model as make_model
 from rewritelog.text import TextTable, count_text, event_label, json_number, percent_text, shorten
 from rewritelog.timings.texts import (
-    named_fit,
     read_model_file,
-    read_param_names,
-    read_texts,
 )
+
+FittedLike: TypeAlias = "FittedModel | PathLike"
+ModelLike: TypeAlias = "str | Model[Any] | FittedModel"
+"""The name of a model, a model that is to be fitted, or a fitted one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +52,12 @@ class FittedModel:
     """Whether it predicts from `params` or `counters`."""
     source: Source
     """The timing lines that it was fitted to."""
+
+    @classmethod
+    def of(cls, report: FitReport) -> FittedModel:
+        """Return the model of a fit."""
+        name = report.request.model_name
+        return cls(name, report.fitted, report.model.columns, report.source)
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -169,47 +172,11 @@ class Given(Model[NoOptions]):
         return self.fitted.name
 
 
-def fit(
-    timings: TimingsLike,
-    model: str | Model[Any] = "auto",
-    *,
-    formulas: PathLike | None = None,
-    coefficients: PathLike | None = None,
-    param_names: PathLike | None = None,
-    clock_hz: float | None = None,
-    strict: bool = False,
-    jobs: int = 0,
-    **options: object,
-) -> FittedModel:
-    """Fit a model to timings: files, `Timings`, `{event: (X, y)}` or a DataFrame.
-
-    `model` is the name of a model (auto, least-squares, sampled, counters, a plug-in's), or
-    `module:Class` for a regressor of scikit-learn's kind; `param_names` is a file of names for
-    reports; `options` are the model's. Many events are fitted in `jobs` processes, by default one
-    for each core. Raise `UsageError` for an unknown model or option, `ModelError` if no fit is
-    possible.
-
-    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt", loss="squares")
-    >>> print(fitted.summary())  # doctest: +SKIP
-    """
-    made = model
-    if isinstance(made, str):
-        texts = read_texts(
-            optional_input(formulas, "formulas"),
-            optional_input(coefficients, "coefficients"),
-        )
-        made = make_model(made, options, texts)
-    if not isinstance(made, Model):
-        raise UsageError(f"the model must be a name or a Model, not {type(model).__name__}")
-    name = model if isinstance(model, str) else type(model).__name__
-    read = to_timings(timings, made.columns, clock_hz=clock_hz, strict=strict)
-    samples = tuple(read)
-    files = [Path(timings)] if isinstance(timings, str | Path) else []
-    source = Source.of(files, samples, clock_hz)
-    names = read_param_names(optional_input(param_names, "the file of parameter names"))
-    with limited_to(jobs):
-        fitted = named_fit(checked_fit(made, name, samples), names)
-    return FittedModel(name, fitted, made.columns, source)
+def made_model(given: object) -> str | Model[Any]:
+    """Return the name of a model or a model; raise `UsageTypeError` for anything else."""
+    if isinstance(given, str | Model):
+        return given
+    raise UsageTypeError(f"the model must be a name or a Model, not {type(given).__name__}")
 
 
 def load_model(path: PathLike) -> FittedModel:
@@ -225,6 +192,13 @@ def load_model(path: PathLike) -> FittedModel:
     return FittedModel(file.fitted.model, file.fitted, file.columns, file.source)
 
 
-def to_fitted(given: FittedModel | PathLike) -> FittedModel:
+def to_fitted(given: FittedLike) -> FittedModel:
     """Return a fitted model, given the model or its file."""
     return given if isinstance(given, FittedModel) else load_model(given)
+
+
+def to_predictor(given: FittedLike) -> LinePredictor:
+    """Return what predicts lines, given a fitted model or its file."""
+    fitted = to_fitted(given)
+    name = given.name if isinstance(given, FittedModel) else str(given)
+    return LinePredictor(name, fitted.raw, fitted.columns)

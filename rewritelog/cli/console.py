@@ -80,6 +80,11 @@ def leave_if_warned(wanted: bool) -> None:
         raise typer.Exit(WARNED)
 
 
+def warned() -> bool:
+    """Return whether there were warnings."""
+    return _run.warnings > 0
+
+
 def note(warning: str) -> None:
     """Print a warning, even with `--quiet`: one line, wrapped on a terminal."""
     note_all([warning])

@@ -26,7 +26,8 @@ class FitRequest:
     """The request of a fit: timing lines, model and options."""
 
     timings: tuple[Path, ...]
-    model: str = "auto"
+    model: str | Model[Any] = "auto"
+    """The name of a model, or the model."""
     model_options: Mapping[str, object] = field(default_factory=dict)
     formulas: Path | None = None
     coefficients: Path | None = None
@@ -37,6 +38,11 @@ class FitRequest:
     jobs: int = 0
     """The number of processes; 0 means one for each core."""
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model in reports."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
 
 @dataclass(frozen=True, repr=False)
 class FitReport(Readable):
@@ -46,8 +52,8 @@ class FitReport(Readable):
     model: Model[Any]
     read: TimingsRead
     fitted: FittedModel
-    sha256: str
-    """The digest of the samples."""
+    source: Source
+    """The files and samples that it was fitted to."""
     out: Path | None
     """The model file that was written; None without one."""
 
@@ -62,9 +68,9 @@ class FitReport(Readable):
             "rewritelog": rewritelog.__version__,
             "timings": [str(path) for path in self.request.timings],
             "timing_lines": self.read.lines,
-            "sha256": self.sha256,
+            "sha256": self.source.sha256,
             "model": {
-                "name": self.request.model,
+                "name": self.request.model_name,
                 "options": dataclasses.asdict(self.model.options),
                 "fit": self.fitted.describe(),
             },
@@ -78,7 +84,7 @@ class FitReport(Readable):
         told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
         names = printable(", ".join(str(path) for path in self.request.timings))
         lines = [
-            wrapped(f"model: {self.request.model}" + (f" ({told})" if told else "")),
+            wrapped(f"model: {self.request.model_name}" + (f" ({told})" if told else "")),
             wrapped(f"fitted to {count_text(self.read.lines, 'timing line')} of {names}"),
             *(f"  {line}" for line in self.fitted.summary()),
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",
@@ -86,30 +92,40 @@ class FitReport(Readable):
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
-def fit(request: FitRequest, out: Path | None = None) -> FitReport:
+def fit(
+    request: FitRequest, out: Path | None = None, given: TimingsRead | None = None
+) -> FitReport:
     """Fit a model, and write it to the model file `out` if that is given.
 
-    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
+    `given` are timings in place of the request's files. Raise a `RewriteLogError` for any invalid
+    input; `out` is then not changed.
     """
     texts = read_texts(request.formulas, request.coefficients)
-    model = load_model(request.model, request.model_options, texts)
+    name, model = request.model_name, request.model
+    if isinstance(model, str):
+        model = load_model(model, request.model_options, texts)
     if not model.needs_timings:
         raise UsageError(
-            f"the model {request.model!r} is not fitted, so there is nothing to write: "
-            f"use it directly, with --model {request.model}"
+            f"the model {name!r} is not fitted, so there is nothing to write: "
+            f"use it directly, with --model {name}"
         )
     names = read_param_names(request.param_names)
     texts_given = (request.formulas, request.coefficients, request.param_names)
     check_outputs([out], (*request.timings, *texts_given))
-    read = read_timings(
+    read = given or read_timings(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
+    if read.columns != model.columns:
+        raise UsageError(
+            f"the model is fitted to {model.columns}: read the timings with "
+            f"columns={model.columns!r}"
+        )
     with limited_to(request.jobs):
-        fitted = named_fit(checked_fit(model, request.model, read.timings), names)
+        fitted = named_fit(checked_fit(model, name, read.timings), names)
     source = Source.of(request.timings, read.timings, request.clock_hz)
     if out is not None:
-        write_model(out, ModelFile(writable(fitted, request.model), model.columns, source))
-    return FitReport(request, model, read, fitted, source.sha256, out)
+        write_model(out, ModelFile(writable(fitted, name), model.columns, source))
+    return FitReport(request, model, read, fitted, source, out)
 
 
 def write_model(out: Path, file: ModelFile, *, through_links: bool = True) -> None:

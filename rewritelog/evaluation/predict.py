@@ -33,7 +33,7 @@ _OPTIONAL = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
 def predict(
-    model: Path,
+    predictor: LinePredictor,
     files: Sequence[Path],
     form: Literal["csv", "jsonl"],
     malformed: MalformedLines,
@@ -46,7 +46,7 @@ def predict(
     Malformed lines are counted in `malformed`. Raise a `RewriteLogError` for a file that cannot be
     read, and `TimingError` for a time in cycles without a clock.
     """
-    found = LinePredictor.of(model).predict_detailed(files, malformed, strict=strict)
+    found = predictor.predict_detailed(files, malformed, strict=strict)
     texts = (
         csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz) for lines in found
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
+from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.checks import checked_prediction
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.text import NO_VALUE, TextTable, json_number, percent_text, printable
-from rewritelog.timings.texts import read_model_file
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class CategoryTotal:
 class RunPrediction:
     """The prediction of a whole run by category."""
 
-    model: Path
+    model: str
+    """The model file, or the name of the model."""
     values: tuple[tuple[str, float], ...]
     """P and the other variables, in the order of the parameters."""
     categories: tuple[CategoryTotal, ...]
@@ -136,8 +137,8 @@ def parse_point(text: str) -> dict[str, float]:
     return values
 
 
-def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
-    """Predict a run as the sum of all categories of lost cycles in a model file.
+def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPrediction:
+    """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
     `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
     no number of PEs, and `ModelError` if the file contains no lost cycles, or lost cycles of other
@@ -145,9 +146,10 @@ def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
     """
     if values.get(PES, 0.0) < 1:
         raise UsageError("P, the number of PEs, must be given, and be at least 1")
-    fitted = read_model_file(model).fitted
+    model, fitted = predictor.name, predictor.fitted
+    fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
     ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
-    counts = {count for event, count in fitted.fits if event.startswith(LOST)}
+    counts = {count for event, count in fits if event.startswith(LOST)}
     if not counts:
         raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}")
     if counts != {len(ordered)}:
@@ -158,9 +160,9 @@ def predict_run(model: Path, values: Mapping[str, float]) -> RunPrediction:
         )
     params = np.array([[value for _, value in ordered]])
     categories = []
-    for event, _ in fitted.fits:
+    for event, _ in fits:
         if event.startswith(LOST):
-            categories.append(_category(fitted, str(model), event, params))
+            categories.append(_category(fitted, model, event, params))
     return RunPrediction(model, ordered, tuple(categories))
 
 

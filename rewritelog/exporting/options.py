@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -21,8 +22,8 @@ class ExportOptions:
     """The selection of what is exported, and the format."""
 
     to: Target
-    pes: str | None = None
-    """PEs and ranges of them, as in `0-31,40`; None for all."""
+    pes: str | Sequence[int] | None = None
+    """PEs, or ranges of them as in `0-31,40`; None for all."""
     from_s: float = -math.inf
     to_s: float = math.inf
     """The end of the interval; SEBs that end before it or start after it are left out."""
@@ -37,7 +38,7 @@ class ExportOptions:
             raise UsageError(f"unknown format {self.to!r}; known: {', '.join(get_args(Target))}")
         if math.isnan(self.from_s) or math.isnan(self.to_s) or self.from_s > self.to_s:
             raise UsageError(f"--from {self.from_s} is not before --until {self.to_s}")
-        if self.to in SIMULATORS and (self.pes or self.has_interval):
+        if self.to in SIMULATORS and (self.pes is not None or self.has_interval):
             raise UsageError(
                 f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
                 "the complete program"

@@ -70,8 +70,8 @@ def export(
         check_parquet()
     opened = open_logs(logs)
     total = len(opened.pes)
-    pes = range(total) if options.pes is None else parse_pes(options.pes, total)
-    job = _Job(opened, options, list(pes))
+    pes = parse_pes(options.pes, total) if isinstance(options.pes, str) else options.pes
+    job = _Job(opened, options, list(range(total) if pes is None else pes))
     inputs = [opened.folder, *([options.params] if options.params else [])]
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:

@@ -13,7 +13,11 @@ from rewritelog.models.options import AutoOptions
 
 
 class Auto(Model[AutoOptions]):
-    """Fit each event by the family that cross-validation prefers, or by its formula."""
+    """Fit each event by the family that cross-validation prefers, or by its formula.
+
+    Choose it unless you have a reason not to: it finds powers, products, logarithms, breaks and
+    growth by itself, and says how well each predicts samples that it was not fitted to.
+    """
 
     Options = AutoOptions
     takes_text = "formulas"

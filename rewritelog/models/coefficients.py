@@ -103,7 +103,10 @@ class FittedCoefficients(FittedModel):
 
 
 class Coefficients(Model[CoefficientsOptions]):
-    """Predict with given coefficients; nothing is fitted."""
+    """Predict with given coefficients; nothing is fitted.
+
+    Choose it for polynomials that were fitted elsewhere.
+    """
 
     Options = CoefficientsOptions
     needs_timings = False

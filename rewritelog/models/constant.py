@@ -22,7 +22,10 @@ class FittedConstant(FittedModel):
 
 
 class Constant(Model[NoOptions]):
-    """Scale everything by the dilation factor; timings are ignored."""
+    """Scale everything by the dilation factor; timings are ignored.
+
+    Choose it if nothing is known of the target but how much faster it is.
+    """
 
     Options = NoOptions
     needs_timings = False

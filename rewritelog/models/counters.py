@@ -13,7 +13,8 @@ from rewritelog.models.options import CountersOptions
 class Counters(Model[CountersOptions]):
     """Fit a constant and the counters to each event's times, with non-negative coefficients.
 
-    The columns of this model's tables are the counters of the timing lines, in their order.
+    Choose it if the timing lines have performance counters (PAPI), which are the columns of this
+    model's tables, in their order.
     """
 
     Options = CountersOptions

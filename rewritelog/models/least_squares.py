@@ -14,7 +14,10 @@ HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 
 
 class LeastSquares(Model[LeastSquaresOptions]):
-    """Fit 1, p and p² of each parameter to the times, for each event and parameter count."""
+    """Fit 1, p and p² of each parameter to the times, for each event and parameter count.
+
+    Choose it to compare with a textbook fit, or if each event is known to be a polynomial.
+    """
 
     Options = LeastSquaresOptions
 

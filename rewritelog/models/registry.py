@@ -51,6 +51,16 @@ def known_models() -> dict[str, KnownModel]:
     return {name: KnownModel(name, tuple(entries[name])) for name in sorted(entries)}
 
 
+def built_in_options() -> dict[str, OptionInfo]:
+    """Return the options of all models of this package, by name."""
+    return {
+        info.name: info
+        for name, known in known_models().items()
+        if known.entries[0].value.startswith("rewritelog.")
+        for info in describe_options(name, model_class(name))
+    }
+
+
 def model_class(name: str) -> type[Model[Any]]:
     """Import and return the class of the model of that name.
 

@@ -84,7 +84,10 @@ class FittedSampled(FittedEvents):
 
 
 class Sampled(Model[SampledOptions]):
-    """Fit to a random share of each event's timing lines; the rest measures the error."""
+    """Fit to a random share of each event's timing lines; the rest measures the error.
+
+    Choose it to see how few timing lines would have been enough.
+    """
 
     Options = SampledOptions
     takes_text = "formulas"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
-TotalName: TypeAlias = Literal["measured", "quiet"]
+TotalName: TypeAlias = Literal["measured", "typical"]
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class RewriteOptions:
             check_factor("the clock", self.clock_hz)
         if self.recv not in ("shift", "keep"):
             raise UsageError(f"recv must be 'shift' or 'keep', not {self.recv!r}")
-        if self.total not in ("measured", "quiet"):
-            raise UsageError(f"the total must be 'measured' or 'quiet', not {self.total!r}")
+        if self.total not in ("measured", "typical"):
+            raise UsageError(f"the total must be 'measured' or 'typical', not {self.total!r}")
         if self.spread not in ("none", "residual"):
             raise UsageError(f"the spread must be 'none' or 'residual', not {self.spread!r}")
         if not 0 <= self.spread_seed < 1 << 64:

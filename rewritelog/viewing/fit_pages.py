@@ -29,7 +29,7 @@ def fit_page(report: FitReport) -> str:
     views = worst_first(views_of(report.read, report.fitted))
     lines = count_text(report.read.lines, "timing line")
     verdict = [
-        f"Model {report.request.model}, fitted to {lines}.",
+        f"Model {report.request.model_name}, fitted to {lines}.",
         *quality_lines(views, report.read.timings),
     ]
     title = f"Fit of {some_text([path.name for path in report.request.timings], 3)}"

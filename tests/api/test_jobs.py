@@ -14,8 +14,8 @@ from logbuilder import write_params
 from oracle import SAMPLE_LOGS
 
 import rewritelog
-from rewritelog import RewriteOptions, UsageTypeError
-from rewritelog.api import pictures
+from rewritelog import UsageTypeError
+from rewritelog.viewing import explore
 from rewritelog.viewing.explore import ExploreOptions
 
 CELLS = SAMPLE_LOGS / "cells"
@@ -31,13 +31,11 @@ def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None
     fitted.save(tmp_path / "m.json")
     timings = rewritelog.read_timings(LINES)
     ways = {
-        "options": {
-            "options": RewriteOptions(model="least-squares", timings=(LINES,), dilation=0.5)
-        },
         "files": {"timings": str(LINES), "model": "least-squares", "dilation": 0.5},
         "several": {"timings": [LINES], "model": "least-squares", "dilation": 0.5},
         "at hand": {"timings": timings, "model": "least-squares", "dilation": 0.5},
         "fitted": {"fitted": fitted, "dilation": 0.5},
+        "model": {"model": fitted, "dilation": 0.5},
         "file": {"fitted": str(tmp_path / "m.json"), "dilation": 0.5},
     }
     made = []
@@ -53,12 +51,16 @@ def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None
 
 def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
     report = rewritelog.rewrite(
-        CELLS, timings=LINES, model="least-squares", basis="linear", dilation_for={"*": 2.0}
+        CELLS,
+        timings=LINES,
+        model="least-squares",
+        model_options={"basis": "linear"},
+        dilation_for={"*": 2.0},
     )
     assert report.options.model_options == {"basis": "linear"}
     assert report.options.dilation_for == (("*", 2.0),)
-    with pytest.raises(UsageTypeError, match="not both"):
-        rewritelog.rewrite(CELLS, None, RewriteOptions(), dilation=2.0)
+    with pytest.raises(UsageTypeError, match="unexpected keyword argument 'basis'"):
+        rewritelog.rewrite(CELLS, timings=LINES, basis="linear")  # type: ignore[call-arg]
 
 
 def test_a_dump_has_every_field_of_a_timeline() -> None:
@@ -128,7 +130,7 @@ def test_params_become_a_frame() -> None:
 
 
 def test_a_choice_is_the_list_of_the_command(tmp_path: Path) -> None:
-    report = rewritelog.choose(CELLS, tmp_path / "chosen.txt", fraction=0.2, timings=LINES)
+    report = rewritelog.sample(CELLS, tmp_path / "chosen.txt", fraction=0.2, timings=LINES)
     assert (tmp_path / "chosen.txt").read_text() == report.listing()
     assert report.chosen == len(report.rows)
 
@@ -155,16 +157,23 @@ def test_rewriting_without_anything_keeps_the_bytes(tmp_path: Path) -> None:
 
 
 def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
-    network = {"latency_s": 1e-6, "bandwidth_bytes_per_s": 1e9}
-    whole = rewritelog.replay(CELLS, network, dilation=0.5, gains=0)
+    network = rewritelog.Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    whole = rewritelog.replay(CELLS, network=network, dilation=0.5, gains=0)
+    with_units = rewritelog.replay(CELLS, latency="1us", bandwidth=1e9, dilation=0.5, gains=0)
+    assert with_units.predicted_s == whole.predicted_s
     (tmp_path / "machine.toml").write_text('latency = "1us"\nbandwidth = "1GB/s"\n')
-    of_file = rewritelog.replay(CELLS, tmp_path / "machine.toml", dilation=0.5, gains=0)
+    of_file = rewritelog.replay(CELLS, machine=tmp_path / "machine.toml", dilation=0.5, gains=0)
     assert of_file.predicted_s == whole.predicted_s
-    found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network)
+    found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network=network)
     assert found.points[0].predicted_s == whole.predicted_s < found.points[1].predicted_s
     out = tmp_path / "study.txt"
     run = rewritelog.lost_cycles(
-        CELLS, network, dilation=0.5, timings_out=out, variables={"D": 16}, lost_as={"msgep": "x"}
+        CELLS,
+        network=network,
+        dilation=0.5,
+        timings_out=out,
+        variables={"D": 16},
+        lost_as={"msgep": "x"},
     )
     assert run.lost.predicted_s == whole.predicted_s
     assert math.isclose(sum(run.lost.totals_s.values()), 16 * whole.predicted_s, rel_tol=1e-12)
@@ -200,7 +209,7 @@ def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
     with pytest.raises(rewritelog.UsageError, match="unknown kind of picture 'gif'"):
         rewritelog.timeline(CELLS, tmp_path / "t.gif")
     with pytest.raises(rewritelog.UsageError, match="P, the number of PEs"):
-        rewritelog.predict_run(CELLS / "MANIFEST.md", D=2)
+        rewritelog.predict_run(rewritelog.fit(LINES, "least-squares"), {"D": 2})
 
 
 def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> None:
@@ -220,7 +229,7 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "0.5" in rewritelog.page(found)
     tried = rewritelog.compare(timings, "least-squares", folds=2)
     assert "least-squares" in rewritelog.page(tried)
-    chosen = rewritelog.choose(CELLS, tmp_path / "chosen.txt", fraction=0.2)
+    chosen = rewritelog.sample(CELLS, tmp_path / "chosen.txt", fraction=0.2)
     assert "Cell::bonded" in rewritelog.page(chosen)
     with pytest.raises(rewritelog.UsageError, match="only the page of a fitted model"):
         rewritelog.page(fitted)
@@ -238,9 +247,9 @@ def test_the_live_page_is_served_with_what_is_given(
         served.append(options)
         opened("http://127.0.0.1:5006")
 
-    monkeypatch.setattr(pictures, "serve_page", serve)
-    rewritelog.explore(str(LINES), rewritelog.open_logs(CELLS), output=tmp_path, browser=False)
-    assert capsys.readouterr().out == "open http://127.0.0.1:5006\n"
+    monkeypatch.setattr(explore, "explore", serve)
+    rewritelog.explore(str(LINES), rewritelog.open_logs(CELLS), output=tmp_path, no_browser=True)
+    assert capsys.readouterr().out == "open http://127.0.0.1:5006\nCtrl-C stops the server\n"
     assert served == [ExploreOptions((LINES,), logs=CELLS, out=tmp_path, browser=False)]
 
 

@@ -28,7 +28,7 @@ def timings() -> Timings:
 
 @pytest.fixture(scope="module")
 def fitted(timings: Timings) -> rewritelog.FittedModel:
-    return rewritelog.fit(timings, "least-squares", exact_match="never")
+    return rewritelog.fit(timings, "least-squares", model_options={"exact_match": "never"})
 
 
 def test_a_fit_gives_back_a_known_function() -> None:

@@ -90,21 +90,23 @@ def test_names_cannot_command_a_terminal(tmp_path: Path) -> None:
 
 
 def test_explain_and_the_list_of_rules() -> None:
-    listed = run("--rules")
+    listed = commands.rewritelog("rules")
     assert listed.returncode == 0
     names = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith("  ")]
     assert {"recv-before-send", "dependency-cycle", "log-version", "marks"} <= set(names)
     for name in ("log-version", "marks"):
-        explained = run("--explain", name).stdout
+        explained = commands.rewritelog("rules", name).stdout
         assert explained.startswith(f"{name} (")
         assert len(explained.splitlines()) == 2
+    unknown = commands.rewritelog("rules", "nonsense")
+    assert unknown.returncode == 2
+    assert "unknown rule 'nonsense'; the rules are unreadable" in unknown.stderr
 
 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
         ([], 2, "missing argument 'LOGS'"),
-        (["--explain", "nonsense"], 2, "unknown rule 'nonsense'; the rules are unreadable"),
         (["nowhere"], 1, "nowhere: does not exist"),
         ([".", "--jobs", "-1"], 2, "--jobs"),
     ],
@@ -119,7 +121,7 @@ def test_wrong_usage(args: list[str], code: int, said: str) -> None:
 def test_a_params_folder_that_is_not_there(broken: Path, tmp_path: Path) -> None:
     done = run(broken, "--params", tmp_path / "none")
     assert done.returncode == 1
-    assert "none: cannot be read" in done.stderr
+    assert "none: does not exist" in done.stderr
 
 
 def test_a_rewrite_names_the_version_that_fits(sample_logs: Path, tmp_path: Path) -> None:

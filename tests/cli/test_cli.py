@@ -234,7 +234,7 @@ def test_everything_else_exits_with_1(logs: Path, tmp_path: Path) -> None:
             tmp_path / "none",
         ),
         1,
-        "none: No such file",
+        "none: does not exist",
     )
     (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:-3])
     failed(run("rewrite", logs, tmp_path / "out"), 1, "bgTrace0, byte", "PE 1", "SEB 2")

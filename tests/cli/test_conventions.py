@@ -15,12 +15,10 @@ from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
 
+from rewritelog import commands
 from rewritelog.cli import process
-from rewritelog.cli.app import _COMMANDS
 
-COMMANDS = ("rewrite", "fit", "predict", "verify", "compare", "sample", "check", "info", "diff",
-            "dump", "convert", "synth", "completion", "replay", "lost-cycles",
-            "timeline", "export", "explore")  # fmt: skip
+COMMANDS = commands.NAMES
 
 
 @pytest.fixture
@@ -54,13 +52,19 @@ def test_help_fits_80_columns_and_shows_words(command: str) -> None:
         assert kind not in done.stdout
 
 
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_one_screen(command: str) -> None:
+    done = rewritelog(*command.split(), "--help", env={"COLUMNS": "80"})
+    assert len(done.stdout.splitlines()) <= (40 if command else 56)
+    everything = rewritelog(*command.split(), "--help-all") if command else done
+    assert len(everything.stdout) >= len(done.stdout)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_list_of_commands_says_what_the_commands_say(command: str) -> None:
     listed = " ".join(rewritelog("--help").stdout.split())
     said = " ".join(rewritelog(command, "--help").stdout.split())
-    summary = next(
-        entry.summary for panel in _COMMANDS.values() for entry in panel if entry.name == command
-    )
+    summary = commands.summary(command)
     assert f" {command} {summary}" in listed
     assert f" {summary}. " in said
 
@@ -76,9 +80,9 @@ def test_debug_and_version_are_where_they_are_looked_for(command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
     told = rewritelog(command, "--help").stdout
-    assert ("-q, --quiet" in told) == (command != "completion")
-    works_at_once = {"rewrite", "replay", "lost-cycles", "fit", "compare", "sample", "check",
-                     "diff", "explore", "info", "synth"}  # fmt: skip
+    assert ("-q, --quiet" in told) == (command not in {"completion", "models", "rules"})
+    works_at_once = {"rewrite", "replay", "sweep", "lost-cycles", "fit", "compare", "sample",
+                     "check", "diff", "explore", "info", "synth"}  # fmt: skip
     assert ("-j, --jobs N" in told) == (command in works_at_once)
 
 

@@ -110,16 +110,14 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
             "a cost per packet needs a latency or a bandwidth",
         ),
         (["--latency", "inf"], "latency must be not negative, and finite"),
-        (["--sweep", "latency=0", "--sweep", "latency=1"], "can vary each quantity only once"),
-        (["--sweep", "colour=1"], "expected NAME=VALUE"),
-        (["--sweep", "dilation=0"], "the dilation must be"),
-        (["--sweep", "dilation=1", "--against", "x"], "--sweep takes no --against"),
-        (["-o", "grid.csv"], "takes no --output"),
+        (["--vary", "latency=0", "--vary", "latency=1"], "can vary each quantity only once"),
+        (["--vary", "colour=1"], "expected NAME=VALUE"),
+        (["--vary", "dilation=0"], "the dilation must be"),
         (["--lost-as", "first=a}b"], "invalid category name"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) -> None:
-    done = run("replay", logs, *words)
+    done = run("sweep" if "--vary" in words else "replay", logs, *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -138,8 +136,8 @@ def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Pat
 
 
 def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> None:
-    axes = ("--sweep", "dilation=0.5,1,2", "--sweep", "latency=0,1s")
-    done = run("replay", logs, *axes, "-o", tmp_path / "grid.csv")
+    axes = ("--vary", "dilation=0.5,1,2", "--vary", "latency=0,1s")
+    done = run("sweep", logs, *axes, "-o", tmp_path / "grid.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "grid.csv").read_text())))
     expected = {
         (d, latency): 1.5 * float(d) + add + float(d)
@@ -152,17 +150,17 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     assert done.stdout.startswith(
         "Shortest predicted run time: 1.25 s, with dilation 0.5, latency 0"
     )
-    assert len(answer("replay", logs, *axes)["sweep"]) == 6
+    assert len(answer("sweep", logs, *axes)["sweep"]) == 6
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
-    done = run("replay", logs, *axes, "--plot", tmp_path / "grid.gif")
+    done = run("sweep", logs, *axes, "--plot", tmp_path / "grid.gif")
     assert (done.returncode, "a figure needs the ending" in done.stderr) == (2, True)
-    sizes = ("--sweep", "packet-size=1kB,2kB", "--cost-per-packet", "1us", "--latency", 0)
-    of_sizes = run("replay", logs, *sizes, "--plot", tmp_path / "sizes.svg")
+    sizes = ("--vary", "packet-size=1kB,2kB", "--cost-per-packet", "1us", "--latency", 0)
+    of_sizes = run("sweep", logs, *sizes, "--plot", tmp_path / "sizes.svg")
     assert of_sizes.returncode == 0
     assert "packet-size" in (tmp_path / "sizes.svg").read_text()
     for ending in ("png", "svg"):
         figure = tmp_path / f"grid.{ending}"
-        assert run("replay", logs, *axes, "--plot", figure).returncode == 0
+        assert run("sweep", logs, *axes, "--plot", figure).returncode == 0
         assert figure.stat().st_size > 1000
 
 
@@ -172,7 +170,7 @@ def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
 ) -> None:
     cells = sample_logs / "cells"
     timings = ("--timings", cells / "timings.txt")
-    found = answer("replay", cells, *timings, "--sweep", "dilation=0.25,2", "--latency", "1us")
+    found = answer("sweep", cells, *timings, "--vary", "dilation=0.25,2", "--latency", "1us")
     for point in found["sweep"]:
         out = tmp_path / point["dilation"]
         words = ("rewrite", cells, out, *timings, "--dilation", point["dilation"], "--no-flush")
@@ -259,9 +257,9 @@ def test_variables_are_names_with_finite_numbers(logs: Path) -> None:
 
 def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_path: Path) -> None:
     pytest.importorskip("bokeh", reason="the extra view is not installed")
-    pages = {"replay": (), "sweep": ("--sweep", "dilation=0.5,1")}
+    pages = {"replay": (), "sweep": ("--vary", "dilation=0.5,1")}
     for name, words in pages.items():
-        done = run("replay", logs, *words, "--html", tmp_path / f"{name}.html")
+        done = run(name, logs, *words, "--html", tmp_path / f"{name}.html")
         assert (done.returncode, done.stderr) == (0, "")
     text = (tmp_path / "replay.html").read_text()
     assert "<p>Predicted run time: 2.75 s on 2 PEs, utilisation 54.5 %.</p>" in text
@@ -286,7 +284,7 @@ def test_a_sweep_replaces_no_input(sample_logs: Path, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(sample_logs / "cells", logs)
     before = (logs / "bgTrace0").read_bytes()
-    done = run("replay", logs, "--sweep", "latency=1us", "-o", logs / "bgTrace0")
+    done = run("sweep", logs, "--vary", "latency=1us", "-o", logs / "bgTrace0")
     assert done.returncode == 1
     assert "bgTrace0" in done.stderr
     assert (logs / "bgTrace0").read_bytes() == before

@@ -39,8 +39,8 @@ def test_wrong_usage(sample_logs: Path, tmp_path: Path) -> None:
         ([cells, "--fraction", "2"], 2, "fraction"),
         ([cells, "--floor", "0"], 2, "floor"),
         ([cells, "--method", "guess"], 2, "--method"),
-        ([cells, "--formulas", tmp_path / "none"], 1, "none: cannot be read"),
-        ([cells, "--timings", tmp_path / "none"], 1, "none: No such file"),
+        ([cells, "--formulas", tmp_path / "none"], 1, "none: does not exist"),
+        ([cells, "--timings", tmp_path / "none"], 1, "none: does not exist"),
         ([cells, "-o", cells / "timings.txt"], 1, "would replace an input"),
     ):
         done = run(*args)

@@ -60,7 +60,7 @@ def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> Non
     assert told["format"] == "rewritelog model"
     assert told["source"]["files"] == ["timings.txt"]
     assert told["source"]["lines"] == 29
-    assert told["source"]["sha256"] == report.sha256
+    assert told["source"]["sha256"] == report.source.sha256
     assert told["model"] == "auto"
     assert told["options"]["loss"] == "squares"
     assert read_model_file(tmp_path / "m.json").source.lines == 29
@@ -77,7 +77,8 @@ def test_the_digest_is_of_the_samples_and_not_of_the_file(timings: Path, tmp_pat
     changed = tmp_path / "changed.txt"
     changed.write_text(timings.read_text().replace("28.0", "28.5"))
     first, same, different = (
-        fit(FitRequest((path,), "least-squares")).sha256 for path in (timings, other, changed)
+        fit(FitRequest((path,), "least-squares")).source.sha256
+        for path in (timings, other, changed)
     )
     assert first == same != different
 

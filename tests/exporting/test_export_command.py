@@ -40,7 +40,7 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
         (["--to", "simgrid", "--from", "1"], 2, "cannot be combined with --to simgrid"),
         (["--to", "csv", "--replayed"], 2, "--replayed is for goal and simgrid, not for csv"),
         (["--to", "goal", "--latency", "1us"], 2, "a network is for --replayed"),
-        (["--to", "csv", "--params", "nowhere"], 1, "nowhere: cannot be read"),
+        (["--to", "csv", "--params", "nowhere"], 1, "nowhere: does not exist"),
     ],
 )
 def test_wrong_usage_leaves_nothing(

@@ -12,7 +12,7 @@ import numpy as np
 from rules import violations
 
 from fuzz.seeds import make_logs
-from rewritelog import RewriteOptions, open_logs, rewrite
+from rewritelog import open_logs
 from rewritelog.checking.rules.rule import Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
@@ -34,6 +34,8 @@ from rewritelog.models.model_file import (
 )
 from rewritelog.models.registry import load_model
 from rewritelog.models.sample_digest import digest_of
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text as strict_json
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text

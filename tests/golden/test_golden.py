@@ -93,7 +93,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "info-damaged": ("info", "damaged"),
     "check": ("check", "cells"),
     "check-damaged": ("check", "damaged"),
-    "check-rules": ("check", "--rules"),
+    "rules": ("rules",),
     "diff-same": ("diff", "cells", "cells"),
     "diff-predicted": ("diff", "cells", "predicted"),
     "diff-others": ("diff", "damaged", "cells"),

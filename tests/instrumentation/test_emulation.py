@@ -15,7 +15,6 @@ from logbuilder import END, START, mark, seb, write_logs, write_timings
 
 import rewritelog
 import tracebigsim
-from rewritelog import RewriteOptions
 from tracebigsim import format_chosen
 from tracebigsim.lines import TimeUnit
 
@@ -110,10 +109,10 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
     kernels: list[tuple[Any, ...]] = [("bonded", 1.5, 0), ("bonded", 1.5, 1), ("bonded", 1.5, 2)]
     kernels += [("Cell::pairForces", 2.5, 1, 0), ("Cell::pairForces", 2.5, 12, 1)]
     timings = write_timings(tmp_path / "timings", *kernels)
-    options = RewriteOptions(
-        model="least-squares", timings=(timings,), params=tmp_path, dilation=1.0
-    )
-    report = rewritelog.rewrite(rewritelog.open_logs(logs), tmp_path / "out", options)
+    report = rewritelog.rewrite(
+        rewritelog.open_logs(logs), tmp_path / "out",
+        model="least-squares", timings=timings, params=tmp_path, dilation=1.0,
+    )  # fmt: skip
     assert re.search(rf"by model +{PES * SEBS * 2 // 3}\n", report.text())
     about_samples = ["samples" in warning for warning in report.warnings]
     assert all(about_samples), "none is about brackets or records"

@@ -167,7 +167,7 @@ def test_a_file_that_cannot_be_read_is_named(sample_logs: Path, tmp_path: Path) 
     (tmp_path / "binary").write_bytes(b"kernel 1\xff\n")
     os.mkfifo(tmp_path / "fifo")
     wrong = {
-        "none": "No such file",
+        "none": "does not exist",
         ".": "not a regular file",
         "fifo": "not a regular file",
         "binary": "byte 8 is not UTF-8",

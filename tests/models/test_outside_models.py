@@ -234,5 +234,5 @@ def _sum_of_first_params(logs: Path) -> float:
 
 
 def test_the_help_says_that_a_module_s_code_is_run() -> None:
-    text = " ".join(rewritelog("rewrite", "--help").stdout.split()).replace("- ", "-")
-    assert "MODULE:CLASS with scikit-learn's fit and predict, which runs that module's code" in text
+    text = " ".join(rewritelog("models").stdout.split())
+    assert "a regressor with scikit-learn's fit and predict: its module's code is run" in text

@@ -60,7 +60,7 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
     ("options", "said"),
     [
         ({"recv": "drop"}, "recv must be 'shift' or 'keep', not 'drop'"),
-        ({"total": "loud"}, "the total must be 'measured' or 'quiet', not 'loud'"),
+        ({"total": "loud"}, "the total must be 'measured' or 'typical', not 'loud'"),
         ({"spread": "all"}, "the spread must be 'none' or 'residual', not 'all'"),
         ({"spread_seed": -1}, r"the spread's seed must be 0 to 2\^64 - 1, not -1"),
         ({"engine": "gpu"}, "the engine must be 'threads' or 'mpi', not 'gpu'"),

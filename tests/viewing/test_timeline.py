@@ -172,7 +172,7 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
 @pytest.mark.parametrize(("options", "said"), [
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
-    (["--from", "6", "--to", "6"], "nothing to draw"),
+    (["--from", "6", "--until", "6"], "nothing to draw"),
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip
 def test_wrong_options_are_named(

@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import typer
+LookUp = Callable[[str], list[str]]
+"""Returns what a command line gave to an option before."""
 
 _MOST_BYTES = 4 << 20
 """Larger timings files are not read while a user waits."""
 
 _MOST_EVENTS = 1000
-_HARMLESS = re.compile(r"[\w:.,+@%/~^-]+")
+_PLAIN = re.compile(r"[\w:.,+@%/~^-]+")
 """Names without characters that are special to a shell."""
 
 
-def complete_model(incomplete: str) -> Iterable[tuple[str, str]]:
-    """Return the models whose names begin with `incomplete`, each with a description."""
-    from importlib.metadata import entry_points  # noqa: PLC0415
+def complete_model(incomplete: str, _: LookUp) -> Iterable[str]:
+    """Return the models whose names begin with `incomplete`."""
+    from importlib.metadata import entry_points
 
     names = sorted({point.name for point in entry_points(group="rewritelog.models")})
-    return [(name, "") for name in names if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
-def complete_models(incomplete: str) -> Iterable[tuple[str, str]]:
+def complete_models(incomplete: str, values: LookUp) -> Iterable[str]:
     """Return the comma-separated lists of models that begin with `incomplete`."""
     before, comma, last = incomplete.rpartition(",")
     taken = set(before.split(","))
-    return [
-        (f"{before}{comma}{name}", said) for name, said in complete_model(last) if name not in taken
-    ]
+    names = complete_model(last, values)
+    return [f"{before}{comma}{name}" for name in names if name not in taken]
 
 
-def complete_event(context: typer.Context, incomplete: str) -> Iterable[str]:
+def complete_event(incomplete: str, values: LookUp) -> Iterable[str]:
     """Return the events of the timings given before, for options such as EVENT=CATEGORY."""
-    paths = [Path(one) for one in context.params.get("timings") or ()]
+    paths = [Path(one) for one in values("timings")]
     events = dict.fromkeys(event for path in paths for event in _events_of(path))
-    matching = (one for one in events if one.startswith(incomplete) and _HARMLESS.fullmatch(one))
+    matching = (one for one in events if one.startswith(incomplete) and _PLAIN.fullmatch(one))
     return [f"{one}=" for one in islice(matching, _MOST_EVENTS)]
 
 
 def _events_of(path: Path) -> Iterable[Any]:
     """Return the names of events in a timings file, none if it cannot be read."""
-    from tracebigsim import TraceBigSimError  # noqa: PLC0415
-    from tracebigsim.files import scan_file  # noqa: PLC0415
+    from tracebigsim import TraceBigSimError
+    from tracebigsim.files import scan_file
 
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:

@@ -1,12 +1,14 @@
-"""`rewritelog completion`, and the answers to a shell's requests for completions."""
+"""`rewritelog completion`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-import typer
+from rewritelog.commands.command import Printing, Shell
+from rewritelog.options import argument, declared
 
-from rewritelog.cli.standard import plain
+COMPLETE = "_REWRITELOG_COMPLETE"
+"""The environment variable with which a shell asks for completions."""
 
 _BASH = """\
 _rewritelog_completion() {
@@ -25,36 +27,31 @@ _rewritelog_completion() {
     return 0
 }
 
-complete -o default -F _rewritelog_completion rewritelog"""
+complete -o default -F _rewritelog_completion rewritelog
+"""
 """typer's own function does not handle names with a colon."""
 
+_SCRIPTS = {
+    "bash": _BASH,
+    "zsh": f'eval "$(env {COMPLETE}=source_zsh rewritelog)"\n',
+    "fish": f"env {COMPLETE}=source_fish rewritelog | source\n",
+}
 
-@plain(quiet=False)
-def completion_command(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"],
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False),
-    ],
-) -> None:
+
+@declared
+class Completion(Printing[None]):
     """Print a completion script for the shell.
 
     Evaluate it in the shell's start-up file: for bash `eval "$(rewritelog completion bash)"` in
     ~/.bashrc; for zsh the same with zsh, after compinit, in ~/.zshrc; for fish
     `rewritelog completion fish | source` in ~/.config/fish/config.fish.
     """
-    if shell == "bash":
-        typer.echo(_BASH)
-        return
-    from typer import completion  # noqa: PLC0415 - only here
 
-    script: str = completion.get_completion_script(  # type: ignore[attr-defined] # no __all__
-        prog_name="rewritelog", complete_var="_REWRITELOG_COMPLETE", shell=shell
-    )
-    typer.echo(script)
+    shell = frozenset()
 
+    name: Literal["bash", "zsh", "fish"] = argument("bash, zsh or fish.", metavar="SHELL")
 
-def enable() -> None:
-    """Make typer answer a shell's requests for completions."""
-    from typer._completion_classes import completion_init  # noqa: PLC0415
-
-    completion_init()
+    def print(self, shell: Shell) -> int:
+        """Print a script: that of typer, but for bash."""
+        shell.write(_SCRIPTS[self.name])
+        return 0

@@ -1,0 +1,57 @@
+"""The HTML pages of reports."""
+
+from __future__ import annotations
+
+from rewritelog.api.arguments import PathLike, are_paths, optional_path, to_inputs
+from rewritelog.api.fitted import FittedModel, to_predictor
+from rewritelog.api.timings import TimingsLike, to_timings
+from rewritelog.errors import UsageTypeError
+from rewritelog.evaluation.compare import CompareReport
+from rewritelog.evaluation.verify import verify_samples
+from rewritelog.output import check_outputs, write_text_file
+from rewritelog.replaying.sweep import Sweep
+from rewritelog.rewriting.report import Report
+from rewritelog.sampling.report import SampleReport
+from rewritelog.viewing.compare_page import compare_page
+from rewritelog.viewing.fit_pages import verify_page
+from rewritelog.viewing.replay_page import sweep_page
+from rewritelog.viewing.rewrite_page import rewrite_page
+from rewritelog.viewing.sample_page import sample_page
+
+
+def page(
+    of: Report | CompareReport | SampleReport | Sweep | FittedModel,
+    timings: TimingsLike | None = None,
+    *,
+    output: PathLike | None = None,
+) -> str:
+    """Return the HTML page of a command's option `--html`, and write it to `output`.
+
+    `of` is the result of `rewrite`, `compare`, `sample` or `sweep`, or a fitted model, which is
+    compared with `timings`. `replay` writes its page itself. The extra `rewritelog[view]` has to
+    be installed.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
+    """
+    path = optional_path(output, "the page")
+    logs = [of.logs.folder] if isinstance(of, Report | SampleReport) else []
+    check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
+    if isinstance(of, FittedModel) != (timings is not None):
+        raise UsageTypeError("only the page of a fitted model takes timings")
+    if isinstance(of, FittedModel) and timings is not None:
+        lines = to_timings(timings, of.columns)
+        text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines.read)
+    elif isinstance(of, Report):
+        text = rewrite_page(of)
+    elif isinstance(of, CompareReport):
+        text = compare_page(of)
+    elif isinstance(of, SampleReport):
+        text = sample_page(of)
+    elif isinstance(of, Sweep):
+        text = sweep_page(of)
+    else:
+        raise UsageTypeError(f"there is no page for a {type(of).__name__}")
+    if path is not None:
+        write_text_file(path, text)
+    return text

@@ -1,0 +1,105 @@
+"""The texts of `--help`, made from the declarations of the commands."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rewritelog import commands
+from rewritelog.cli.spelling import Spelled, shell_options, spelled_of
+from rewritelog.commands.shared import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
+
+ABOUT = (
+    "Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts the "
+    "run time on the target machine."
+)
+TOP_LEVEL = ("debug", "version", "help")
+"""The options that may stand before the name of a command."""
+
+MOST_INDENTED = 30
+"""Options with a longer name and metavar have their help text on the next line."""
+
+_ORDER = ("Arguments", "Options", "", MODEL, SELECTION, OUTPUT, RUNNING, ADVANCED, OTHER)
+_WIDEST = 80
+
+Record = tuple[str, str]
+
+
+def overview() -> str:
+    """Return the list of the commands by purpose."""
+    lines = ["Usage: rewritelog [OPTIONS] COMMAND [ARGS]...", "", *_paragraph(ABOUT), ""]
+    lines += _section("Options", [_record(one) for one in shell_options(TOP_LEVEL)])
+    width = max(map(len, commands.NAMES))
+    for panel, names in commands.PANELS.items():
+        lines += ["", *_section(panel, [(one, commands.summary(one)) for one in names], width)]
+    return "\n".join(lines)
+
+
+def command_help(name: str, *, rare: bool = False) -> str:
+    """Return the help of a command: what most people need of it, or with `rare` everything."""
+    cls = commands.command_class(name)
+    spelled = spelled_of(cls)
+    hidden = [] if rare else [one for one in spelled if one.declared.rare or one.field in cls.rare]
+    shown = [one for one in spelled if one not in hidden]
+    arguments = [one for one in spelled if not one.names]
+    usage = [one.metavar if one.required else f"[{one.metavar}]" for one in arguments]
+    lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
+    lines += [line for text in _about(cls) for line in (*_paragraph(text), "")]
+    groups: dict[str, list[Record]] = {}
+    for one in shown:
+        heading = (one.declared.group or "Options") if one.names else "Arguments"
+        groups.setdefault(heading, []).append(_record(one))
+    sections = (_section(group, groups[group]) for group in sorted(groups, key=_rank))
+    lines.append("\n\n".join("\n".join(section) for section in sections))
+    if hidden:
+        lines += ["", f"--help-all shows {len(hidden)} more options."]
+    return "\n".join(lines)
+
+
+def _about(cls: type) -> Iterator[str]:
+    """Yield the paragraphs of a command's docstring, without the example."""
+    text = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")[0].strip()
+    yield from (" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _rank(group: str) -> int:
+    """Return the rank of a group of options in the help; those of this command alone come first."""
+    return _ORDER.index(group) if group in _ORDER else 2
+
+
+def _record(one: Spelled) -> Record:
+    names = ", ".join(sorted(one.names, key=len)) or one.metavar
+    spelled = names if one.is_flag or not one.names else f"{names} {one.metavar}"
+    text = one.declared.help
+    known = one.required or one.is_flag or one.default is None or "[default" in text
+    shown = not known and one.default != one.declared.least
+    return spelled, f"{text} [default: {one.default}]" if shown else text
+
+
+def _width() -> int:
+    return max(min(shutil.get_terminal_size().columns, _WIDEST) - 2, 50)
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _width(), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _section(heading: str, records: Sequence[Record], width: int = 0) -> list[str]:
+    """Return a heading and records in two columns."""
+    width = width or min(MOST_INDENTED, max(len(name) for name, _ in records))
+    column = " " * (width + 4)
+    lines = [f"{heading}:"]
+    for name, text in records:
+        first, *others = textwrap.wrap(
+            text, max(20, _width() - len(column)), break_on_hyphens=False
+        ) or [""]
+        if len(name) > width:
+            others.insert(0, first)
+            first = ""
+        lines.append(f"  {name:<{width}}  {first}".rstrip())
+        lines += [column + line for line in others]
+    return lines

@@ -1,0 +1,199 @@
+"""What all commands are: a declaration of options, the job, and what is printed of its result."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.options import declarations
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Options = TypeVar("Options")
+
+REPORT = frozenset({"as_json", "report_file", "quiet"})
+WARNINGS = frozenset({"fail_on_warning"})
+PAGE = frozenset({"html_file"})
+ENGINE = frozenset({"engine"})
+"""Options of the command line alone that a command can take, by their fields in `cli.shell`."""
+
+SHELL_TYPES = {
+    "ArrayLike": str,
+    "FittedLike": Path,
+    "Listener": object,
+    "LogsLike": Path,
+    "ModelLike": str,
+    "PathLike": Path,
+    "NetworkLike": str,
+    "PathsLike": list[Path],
+    "PesLike": str,
+    "Quantity": str,
+    "TimingsLike": list[Path],
+}
+"""The types that the command line reads, where Python takes more."""
+
+
+class Report(Protocol):
+    """The report of what a command has done or found."""
+
+    def text(self) -> str:
+        """Return the report as text."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON types."""
+
+
+class Command(Generic[Result]):
+    """A command: its fields are what it is given, `run` is its job."""
+
+    shell: ClassVar[frozenset[str]] = REPORT
+    """The options that the command line adds."""
+    rare: ClassVar[frozenset[str]] = frozenset()
+    """The fields that only `--help-all` shows, besides those that all commands show there."""
+    read_twice: ClassVar[str] = ""
+    """The field with files that a page reads again, which standard input cannot be."""
+    failure: ClassVar[int] = 1
+    """The exit code if there is no result."""
+
+    def run(self) -> Result:
+        """Do the job; return what the Python function returns."""
+        raise NotImplementedError
+
+    def job(self) -> Any:
+        """Do the job; return what the command line makes its report and page of."""
+        return self.run()
+
+    def report(self, result: Any) -> Report:
+        """Return the report that the command line prints."""
+        report: Report = result
+        return report
+
+    def page(self, result: Any) -> str:
+        """Return the page of `--html`."""
+        raise NotImplementedError
+
+    def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
+        """Return the exit code of the command line."""
+        return 0
+
+    @property
+    def main_output(self) -> object:
+        """The file that is written; if it is standard output, the report is printed elsewhere."""
+        return None
+
+
+class Shell(Protocol):
+    """The command line, as commands see it that print something else than a report."""
+
+    quiet: bool
+    as_json: bool
+
+    def write(self, text: str) -> None:
+        """Print a text to standard output."""
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Print warnings."""
+
+    def is_stdout(self, output: object) -> bool:
+        """Return whether an output is standard output."""
+
+
+class Printing(Command[Result]):
+    """A command that prints something else than a report."""
+
+    shell = frozenset({"quiet"})
+    prints_lines: ClassVar[bool] = False
+    """Whether it prints while it works: no progress is shown among the lines on a terminal."""
+
+    def print(self, shell: Shell) -> int:
+        """Do the job and print its result; return the exit code."""
+        raise NotImplementedError
+
+
+def function(command: Callable[Parameters, Command[Result]]) -> Callable[Parameters, Result]:
+    """Return the Python function of a command, with its signature."""
+    cls: Any = command
+    name = snake_case(cls.__name__)
+    signature = inspect.signature(cls)
+
+    @wraps(cls, updated=())
+    def call(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
+        try:
+            signature.bind(*args, **options)
+        except TypeError as error:
+            raise UsageTypeError(f"{name}: {error}") from error
+        made = command(*args, **options)
+        check_choices(made)
+        return made.run()
+
+    del call.__wrapped__
+    returned = cls.run.__annotations__.get("return", inspect.Signature.empty)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = documentation(cls)
+    call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
+    return call
+
+
+def snake_case(name: str) -> str:
+    """Return the name of the function of a class: `lost_cycles` of `LostCycles`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def documentation(cls: type[Any]) -> str:
+    """Return the docstring of a command's function: its own, and a line for each parameter."""
+    text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
+    fields = sorted(declarations(cls), key=lambda pair: bool(pair[0].kw_only))
+    listed = "".join(f"- `{one.name}`: {told.help}\n" for one, told in fields)
+    return f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
+
+
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return the values of a Literal, or of a Literal or None; of other types none."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(value for one in get_args(kind) for value in choices(one))
+
+
+def check_choices(command: Command[Any]) -> None:
+    """Raise `UsageError` for a value that is none of those that its field allows."""
+    for name, kind in kinds_of(type(command)):
+        allowed, value = choices(kind), getattr(command, name)
+        if allowed and value is not None and value not in allowed:
+            raise UsageError(f"{name} must be {listed(allowed)}, not {value!r}")
+
+
+def listed(allowed: tuple[Any, ...]) -> str:
+    """Return values as in a sentence."""
+    *most, last = map(repr, allowed)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def kinds_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the declared fields of a class with the types that the command line reads."""
+    kinds = get_type_hints(cls, localns=SHELL_TYPES)
+    for one, _ in declarations(cls):
+        yield one.name, kinds[one.name]
+
+
+def same_fields(kind: type[Options], command: Command[Any], **others: Any) -> Options:
+    """Return the options of a job: fields that a command has by the same name, and `others`."""
+    names = {one.name for one in dataclasses.fields(kind)} - others.keys()  # type: ignore[arg-type]
+    return kind(
+        **{name: getattr(command, name) for name in names if hasattr(command, name)}, **others
+    )

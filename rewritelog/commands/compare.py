@@ -1,0 +1,84 @@
+"""`rewritelog compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import (
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    function,
+    same_fields,
+)
+from rewritelog.commands.completers import complete_models
+from rewritelog.commands.shared import MODEL, TIMINGS_HELP, Jobs, ModelInputs, Seed
+from rewritelog.options import argument, declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.timings import TimingsLike
+    from rewritelog.evaluation.compare import CompareReport
+
+
+def _names(texts: list[str], _: str) -> tuple[str, ...]:
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+@declared
+class Compare(Jobs, Seed, ModelInputs, Command["CompareReport"]):
+    """Compare models on held-out timing lines.
+
+    Lines are held out event by event. Options of models go to all models that have them.
+
+    >>> report = rewritelog.compare("sample_logs/cells/timings.txt", ["least-squares"], folds=5)
+    >>> report.tried[0].overall.predicted
+    600
+    """
+
+    shell = REPORT | WARNINGS | PAGE
+
+    timings: TimingsLike = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
+    models: str | Sequence[str] | None = option(
+        "The models to compare [default: auto, least-squares, and gaussian-process where "
+        "scikit-learn is installed].",
+        default=None, metavar="NAME,NAME,...", group=MODEL, read=_names, complete=complete_models,
+        kw_only=False,
+    )  # fmt: skip
+    folds: int = option("Divide the lines into N parts, and hold out each in turn.", default=10)
+    fraction: float | None = option(
+        "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",
+        default=None, metavar="SHARE",
+    )  # fmt: skip
+    repeats: int = option("Repeat the comparison N times, each time with a new seed.", default=1)
+
+    def run(self) -> CompareReport:
+        """Return the errors of each model."""
+        from rewritelog.api.arguments import are_paths, optional_input, to_inputs
+        from rewritelog.api.timings import Timings, to_timings
+        from rewritelog.evaluation.compare import CompareRequest, compare, default_models
+
+        models = default_models() if self.models is None else self.models
+        request = same_fields(
+            CompareRequest,
+            self,
+            timings=to_inputs(self.timings, "the timings") if are_paths(self.timings) else (),
+            models=(models,) if isinstance(models, str) else tuple(models),
+            model_options=self.model_options or {},
+            formulas=optional_input(self.formulas, "formulas"),
+            coefficients=optional_input(self.coefficients, "coefficients"),
+        )
+        if request.timings:
+            return compare(request)
+        given = self.timings if isinstance(self.timings, Timings) else to_timings(self.timings)
+        return compare(request, given.read)
+
+    def page(self, result: CompareReport) -> str:
+        """Return the page of the comparison."""
+        from rewritelog.viewing.compare_page import compare_page
+
+        return compare_page(result)
+
+
+compare = function(Compare)

@@ -1,0 +1,57 @@
+"""`rewritelog diff`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import ENGINE, REPORT, Command, function
+from rewritelog.commands.shared import Jobs
+from rewritelog.errors import NotComparableError, RewriteLogError
+from rewritelog.options import argument, declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import LogsLike, PathLike
+    from rewritelog.diffing.report import Comparison
+
+
+@declared
+class Diff(Jobs, Command["Comparison"]):
+    """Compare two log sets: fields, durations and messages.
+
+    SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
+    The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
+
+    >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
+    'different: only the representation; the content is the same'
+    """
+
+    shell = REPORT | ENGINE
+    failure = 2
+
+    a: LogsLike = argument("A log folder, or its bgTrace file.", metavar="A", kw_only=False)
+    b: LogsLike = argument(
+        "The log folder to compare with A, or its bgTrace file.", metavar="B", kw_only=False
+    )
+    params: PathLike | None = option(
+        "The folder of the param.P files that name events [default: A or B].",
+        default=None, metavar="DIR", kw_only=False,
+    )  # fmt: skip
+
+    def run(self) -> Comparison:
+        """Return the differences; raise `NotComparableError` if the sets cannot be compared."""
+        from rewritelog.api.arguments import optional_input
+        from rewritelog.api.logs import open_logs
+        from rewritelog.diffing.run import compare_logs
+
+        try:
+            params = optional_input(self.params, "params")
+            return compare_logs(open_logs(self.a), open_logs(self.b), params, jobs=self.jobs)
+        except RewriteLogError as error:
+            raise NotComparableError(f"cannot be compared: {error}") from error
+
+    def exit_code(self, result: Comparison) -> int:
+        """Return 1 if the sets differ."""
+        return int(not result.same)
+
+
+diff = function(Diff)

@@ -1,0 +1,61 @@
+"""`rewritelog export`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import REPORT, WARNINGS, Command, function
+from rewritelog.commands.network import NETWORK, NetworkOptions
+from rewritelog.commands.shared import OUT_HELP, Force, Logs, Params, Selection
+from rewritelog.errors import UsageError
+from rewritelog.exporting.options import Target
+from rewritelog.options import argument, declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import PathLike
+    from rewritelog.exporting.run import Exported
+
+
+@declared
+class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]):
+    """Write a log set in the format of another tool: a trace viewer, tables, or a simulator.
+
+    >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
+    """
+
+    shell = REPORT | WARNINGS
+
+    out: PathLike = argument(OUT_HELP, metavar="OUT", kw_only=False)
+    to: Target = argument(
+        "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
+        "simgrid: smpirun -replay.",
+        metavar="", positional=False, kw_only=False,
+    )  # fmt: skip
+    replayed: bool = option(
+        "goal, simgrid: each PE runs its SEBs in the order of a replay over this network.",
+        default=False, group=NETWORK,
+    )  # fmt: skip
+
+    def run(self) -> Exported:
+        """Write the folder; return what it holds."""
+        from rewritelog.api.arguments import optional_input, to_path
+        from rewritelog.api.logs import open_logs
+        from rewritelog.exporting.options import ExportOptions
+        from rewritelog.exporting.run import export
+
+        if self.describes_network and not self.replayed:
+            raise UsageError("a network is for --replayed")
+        opened = open_logs(self.logs)
+        options = ExportOptions(
+            self.to,
+            self.chosen_pes(opened),
+            -math.inf if self.from_s is None else self.from_s,
+            math.inf if self.until_s is None else self.until_s,
+            optional_input(self.params, "the param files"),
+            self.read_network() if self.replayed else None,
+        )
+        return export(opened, to_path(self.out, "the output folder"), options, force=self.force)
+
+
+export = function(Export)

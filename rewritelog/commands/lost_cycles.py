@@ -1,0 +1,57 @@
+"""`rewritelog lost-cycles`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.durations import Durations
+from rewritelog.commands.network import NetworkOptions
+from rewritelog.commands.replay import LostAs
+from rewritelog.commands.shared import OUTPUT, Jobs, Logs, unique_pairs
+from rewritelog.options import declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import PathLike
+    from rewritelog.replaying.study import StudyRun
+
+
+@declared
+class LostCycles(Jobs, LostAs, Durations, NetworkOptions, Logs, Command["StudyRun"]):
+    """Split all PE time of a replay into useful work and lost cycles.
+
+    Several runs make a study: their timing lines, in one file, are fitted and verified like any
+    others, and `predict-run` adds the categories up at sizes that were never run.
+
+    >>> run = rewritelog.lost_cycles("sample_logs/cells", latency="1us")
+    >>> sorted(run.lost.totals_s)[:2]
+    ['communication', 'end']
+    """
+
+    shell = REPORT | WARNINGS | ENGINE
+    rare = frozenset({"speedup", "dilation_for"})
+
+    variables: Mapping[str, float] | None = option(
+        "A variable of the run, as in D=128, for --timings-out; repeatable.",
+        default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
+    )  # fmt: skip
+    timings_out: PathLike | None = option(
+        "Append a timing line for each category to this file.",
+        default=None, metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> StudyRun:
+        """Return the categories; the parameters of their lines are P, and variables by name."""
+        from rewritelog.api.arguments import optional_path
+        from rewritelog.api.logs import open_logs
+        from rewritelog.replaying.study import Study, variables_of
+
+        variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
+        network, options = self.read_network(), self.rewrite_options(jobs=self.jobs)
+        study = Study(variables_of(variables), optional_path(self.timings_out, "the timings"))
+        rules = tuple((self.lost_as or {}).items())
+        return study.add(open_logs(self.logs), network, options, rules)
+
+
+lost_cycles = function(LostCycles)

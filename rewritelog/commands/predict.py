@@ -1,0 +1,81 @@
+"""`rewritelog predict`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rewritelog.commands.command import WARNINGS, Printing, Shell, function
+from rewritelog.commands.shared import OUTPUT, ClockHz, Fitted, Strict
+from rewritelog.options import argument, declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import PathLike, PathsLike
+
+
+@declared
+class Predict(Strict, ClockHz, Fitted, Printing[Iterator[dict[str, Any]]]):
+    """Print the predictions of a model file as CSV, one line for each record.
+
+    The measured time is printed beside the predicted one if the record has one, and the bounds of
+    the 90 % interval. For each prediction it prints what determined it: fit, exact, out of range,
+    or no model. Malformed lines are skipped. The exit code is 1 if the model has no prediction for
+    any record.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
+    'fit'
+    """
+
+    shell = WARNINGS | {"as_json", "quiet"}
+    prints_lines = True
+
+    files: PathsLike = argument(
+        "Files of params (param.P), timing lines or chosen SEBs.",
+        metavar="FILE...", kw_only=False,
+    )  # fmt: skip
+    output: PathLike | None = option(
+        "The file to write [default: -, standard output].",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Return a dict for each record, with None for what is unknown."""
+        from rewritelog.api.arguments import to_inputs
+        from rewritelog.api.fitted import to_predictor
+        from rewritelog.evaluation.predict import rows_of
+        from rewritelog.evaluation.predictions import MalformedLines
+
+        predictor, paths = to_predictor(self.model), to_inputs(self.files, "the files")
+        found = predictor.predict_detailed(paths, MalformedLines(), strict=self.strict)
+        return (row for lines in found for row in rows_of(lines, self.clock_hz))
+
+    def print(self, shell: Shell) -> int:
+        """Print a line for each record, or write them to a file."""
+        from rewritelog.api.arguments import to_inputs, to_output, to_path
+        from rewritelog.api.fitted import to_predictor
+        from rewritelog.evaluation.predict import predict
+        from rewritelog.evaluation.predictions import MalformedLines
+        from rewritelog.output import check_outputs, write_text_file
+
+        predictor, files = to_predictor(self.model), to_inputs(self.files, "the files")
+        malformed = MalformedLines()
+        texts = predict(
+            predictor, files, "jsonl" if shell.as_json else "csv", malformed, self.clock_hz,
+            strict=self.strict,
+        )  # fmt: skip
+        output = to_output(self.output, "the output")
+        if output is None or shell.is_stdout(output):
+            for text in texts:
+                shell.write(text)
+        else:
+            check_outputs([output], [to_path(self.model, "the model file"), *files])
+            write_text_file(output, "".join(texts))
+        shell.warn(malformed.warnings())
+        if malformed.predicted:
+            return 0
+        shell.warn((f"{self.model}: the model has no prediction for any record",))
+        return 1
+
+
+predict = function(Predict)

@@ -1,0 +1,121 @@
+"""`rewritelog rewrite`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.durations import Durations
+from rewritelog.commands.shared import (
+    ADVANCED,
+    OUT_HELP,
+    OUTPUT,
+    CopyParams,
+    Flush,
+    Force,
+    Jobs,
+    Logs,
+    ParamNames,
+)
+from rewritelog.errors import UsageError
+from rewritelog.options import argument, declared, option
+from rewritelog.rewriting.options import RecvPolicy, SpreadName, TotalName
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import PathLike
+    from rewritelog.progress import Listener
+    from rewritelog.rewriting.options import RewriteOptions
+    from rewritelog.rewriting.report import Report
+
+
+@declared
+class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Command["Report"]):
+    """Rewrite a log set with new SEB durations.
+
+    Without a model every duration is multiplied by the dilation. A fitted model predicts the
+    bracketed parts of SEBs from their parameters, and the rest is dilated.
+
+    >>> timings = "sample_logs/cells/timings.txt"
+    >>> report = rewritelog.rewrite("sample_logs/cells", timings=timings, dilation=0.5)
+    >>> report.events[0].by_model
+    24
+    """
+
+    shell = REPORT | WARNINGS | PAGE | ENGINE
+
+    out: PathLike | None = argument(OUT_HELP, metavar="OUT", default=None, kw_only=False)
+    dry_run: bool = option(
+        "Print the report without writing OUT; takes no OUT.", default=False, group=OUTPUT
+    )
+    recv: RecvPolicy = option(
+        "A message's recvTime: shift it with sendTime, or keep it unless sendTime passes it.",
+        default="shift", group=ADVANCED, rare=True,
+    )  # fmt: skip
+    total: TotalName = option(
+        "measured: predicted durations add up to the measured machine's sum, rare long calls "
+        "included; typical: each is the usual duration of one call.",
+        default="measured", group=ADVANCED, rare=True,
+    )  # fmt: skip
+    spread: SpreadName = option(
+        "none: each predicted duration is the fit's mean; residual: it varies around the mean as "
+        "held-out timing lines do.",
+        default="none", group=ADVANCED, rare=True,
+    )  # fmt: skip
+    seed: int | None = option(
+        "Seed of --spread residual, and of the draw of --model sampled [default: 1].",
+        default=None, metavar="N", group=ADVANCED, rare=True,
+    )  # fmt: skip
+    progress: Listener | None = option(
+        "Called with the stage, and how much of it is done.", default=None, shell=False
+    )
+
+    def run(self) -> Report:
+        """Write the folder, or only report; `out` is not changed if an error is raised."""
+        from rewritelog.api.arguments import optional_path
+        from rewritelog.api.logs import open_logs
+        from rewritelog.progress import listening
+        from rewritelog.rewriting.run import rewrite
+
+        with nullcontext() if self.progress is None else listening(self.progress):
+            return rewrite(
+                open_logs(self.logs), optional_path(self.out, "the output folder"), self._options()
+            )
+
+    def job(self) -> Report:
+        """Do what the command line asks for: `--dry-run` instead of OUT."""
+        if (self.out is None) != self.dry_run:
+            raise UsageError(
+                "missing argument 'OUT' (--dry-run needs none)"
+                if self.out is None
+                else "--dry-run takes no OUT"
+            )
+        return self.run()
+
+    def _options(self) -> RewriteOptions:
+        from rewritelog.api.arguments import optional_input
+
+        options = self.rewrite_options(
+            param_names=optional_input(self.param_names, "param_names"),
+            total=self.total,
+            spread=self.spread,
+            spread_seed=1 if self.seed is None else self.seed,
+            recv=self.recv,
+            copy_params=self.copy_params,
+            force=self.force,
+            flush=not self.no_flush,
+            jobs=self.jobs,
+        )
+        if self.seed is None or options.model != "sampled":
+            return options
+        return replace(options, model_options={"seed": self.seed, **options.model_options})
+
+    def page(self, result: Report) -> str:
+        """Return the page of the rewrite."""
+        from rewritelog.viewing.rewrite_page import rewrite_page
+
+        return rewrite_page(result)
+
+
+rewrite = function(Rewrite)

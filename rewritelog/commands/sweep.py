@@ -1,0 +1,94 @@
+"""`rewritelog sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.durations import Durations
+from rewritelog.commands.network import NetworkOptions
+from rewritelog.commands.shared import OUTPUT, Jobs, Logs
+from rewritelog.errors import UsageError
+from rewritelog.options import argument, declared, option
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import PathLike
+    from rewritelog.replaying.sweep import Sweep as SweptRunTimes
+
+
+def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
+    from rewritelog.replaying.sweep import Axis
+
+    axes = [Axis.parse(text) for text in texts]
+    values = {axis.name: axis.values for axis in axes}
+    if len(values) < len(axes):
+        raise UsageError("a sweep can vary each quantity only once")
+    return values
+
+
+@declared
+class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
+    """Predict the run time at every point of a grid; the logs are read once.
+
+    >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
+    >>> found = rewritelog.sweep("sample_logs/cells", grid)
+    >>> [point.values for point in found.points]
+    [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
+    """
+
+    shell = REPORT | WARNINGS | PAGE | ENGINE
+    rare = frozenset({"speedup", "dilation_for"})
+
+    vary: Mapping[str, Iterable[float | str]] = argument(
+        "The values of dilation, latency, bandwidth, cost-per-packet, packet-size or node-latency; "
+        "repeatable.",
+        metavar="NAME=VALUE,VALUE,...", positional=False, kw_only=False, read=_axes,
+    )  # fmt: skip
+    output: PathLike | None = option(
+        "Write the grid to this file as CSV [default: none]; - is standard output.",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+    plot: PathLike | None = option(
+        "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].",
+        default=None, metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> SweptRunTimes:
+        """Return the run times."""
+        from rewritelog.api.arguments import optional_path, to_output
+        from rewritelog.api.logs import open_logs
+        from rewritelog.output import check_outputs, write_text_file
+        from rewritelog.replaying.network import PACKET_QUANTITIES
+        from rewritelog.replaying.sweep import Axis, sweep
+        from rewritelog.viewing.sweep_plot import check_plot, write_plot
+
+        axes = [Axis.of(name, values) for name, values in self.vary.items()]
+        packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
+        network = self.read_network(packets)  # packets need both, of which one may be swept
+        output = to_output(self.output, "the grid")
+        plot = optional_path(self.plot, "the figure")
+        if plot is not None:
+            check_plot(plot)
+        options, opened = self.rewrite_options(jobs=self.jobs), open_logs(self.logs)
+        check_outputs([output, plot], options.files, [opened.folder, options.params])
+        found = sweep(opened, axes, network, options)
+        if output is not None:
+            write_text_file(output, found.csv())
+        if plot is not None:
+            write_plot(found, plot)
+        return found
+
+    def page(self, result: SweptRunTimes) -> str:
+        """Return the page of the grid."""
+        from rewritelog.viewing.replay_page import sweep_page
+
+        return sweep_page(result)
+
+    @property
+    def main_output(self) -> PathLike | None:
+        """The grid as CSV."""
+        return self.output
+
+
+sweep = function(Sweep)

@@ -1,0 +1,91 @@
+"""One declaration a command: the command line, Python and the pages say the same."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import rewritelog as run
+from oracle import SAMPLE_LOGS
+
+import rewritelog
+from rewritelog import commands
+from rewritelog.options import declarations
+
+CELLS = SAMPLE_LOGS / "cells"
+FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewritelog.__all__]
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_a_function_has_the_options_of_its_command_and_no_others(command: str) -> None:
+    function: Any = getattr(rewritelog, command.replace("-", "_"))
+    parameters = inspect.signature(function).parameters
+    declared = {one.name: told for one, told in declarations(commands.command_class(command))}
+    assert parameters.keys() == declared.keys()
+    assert not {one.kind for one in parameters.values()} & {
+        inspect.Parameter.VAR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    }
+    for name, told in declared.items():
+        assert f"- `{name}`: {told.help}\n" in function.__doc__
+        assert told.help.endswith("."), told.help
+    with pytest.raises(rewritelog.UsageTypeError, match=f"^{function.__name__}: .*'optoin'"):
+        function(**dict.fromkeys(declared), optoin=1)
+
+
+def test_a_value_that_is_no_choice_is_refused_from_python_and_on_the_command_line() -> None:
+    public: Any = rewritelog
+    with pytest.raises(rewritelog.UsageError, match="recv must be 'shift' or 'keep', not 'drop'"):
+        public.rewrite(CELLS, recv="drop")
+    done = run("rewrite", CELLS, "--dry-run", "--recv", "drop")
+    assert done.returncode == 2
+    assert "invalid value for '--recv': 'drop' is not one of 'shift', 'keep'" in done.stderr
+
+
+def test_models_say_when_to_choose_them_and_which_options_they_have() -> None:
+    listed = run("models")
+    assert listed.returncode == 0
+    for name in ("auto", "constant", "counters", "least-squares", "sampled"):
+        assert f"\n{name} " in f"\n{listed.stdout}"
+        assert "Choose it " in run("models", name).stdout
+    told = run("models", "least-squares").stdout
+    assert "  --basis quadratic|linear\n" in told
+    assert "[default: squares]" in " ".join(told.split())
+    unknown = run("models", "nonsense")
+    assert unknown.returncode == 2
+    assert "unknown model 'nonsense'" in unknown.stderr
+
+
+def test_options_of_models_are_in_no_command_s_help_and_all_take_them() -> None:
+    for command in ("rewrite", "fit", "compare", "replay"):
+        assert "--basis" not in run(command, "--help-all").stdout
+    words = ("rewrite", CELLS, "--dry-run", "--timings", CELLS / "timings.txt", "--dilation", "1")
+    done = run(*words, "--model", "least-squares", "--basis", "linear", "--loss=huber")
+    assert done.returncode == 0
+    assert "basis linear" in done.stdout
+    twice = run(*words, "--loss", "huber", "--model-option", "loss=squares")
+    assert twice.returncode == 2
+    assert "the model option 'loss' is given more than once" in twice.stderr
+
+
+def test_what_is_left_out_of_the_help_is_counted_and_listed() -> None:
+    usual, everything = (run("rewrite", flag).stdout for flag in ("--help", "--help-all"))
+    assert "--copy-params" not in usual
+    assert "--copy-params" in everything
+    left_out = sum(line.startswith("  -") for line in everything.splitlines()) - sum(
+        line.startswith("  -") for line in usual.splitlines()
+    )
+    assert f"--help-all shows {left_out} more options." in usual
+
+
+def test_nothing_but_the_public_interface_of_typer_is_imported() -> None:
+    for path in Path(rewritelog.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.split(".")[0] not in {"pydantic", "click"}, path
+                assert not name.startswith("typer."), path
