@@ -57,11 +57,12 @@ def test_ranks_report_what_threads_do(ranks: int, command: str, tmp_path: Path) 
 
 
 WRITING = {
-    "timeline": lambda logs, out: [logs, "--output", out / "picture.svg", "--messages"],
-    "convert": lambda logs, out: [logs, out / "logs", "--log-version", 3, "--byte-order", "big"],
-    "replay": lambda logs, out: [logs, "--write", out / "logs", "--dilation", 2],
+    "timeline": ["--output", "{}/picture.svg", "--messages"],
+    "convert": ["{}/logs", "--log-version", "3", "--byte-order", "big"],
+    "replay": ["--write", "{}/logs", "--dilation", "2"],
+    **{f"export {to}": ["{}/out", "--to", to] for to in ("chrome", "csv", "goal", "simgrid")},
 }
-"""The words after commands that write files into a folder."""
+"""Commands that write files, and their words after the logs; `{}` is a folder."""
 
 
 @pytest.mark.parametrize("command", WRITING)
@@ -72,8 +73,8 @@ def test_ranks_write_what_threads_do(ranks: int, command: str, tmp_path: Path) -
     for name, first in (("threads", []), ("mpi", [MPIEXEC, "-n", ranks])):
         out = tmp_path / name
         out.mkdir()
-        words = WRITING[command](logs, out)
-        run(*first, SCRIPTS / "rewritelog", command, *words, "--engine", name)
+        words = [logs, *(word.format(out) for word in WRITING[command])]
+        run(*first, SCRIPTS / "rewritelog", command.split(maxsplit=1)[0], *words, "--engine", name)
         files = sorted(path for path in out.rglob("*") if path.is_file())
         written.append([(path.relative_to(out), path.read_bytes()) for path in files])
     assert written[0] == written[1] != []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rewritelog.commands.command import REPORT, WARNINGS, Command, function
+from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
 from rewritelog.commands.network import NETWORK, NetworkOptions
 from rewritelog.commands.shared import OUT_HELP, Force, Logs, Params, Selection
 from rewritelog.errors import UsageError
@@ -24,7 +24,7 @@ class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]
     >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """
 
-    shell = REPORT | WARNINGS
+    shell = REPORT | WARNINGS | ENGINE
 
     out: PathLike = argument(OUT_HELP, metavar="OUT", kw_only=False)
     to: Target = argument(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import TextIO
 
 import numpy as np
@@ -14,62 +16,50 @@ from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.format import EventType
-from rewritelog.logs.logset import LogSet
 from rewritelog.text import printable
 
 _US_PER_S = 1e6
 
 
-@dataclass
-class ChromeWriter:
-    """Writes trace events, one per line."""
+@dataclass(frozen=True)
+class TraceEvents:
+    """Some trace events, one per line and separated by commas, and their numbers by kind."""
 
-    file: TextIO
-    logs: LogSet
+    text: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ChromeMaker:
+    """Makes the trace events of SEBs: slices, brackets, log events, and messages received."""
+
+    workers: int
+    """The number of workers per node."""
     matching: Matching
     options: ExportOptions
     exported: Flags
     """Whether each PE is exported."""
-    counts: dict[str, int] = field(default_factory=dict)
-    """The numbers of slices, instants and flows, and of SEBs left out for a time not finite."""
-    _last_pe: int = -1
-    _begun: bool = False
 
-    def begin(self) -> None:
-        """Write the beginning of the file."""
-        self.counts = dict.fromkeys(("SEBs", "brackets", "events", "flows", "left out"), 0)
-        self.file.write('{"displayTimeUnit": "ns", "traceEvents": [')
-
-    def end(self) -> None:
-        """Write the end of the file."""
-        self.file.write("\n]}\n")
-
-    def write(self, contents: Contents) -> None:
-        """Write SEBs: slices, brackets, log events, and messages received."""
-        self._add("", self._tracks([pe for pe in contents.pes if pe > self._last_pe]))
-        self._last_pe = contents.pes[-1]
+    def __call__(self, contents: Contents, /) -> TraceEvents:
+        """Return the events of SEBs."""
         sebs = contents.sebs
         finite = _finite_us(sebs["start_time"]) & _finite_us(sebs["end_time"])
         finite &= _finite_us(durations_of(sebs))
-        self.counts["left out"] += int(np.count_nonzero(~finite))
-        self._add("SEBs", self._slices(sebs[finite]))
-        for name, rows, lines in (
+        lines = {
+            "tracks": list(self._tracks(contents.pes)) if contents.first else [],
+            "SEBs": list(self._slices(sebs[finite])),
+        }
+        for name, rows, events in (
             ("brackets", contents.brackets, self._brackets),
             ("events", contents.events, self._instants),
         ):
             seb = contents.row_of(rows)
             kept = finite[seb]
-            self._add(name, lines(rows[kept], sebs["start_time"][seb[kept]]))
-        self._add("flows", self._flows(sebs[finite]))
-
-    def _add(self, count: str, events: Iterable[str]) -> None:
-        """Write events, and count them under a name."""
-        lines = list(events)
-        if lines:
-            self.file.write((",\n" if self._begun else "\n") + ",\n".join(lines))
-            self._begun = True
-        if count:
-            self.counts[count] += len(lines)
+            lines[name] = list(events(rows[kept], sebs["start_time"][seb[kept]]))
+        lines["flows"] = list(self._flows(sebs[finite]))
+        counts = {name: len(some) for name, some in lines.items()}
+        counts["left out"] = int(np.count_nonzero(~finite))
+        return TraceEvents(",\n".join(chain.from_iterable(lines.values())), counts)
 
     def _tracks(self, pes: list[int]) -> Iterator[str]:
         for pe in pes:
@@ -133,10 +123,25 @@ class ChromeWriter:
             )
 
     def _node(self, pe: int) -> int:
-        return pe // self.logs.summary.num_wth
+        return pe // self.workers
 
     def _track(self, pe: int) -> str:
         return f'"pid": {self._node(pe)}, "tid": {pe}'
+
+
+def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
+    """Write all events; return their numbers by kind, and that of SEBs left out as not finite."""
+    counts = Counter(dict.fromkeys(("SEBs", "brackets", "events", "flows", "left out"), 0))
+    file.write('{"displayTimeUnit": "ns", "traceEvents": [')
+    separator = "\n"
+    for some in events:
+        if some.text:
+            file.write(separator + some.text)
+            separator = ",\n"
+        counts.update(some.counts)
+    file.write("\n]}\n")
+    del counts["tracks"]
+    return counts
 
 
 def _finite_us(seconds: Floats) -> Flags:

@@ -1,10 +1,11 @@
-"""The contents of a log set, streamed in ascending order of the PEs: tables, brackets, records."""
+"""The contents of a log set in ascending order of the PEs: tables, brackets, records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamRecords, read_params
 from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.logs.tables import dependency_rows, event_rows, message_rows, seb_rows
-from rewritelog.progress import report_progress
+from rewritelog.running.engines import map_blocks
+
+Result = TypeVar("Result")
 
 PART_BYTES = 1 << 20
 """Timelines are exported in parts of this size; their tables take several times as much."""
@@ -49,8 +52,10 @@ class Contents:
     options: ExportOptions
     params: ParamFolder | None
     """The param files; None for records that are not needed."""
+    first: bool
+    """Whether the PEs' timelines begin here."""
     last: bool
-    """Whether the PEs' timelines end here."""
+    """Whether they end here."""
 
     @cached_property
     def pes(self) -> list[int]:
@@ -166,33 +171,76 @@ def _events_of(
     ]
 
 
-def stream(
-    logs: LogSet, pes: Sequence[int], options: ExportOptions, params: ParamFolder | None, stage: str
-) -> Iterator[Contents]:
-    """Yield the contents of the PEs, with memory for a part at a time; report progress as `stage`.
+@dataclass(frozen=True)
+class _Piece:
+    """Whole timelines of successive PEs, or a part of a long timeline with its bytes."""
 
-    Raise `DamagedLogError` for damaged logs.
+    blocks: Sequence[Block | LoadedBlock]
+    """A block for each timeline file."""
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class _Task(Generic[Result]):
+    """A function of contents, with what it takes to read them."""
+
+    logs: LogSet
+    options: ExportOptions
+    params: ParamFolder | None
+    work: Callable[[Contents], Result]
+
+    def __call__(self, piece: _Piece, /) -> Result:
+        loaded = [part for block in piece.blocks for part in self._load(block)]
+        blocks, part = [records_of(one) for one in loaded], loaded[0].block.part
+        first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
+        return self.work(Contents(blocks, self.options, self.params, first, last))
+
+    def _load(self, block: Block | LoadedBlock) -> Iterable[LoadedBlock]:
+        if isinstance(block, LoadedBlock):
+            return [block]
+        return self.logs.load(block, max(block.size_bytes, 1))
+
+
+def map_contents(
+    logs: LogSet,
+    pes: Sequence[int],
+    options: ExportOptions,
+    params: ParamFolder | None,
+    work: Callable[[Contents], Result],
+    stage: str,
+) -> Iterator[Result]:
+    """Yield what a function returns for the contents of PEs, in ascending order of the PEs.
+
+    It runs on the engine of the job, with memory for some parts at a time. Raise `DamagedLogError`
+    for damaged logs.
     """
-    done = 0
-    for run in _runs(logs, pes):
-        if len(run) == 1:
-            for loaded in logs.timeline_parts(run[0], PART_BYTES):
-                part = loaded.block.part
-                last = part is None or part.last
-                yield Contents([records_of(loaded)], options, params, last)
-        else:
-            blocks = [records_of(loaded) for loaded in _load(logs, run)]
-            yield Contents(blocks, options, params, last=True)
-        for _ in run:
-            done += 1
-            report_progress(stage, done, len(pes))
+    sizes = _timeline_sizes(logs)
+    task, total = _Task(logs, options, params, work), int(sizes[list(pes)].sum())
+    for _, result in map_blocks(task, _pieces(logs, pes, sizes), stage, total):
+        yield result
 
 
-def _runs(logs: LogSet, pes: Sequence[int]) -> Iterator[range]:
-    """Yield runs of successive PEs that fit together into a part, or a single PE."""
+def _timeline_sizes(logs: LogSet) -> Ints:
     sizes = np.zeros(len(logs.pes), dtype=np.int64)
     for file in logs.files:
         sizes[file.pes] = np.diff(file.borders)
+    return sizes
+
+
+def _pieces(logs: LogSet, pes: Sequence[int], sizes: Ints) -> Iterator[_Piece]:
+    """Yield the pieces of PEs; the parts of long timelines are read here, where they are found."""
+    for run in _runs(pes, sizes):
+        size = int(sizes[run.start : run.stop].sum())
+        if size <= PART_BYTES:
+            yield _Piece(list(_blocks(logs, run)), size)
+            continue
+        for part in logs.timeline_parts(run.start, PART_BYTES):
+            kept = replace(part, buffer=part.buffer.copy())
+            yield _Piece([kept], len(part.buffer))
+
+
+def _runs(pes: Sequence[int], sizes: Ints) -> Iterator[range]:
+    """Yield runs of successive PEs that fit together into a part, or a single PE."""
     begin, total = 0, 0
     for at, pe in enumerate(pes):
         total += int(sizes[pe])
@@ -203,13 +251,13 @@ def _runs(logs: LogSet, pes: Sequence[int]) -> Iterator[range]:
         yield range(pes[begin], pes[-1] + 1)
 
 
-def _load(logs: LogSet, run: range) -> Iterator[LoadedBlock]:
-    """Load the timelines of successive PEs, which are successive in each file too."""
+def _blocks(logs: LogSet, run: range) -> Iterator[Block]:
+    """Yield the timelines of successive PEs, which are successive in each file too, as blocks."""
     for file in logs.files:
         low, high = np.searchsorted(file.pes, [run.start, run.stop]).tolist()
         if high > low:
             begin, end = file.borders[[low, high]].tolist()
-            yield from logs.load(Block(file.index, begin, end, low, high - low))
+            yield Block(file.index, begin, end, low, high - low)
 
 
 def durations_of(sebs: Table) -> Floats:

@@ -12,7 +12,8 @@ whatever the clock of the CPU that it has waited for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -21,7 +22,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.exporting.contents import Contents
-from rewritelog.exporting.programs import Steps
+from rewritelog.exporting.programs import StepMaker, Steps
 
 _NS_PER_S = 1e9
 _MOST_NS = 2.0**63
@@ -71,64 +72,94 @@ class _Lines:
         self.keys.append(np.asarray(place * len(_KINDS) + _KINDS[name]))
         self.numbers.append(rows)
 
-    def write(self, file: BinaryIO) -> Ints:
-        """Write the lines in their order; return the number of each kind."""
+    def text(self) -> tuple[bytes, Ints]:
+        """Return the lines in their order, and the number of each kind."""
         keys, numbers = np.concatenate(self.keys), np.concatenate(self.numbers)
         order = np.argsort(keys, kind="stable")
         kinds = keys % len(_KINDS)
         text = np.empty(min(len(order), _ROWS_AT_ONCE) * _LINE_BYTES, dtype=np.uint8)
+        texts = []
         for at in range(0, len(order), _ROWS_AT_ONCE):
             some = order[at : at + _ROWS_AT_ONCE]
             length = core.write_lines(kinds[some], numbers[some], _COLUMNS, _TEXT, _BEGINS, text)
-            file.write(text[:length].data)
-        return np.bincount(kinds, minlength=len(_KINDS))
+            texts.append(text[:length].tobytes())
+        return b"".join(texts), np.bincount(kinds, minlength=len(_KINDS))
 
 
-@dataclass
-class GoalWriter:
-    """Writes ranks one after the other; PEs have to be in ascending order."""
+@dataclass(frozen=True)
+class GoalPart:
+    """The lines of some SEBs within the ranks of their PEs, and the number of each kind."""
 
-    file: BinaryIO
-    pes: int
-    counts: dict[str, int] = field(default_factory=dict)
-    _begun: int = -1
-    """The last PE whose rank has begun."""
-    _after_end: list[tuple[str, Ints, Ints, Ints]] = field(default_factory=list)
+    counts: Counter[str]
+    """What `Steps` counts."""
+    text: bytes
+    kinds: Ints
+    later: list[tuple[str, Ints, Ints]]
     """Dependencies on later SEBs of a timeline in parts: a label has to be defined before."""
+    closes: bool
+    """Whether a timeline in parts ends here."""
 
-    def begin(self) -> None:
-        """Write the head of the schedule."""
-        self.counts = dict.fromkeys(("computations", "sends", "receives", "dependencies"), 0)
-        self.file.write(f"num_ranks {self.pes}\n".encode())
 
-    def end(self) -> None:
-        """End the schedule, after the last rank."""
+@dataclass(frozen=True)
+class GoalMaker:
+    """Makes the lines of SEBs."""
 
-    def write(self, contents: Contents, steps: Steps) -> None:
-        """Write SEBs, within the ranks of their PEs."""
+    program: StepMaker
+
+    def __call__(self, contents: Contents, /) -> GoalPart:
+        """Return the lines of SEBs."""
+        steps = self.program.steps_of(contents)
         lines, pes = _Lines(), np.array(contents.pes)
+        whole = contents.first and contents.last
         rank = np.searchsorted(pes, steps.pe)
         place = np.arange(len(steps.pe)) + 2 * rank + 1
         first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
         closing = np.append(first[1:], len(place) + 2 * len(pes)) - 1
-        new = pes > self._begun
-        lines.add("rank", first[new], pes[new])
-        self._begun = contents.pes[-1]
+        if contents.first:
+            lines.add("rank", first, pes)
         _add_operations(lines, steps, place)
+        after_end = []
         for name, step, seb, other in _requirements(steps):
             later = other > seb
             lines.add(name, place[step[~later]], seb[~later], other[~later])
-            self._after_end.append((name, rank[step[later]], seb[later], other[later]))
-        if contents.last:
+            if whole:
+                lines.add(name, closing[rank[step[later]]], seb[later], other[later])
+            else:
+                after_end.append((name, seb[later], other[later]))
+        if whole:
             lines.add("close", closing)
-            for name, of, seb, other in self._after_end:
-                lines.add(name, closing[of], seb, other)
-            self._after_end = []
-        kinds = dict(zip(_TEMPLATES, lines.write(self.file).tolist(), strict=True))
-        self.counts["computations"] += kinds["part"] + kinds["end"]
-        self.counts["sends"] += kinds["send"]
-        self.counts["receives"] += kinds["receive"]
-        self.counts["dependencies"] += sum(kinds[name] for name in kinds if "after" in name)
+        return GoalPart(steps.counts, *lines.text(), after_end, contents.last and not whole)
+
+
+def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> Ints:
+    """Write a schedule of ranks one after the other; return the numbers of each kind of line."""
+    file.write(f"num_ranks {pes}\n".encode())
+    counts, later = np.zeros(len(_KINDS), dtype=np.int64), list[tuple[str, Ints, Ints]]()
+    for part in parts:
+        file.write(part.text)
+        counts += part.kinds
+        later += part.later
+        if part.closes:
+            end = _Lines()
+            for name, seb, other in later:
+                end.add(name, np.zeros_like(seb), seb, other)
+            end.add("close", np.zeros(1, dtype=np.int64))
+            text, kinds = end.text()
+            file.write(text)
+            counts += kinds
+            later = []
+    return counts
+
+
+def operation_counts(counts: Ints) -> dict[str, int]:
+    """Return the numbers of operations and of dependencies, given those of each kind of line."""
+    kinds = dict(zip(_TEMPLATES, counts.tolist(), strict=True))
+    return {
+        "computations": kinds["part"] + kinds["end"],
+        "sends": kinds["send"],
+        "receives": kinds["receive"],
+        "dependencies": sum(kinds[name] for name in kinds if "after" in name),
+    }
 
 
 def _add_operations(lines: _Lines, steps: Steps, place: Ints) -> None:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
-from rewritelog.exporting.contents import Contents, durations_of, stream
+from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.logs.logset import LogSet
 
@@ -48,9 +50,19 @@ _OFFSET = 1 << 31
 class ByPe:
     """Rows sorted by the sending PE, and then by the number of the message."""
 
-    rows: Table
+    path: Path
+    dtype: np.dtype[np.void]
     begins: Ints
     """The first row of each PE; shape (PEs + 1,)."""
+
+    def __reduce__(self) -> tuple[type[ByPe], tuple[Any, ...]]:
+        """Leave the rows out when this is sent to another process, which maps the file itself."""
+        return ByPe, (self.path, self.dtype, self.begins)
+
+    @cached_property
+    def rows(self) -> Table:
+        """All rows."""
+        return _mapped(self.path, self.dtype)
 
     def find(self, pes: Ints, numbers: Ints) -> Ints:
         """Return the first row of each PE with this number or a higher one: all bisect at once."""
@@ -122,7 +134,8 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
         sent, awaited = _collect(logs, path)
         counts = np.bincount(awaited["source"], minlength=len(logs.pes))
         begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        yield Matching(sent, ByPe(_scatter(awaited, begins, path / "receivers"), begins))
+        _scatter(awaited, begins, path / "receivers")
+        yield Matching(sent, ByPe(path / "receivers", RECEIVER, begins))
 
 
 def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
@@ -131,16 +144,39 @@ def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
     waiting: list[tuple[Ints, Table]] = []
     everything = ExportOptions("goal")
     with (folder / "sent").open("wb") as sent_file, (folder / "awaited").open("wb") as awaited_file:
-        for part in stream(logs, logs.pes, everything, None, "matching messages, PE"):
-            _awaited_rows(part.sebs, len(logs.pes)).tofile(awaited_file)
-            np.add.at(counts, part.messages["pe"], 1)
-            waiting.append((part.messages["pe"], _sent_rows(part)))
+        work = _Collector(len(logs.pes))
+        for part in map_contents(logs, logs.pes, everything, None, work, "matching messages"):
+            part.awaited.tofile(awaited_file)
+            np.add.at(counts, part.pes, 1)
+            waiting.append((part.pes, part.sent))
             if part.last:
                 pes, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
                 rows[np.lexsort((rows["msg_id"], pes))].tofile(sent_file)
                 waiting = []
     begins = np.concatenate([[0], np.cumsum(counts)])
-    return ByPe(_mapped(folder / "sent", SENT), begins), _mapped(folder / "awaited", _AWAITED)
+    return ByPe(folder / "sent", SENT, begins), _mapped(folder / "awaited", _AWAITED)
+
+
+class _Collected(NamedTuple):
+    """The messages of some SEBs, and the SEBs that wait for one."""
+
+    pes: Ints
+    """The PE of each message."""
+    sent: Table
+    awaited: Table
+    last: bool
+    """Whether the timelines end here."""
+
+
+@dataclass(frozen=True)
+class _Collector:
+    """Collects the messages of some SEBs."""
+
+    pes: int
+
+    def __call__(self, part: Contents, /) -> _Collected:
+        awaited = _awaited_rows(part.sebs, self.pes)
+        return _Collected(part.messages["pe"], _sent_rows(part), awaited, part.last)
 
 
 def _sent_rows(part: Contents) -> Table:
@@ -171,11 +207,12 @@ def _mapped(path: Path, dtype: np.dtype[np.void]) -> Table:
     return np.memmap(path, dtype=dtype, mode="r")
 
 
-def _scatter(awaited: Table, begins: Ints, path: Path) -> Table:
+def _scatter(awaited: Table, begins: Ints, path: Path) -> None:
     """Write the receivers sorted by sender and number of the message."""
     if len(awaited) == 0:
-        return np.empty(0, dtype=RECEIVER)
-    rows: Table = np.memmap(path, dtype=RECEIVER, mode="w+", shape=(len(awaited),))
+        path.touch()
+        return
+    rows = np.memmap(path, dtype=RECEIVER, mode="w+", shape=(len(awaited),))
     following = begins[:-1].copy()
     for at in range(0, len(awaited), _CHUNK_ROWS):
         chunk = np.asarray(awaited[at : at + _CHUNK_ROWS])
@@ -190,7 +227,7 @@ def _scatter(awaited: Table, begins: Ints, path: Path) -> Table:
         part = rows[begins[low] : begins[high]]
         source = np.repeat(np.arange(low, high), np.diff(begins[low : high + 1]))
         part[:] = part[np.lexsort((part["msg_id"], source))]
-    return rows
+    rows.flush()
 
 
 def _chunks(begins: Ints) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,13 @@ class Steps:
     number: Ints
     size_bytes: Ints
     receiver_pe: Ints
+    counts: Counter[str]
+    """The number of steps, and of what a simulation lacks.
+
+    - `not sent`: SEBs whose starting message was never sent, which do not wait for it
+    - `not received`: messages that start no SEB, which are left out
+    - `invalid`: backward dependencies that do not refer to an earlier SEB
+    """
 
     def rank_in_step(self) -> Ints:
         """Return the index of each transfer among those of its step."""
@@ -65,30 +73,29 @@ class Steps:
         return numbers
 
 
-@dataclass
+@dataclass(frozen=True)
 class StepMaker:
     """Converts SEBs to steps, and counts what cannot be represented in a simulation."""
 
     matching: Matching
     order: ReplayedOrder | None
     """The order in which each PE runs its SEBs; None for what messages and dependencies allow."""
-    steps: int = 0
-    not_received: int = 0
-    """The number of messages that start no SEB, which are left out."""
-    not_sent: int = 0
-    """The number of SEBs whose starting message was never sent, which do not wait for it."""
-    invalid_dependencies: int = 0
-    """The number of backward dependencies that do not refer to an earlier SEB."""
 
     def steps_of(self, contents: Contents) -> Steps:
         """Return the steps of successive SEBs, in the order of the timelines."""
         sebs = contents.sebs
         causes, sent = self.matching.causes(sebs)
         own = sent & (sebs["src_pe"] == sebs["pe"])
-        self.steps += len(sebs)
-        self.not_sent += int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent))
         durations = durations_of(sebs)
-        required_by, required = self._required(contents, sent, np.where(own, causes["seb"], -1))
+        sender = np.where(own, causes["seb"], -1)
+        required_by, required, invalid = self._required(contents, sent, sender)
+        begins, ends = self.matching.receivers_of(contents.messages)
+        counts = {
+            "steps": len(sebs),
+            "not sent": int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent)),
+            "not received": int(np.count_nonzero(ends == begins)),
+            "invalid": invalid,
+        }
         return Steps(
             sebs["pe"],
             sebs["seb"],
@@ -98,11 +105,12 @@ class StepMaker:
             _sizes(causes),
             required_by,
             required,
-            *self._sends(contents, durations),
+            *self._sends(contents, durations, begins, ends),
+            counts=Counter(counts),
         )
 
-    def _required(self, contents: Contents, sent: Flags, sender: Ints) -> tuple[Ints, Ints]:
-        """Return the steps that require another SEB of their PE, and these SEBs.
+    def _required(self, contents: Contents, sent: Flags, sender: Ints) -> tuple[Ints, Ints, int]:
+        """Return the steps that require another SEB of their PE, these SEBs, and invalid ones.
 
         `sender` is the SEB of the same PE that sends the starting message, −1 for none.
         """
@@ -110,7 +118,7 @@ class StepMaker:
         rows = rows[~rows["forward"]]
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
         itself = sender == sebs["seb"]
-        self.invalid_dependencies += int(np.count_nonzero(~valid) + np.count_nonzero(itself))
+        invalid = int(np.count_nonzero(~valid) + np.count_nonzero(itself))
         row = contents.row_of(rows[valid])
         depends = np.bincount(row, minlength=len(sebs)) > 0
         follows = ~sent & (sebs["seb"] > 0) & (~depends | (sebs["recv_time"] != _NOT_RECEIVED))
@@ -120,15 +128,16 @@ class StepMaker:
         if self.order is not None:
             pairs.append(_pairs(self.order.previous(sebs["pe"], sebs["seb"])))
         unique = np.unique(np.concatenate(pairs))
-        return unique >> 32, unique & 0xFFFFFFFF
+        return unique >> 32, unique & 0xFFFFFFFF, invalid
 
     def _sends(
-        self, contents: Contents, durations: Floats
+        self, contents: Contents, durations: Floats, begins: Ints, ends: Ints
     ) -> tuple[Ints, Floats, Ints, Ints, Ints]:
-        """Return the transfers to other PEs in the order of sending."""
+        """Return the transfers to other PEs, in the order of sending.
+
+        `begins` and `ends` are the ranges of the rows of the messages' receivers.
+        """
         messages, sebs = contents.messages, contents.sebs
-        begins, ends = self.matching.receivers_of(messages)
-        self.not_received += int(np.count_nonzero(ends == begins))
         row = contents.row_of(messages)
         offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
         offsets = np.clip(offsets, 0.0, durations[row])

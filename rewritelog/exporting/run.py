@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.exporting.chrome import ChromeWriter
-from rewritelog.exporting.contents import Contents, stream
-from rewritelog.exporting.goal import GoalWriter
+from rewritelog.exporting.chrome import ChromeMaker, write_trace
+from rewritelog.exporting.contents import Contents, map_contents
+from rewritelog.exporting.goal import GoalMaker, GoalPart, operation_counts, write_goal
 from rewritelog.exporting.matching import matched
 from rewritelog.exporting.options import SIMULATORS, ExportOptions
 from rewritelog.exporting.programs import StepMaker
-from rewritelog.exporting.simgrid import SimgridWriter
-from rewritelog.exporting.tables import TablesWriter, check_parquet
+from rewritelog.exporting.simgrid import KINDS as SIMGRID_KINDS
+from rewritelog.exporting.simgrid import SimgridMaker, SimgridPart, SimgridWriter
+from rewritelog.exporting.tables import TablesWriter, arrow_tables, check_parquet, csv_tables
 from rewritelog.logs.logset import LogSet, open_logs
 from rewritelog.logs.params import list_params
 from rewritelog.logs.pes import parse_pes
@@ -83,6 +85,8 @@ def export(
     return Exported(out, options.to, len(job.pes), counts, warnings)
 
 
+Result = TypeVar("Result")
+Part = TypeVar("Part", GoalPart, SimgridPart)
 Written = tuple[dict[str, int], tuple[str, ...]]
 
 
@@ -92,15 +96,15 @@ class _Job:
     options: ExportOptions
     pes: list[int]
 
-    def _contents(self) -> Iterator[Contents]:
+    def _map(self, work: Callable[[Contents], Result]) -> Iterator[Result]:
         params = list_params(self.options.params or self.logs.folder)
-        return stream(self.logs, self.pes, self.options, params, "exporting PE")
+        return map_contents(self.logs, self.pes, self.options, params, work, "exporting")
 
     def to_tables(self, folder: Path) -> Written:
         """Write one file for each table."""
         with TablesWriter(folder, self.options.to) as writer:
-            for contents in self._contents():
-                writer.write(contents)
+            for tables in self._map(csv_tables if self.options.to == "csv" else arrow_tables):
+                writer.write(tables)
         return writer.counts, ()
 
     def to_chrome(self, folder: Path) -> Written:
@@ -110,43 +114,47 @@ class _Job:
             (folder / "trace.json").open("x", encoding="ascii") as file,
         ):
             exported = np.isin(self.logs.pes, self.pes)
-            writer = ChromeWriter(file, self.logs, matching, self.options, exported)
-            writer.begin()
-            for contents in self._contents():
-                writer.write(contents)
-            writer.end()
-        left_out = writer.counts.pop("left out")
+            workers = self.logs.summary.num_wth
+            make = ChromeMaker(workers, matching, self.options, exported)
+            counts = write_trace(file, self._map(make))
+        left_out = counts.pop("left out")
         if left_out:
-            return writer.counts, (f"{count_text(left_out, 'SEB')} left out: a time is not finite",)
-        return writer.counts, ()
+            return counts, (f"{count_text(left_out, 'SEB')} left out: a time is not finite",)
+        return counts, ()
 
     def to_simulator(self, folder: Path) -> Written:
         """Write `program.goal`, or a trace of each PE for SimGrid."""
         network = self.options.replayed
         order = None if network is None else replayed_order(self.logs, network)
+        found: Counter[str] = Counter()
         with matched(self.logs, folder) as matching:
             program = StepMaker(matching, order)
             if self.options.to == "goal":
                 with (folder / "program.goal").open("xb") as file:
-                    return self._run(program, GoalWriter(file, len(self.logs.pes)))
-            writer = SimgridWriter(folder, self.logs.summary.num_wth, order)
-            return self._run(program, writer)
-
-    def _run(self, program: StepMaker, writer: GoalWriter | SimgridWriter) -> Written:
-        writer.begin()
-        for contents in self._contents():
-            writer.write(contents, program.steps_of(contents))
-        writer.end()
-        return {"SEBs": program.steps, **writer.counts}, tuple(_warnings(program))
+                    parts = _counted(self._map(GoalMaker(program)), found)
+                    counts = operation_counts(write_goal(file, len(self.logs.pes), parts))
+            else:
+                writer = SimgridWriter(folder, self.logs.summary.num_wth, order)
+                for part in _counted(self._map(SimgridMaker(program)), found):
+                    writer.write(part)
+                counts = {name: writer.counts[name] for name in SIMGRID_KINDS}
+        return {"SEBs": found["steps"], **counts}, tuple(_warnings(found))
 
 
-def _warnings(program: StepMaker) -> Iterator[str]:
+def _counted(parts: Iterable[Part], found: Counter[str]) -> Iterator[Part]:
+    """Yield parts, and add up what they count."""
+    for part in parts:
+        found.update(part.counts)
+        yield part
+
+
+def _warnings(found: Counter[str]) -> Iterator[str]:
     """Yield warnings of what a simulation lacks."""
-    if program.not_sent:
-        sebs = count_text(program.not_sent, "SEB")
+    if found["not sent"]:
+        sebs = count_text(found["not sent"], "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"
-    if program.not_received:
-        yield f"left out: {count_text(program.not_received, 'message')} without a SEB to start"
-    if program.invalid_dependencies:
-        many = count_text(program.invalid_dependencies, "dependency", "dependencies")
+    if found["not received"]:
+        yield f"left out: {count_text(found['not received'], 'message')} without a SEB to start"
+    if found["invalid"]:
+        many = count_text(found["invalid"], "dependency", "dependencies")
         yield f"left out: {many} not on an earlier SEB"

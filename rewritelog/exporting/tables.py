@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
 from rewritelog.logs.columns import NamedColumns, columns_of
 from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
+
+Result = TypeVar("Result")
 
 _ROW_GROUP = 1 << 16
 """The number of rows collected for a row group of Parquet."""
@@ -31,37 +34,31 @@ TABLES = {
 """The rows of each table."""
 
 
-def tables_of_contents(contents: Contents) -> Iterator[tuple[str, NamedColumns]]:
-    """Yield all tables of some SEBs by name."""
+def csv_tables(contents: Contents) -> dict[str, tuple[int, str]]:
+    """Return the number of rows of each table of some SEBs, and their lines of CSV."""
+    return {name: _counted(columns, _csv_lines) for name, columns in _tables_of(contents)}
+
+
+def arrow_tables(contents: Contents) -> dict[str, tuple[int, Any]]:
+    """Return the number of rows of each table of some SEBs, and the rows for Parquet."""
+    return {name: _counted(columns, _arrow_table) for name, columns in _tables_of(contents)}
+
+
+def _tables_of(contents: Contents) -> Iterator[tuple[str, NamedColumns]]:
     for name in TABLES:
         yield name, columns_of(contents.records if name == "params" else getattr(contents, name))
 
 
-class TableWriter(Protocol):
-    """Writes the rows of one table, some at a time."""
-
-    def write(self, columns: NamedColumns) -> None:
-        """Write rows."""
-
-    def close(self) -> None:
-        """Finish the file."""
+def _counted(columns: NamedColumns, make: Callable[[NamedColumns], Result]) -> tuple[int, Result]:
+    return len(next(iter(columns.values()))), make(columns)
 
 
-class CsvWriter:
-    """Writes a table as CSV with a header line; lists of numbers are separated by blanks."""
-
-    def __init__(self, path: Path, columns: NamedColumns) -> None:
-        self._file = path.open("x", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(columns)
-
-    def write(self, columns: NamedColumns) -> None:
-        """Write rows."""
-        self._writer.writerows(zip(*map(_csv_values, columns.values()), strict=True))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+def _csv_lines(columns: NamedColumns) -> str:
+    """Return rows as CSV; lists of numbers are separated by blanks."""
+    text = io.StringIO()
+    rows = zip(*map(_csv_values, columns.values()), strict=True)
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _csv_values(values: Any) -> Iterator[Any]:
@@ -69,28 +66,57 @@ def _csv_values(values: Any) -> Iterator[Any]:
         yield " ".join(map(repr, value)) if isinstance(value, list) else value
 
 
+def _arrow_table(columns: NamedColumns) -> Any:
+    arrow, _ = _pyarrow()
+
+    def kind_of(name: str, values: Any) -> Any:
+        if isinstance(values, np.ndarray):
+            return arrow.from_numpy_dtype(values.dtype)
+        return arrow.list_(arrow.float64()) if name == "params" else arrow.string()
+
+    kinds = [(name, kind_of(name, values)) for name, values in columns.items()]
+    return arrow.table(columns, schema=arrow.schema(kinds))
+
+
+class TableWriter(Protocol):
+    """Writes the rows of one table, some at a time."""
+
+    def write(self, rows: Any) -> None:
+        """Write rows."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class CsvWriter:
+    """Writes a table as CSV with a header line."""
+
+    def __init__(self, path: Path, columns: NamedColumns) -> None:
+        self._file = path.open("x", newline="", encoding="utf-8")
+        csv.writer(self._file, lineterminator="\n").writerow(columns)
+
+    def write(self, rows: str) -> None:
+        """Write lines."""
+        self._file.write(rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 class ParquetWriter:
     """Writes a table as Parquet, in row groups of a suitable size."""
 
     def __init__(self, path: Path, columns: NamedColumns) -> None:
         self._arrow, parquet = _pyarrow()
-        self._schema = self._arrow.schema(
-            [(name, self._type(name, values)) for name, values in columns.items()]
-        )
-        self._writer = parquet.ParquetWriter(path, self._schema)
+        self._writer = parquet.ParquetWriter(path, _arrow_table(columns).schema)
         self._waiting: list[Any] = []
         self._rows = 0
 
-    def _type(self, name: str, values: Any) -> Any:
-        if isinstance(values, np.ndarray):
-            return self._arrow.from_numpy_dtype(values.dtype)
-        return self._arrow.list_(self._arrow.float64()) if name == "params" else "string"
-
-    def write(self, columns: NamedColumns) -> None:
+    def write(self, rows: Any) -> None:
         """Write rows, buffered until there are enough."""
-        table = self._arrow.table(columns, schema=self._schema)
-        self._waiting.append(table)
-        self._rows += len(table)
+        self._waiting.append(rows)
+        self._rows += len(rows)
         if self._rows >= _ROW_GROUP:
             self._flush()
 
@@ -142,11 +168,11 @@ class TablesWriter:
             self.counts[name] = 0
         return self
 
-    def write(self, contents: Contents) -> None:
-        """Write the rows of some SEBs."""
-        for name, columns in tables_of_contents(contents):
-            self._writers[name].write(columns)
-            self.counts[name] += len(next(iter(columns.values())))
+    def write(self, tables: dict[str, tuple[int, Any]]) -> None:
+        """Write the rows of some SEBs, as `csv_tables` or `arrow_tables` returns them."""
+        for name, (count, rows) in tables.items():
+            self._writers[name].write(rows)
+            self.counts[name] += count
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
