@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from rewritelog.logs.logset import LogSet
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+InputPath: TypeAlias = PathLike
+OutputPath: TypeAlias = PathLike
+"""The path of a file or folder that is read, and of one that is written."""
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
 LogsLike: TypeAlias = "LogSet | PathLike"
+LogFolder: TypeAlias = LogsLike
+"""A log set that may be too damaged to open."""
 
 STANDARD_STREAM = Path("-")
 """Means stdin as an input, and stdout as an output."""

@@ -21,9 +21,14 @@ def open_logs(path: LogsLike) -> LogSet:
     >>> len(logs.sebs())
     676
     """
-    return path if isinstance(path, LogSet) else logset.open_logs(to_path(path, "the logs"))
+    return to_logs(path, "the logs")
 
 
-def logs_folder(logs: LogsLike) -> Path:
+def to_logs(given: LogsLike, what: str) -> LogSet:
+    """Return an open log set."""
+    return given if isinstance(given, LogSet) else logset.open_logs(to_path(given, what))
+
+
+def to_folder(given: LogsLike, what: str) -> Path:
     """Return the path of a log set that may be too damaged to open."""
-    return logs.folder if isinstance(logs, LogSet) else to_input(logs, "the logs")
+    return given.folder if isinstance(given, LogSet) else to_input(given, what)

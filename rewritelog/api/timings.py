@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.api.arguments import PathsLike, to_column, to_floats, to_inputs, to_table
+from rewritelog.api.arguments import PathsLike, are_paths, to_column, to_floats, to_inputs, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns
@@ -167,3 +168,10 @@ def to_timings(given: TimingsLike, columns: Columns = "params", **options: Any) 
     if hasattr(given, "columns"):
         return Timings.from_pandas(given)
     return read_timings(given, columns=columns, **options)
+
+
+def to_files_or_samples(given: TimingsLike, what: str) -> tuple[Path, ...] | Timings:
+    """Return the paths of files, or samples given in any other form."""
+    if are_paths(given):
+        return to_inputs(given, what)
+    return given if isinstance(given, Timings) else to_timings(given)

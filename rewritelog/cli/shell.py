@@ -9,7 +9,7 @@ from rewritelog.options import declared, option
 from rewritelog.running import EngineName
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
 
 ALWAYS = ("debug", "version", "help", "help_all")
 """Options of every command; `version` and the help end it before it begins."""
@@ -22,11 +22,11 @@ class ShellOptions:
     as_json: bool = option(
         "Print the report as JSON.", default=False, names=("--json",), group=OUTPUT
     )
-    report_file: PathLike | None = option(
+    report_file: OutputPath | None = option(
         "Also write the report to this file, as JSON.",
         default=None, names=("--report",), metavar="FILE", group=OUTPUT, rare=True,
     )  # fmt: skip
-    html_file: PathLike | None = option(
+    html_file: OutputPath | None = option(
         "Write a page of plots and tables for a browser.",
         default=None, names=("--html",), metavar="PAGE", group=OUTPUT,
     )  # fmt: skip

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, get_args
 
 from rewritelog.cli.shell import ALWAYS, ShellOptions
-from rewritelog.commands.command import Command, choices, kinds_of
+from rewritelog.commands.command import Command, Kind, choices, kinds_of
 from rewritelog.errors import UsageError
 from rewritelog.options import Declaration, declarations, spellings
 
-METAVARS = {float: "NUMBER", int: "N", str: "TEXT", Path: "FILE"}
+METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
 
 
 class WordsError(UsageError):
@@ -41,7 +40,8 @@ class Spelled:
     @property
     def many(self) -> bool:
         """Whether it can be given several times."""
-        return get_origin(self.kind) is list or self.declared.read is not None
+        takes_many = isinstance(self.kind, Kind) and self.kind.many
+        return takes_many or self.declared.read is not None
 
     @property
     def takes_one_value(self) -> bool:
@@ -56,7 +56,9 @@ class Spelled:
     @property
     def metavar(self) -> str:
         """What stands for its value in the help."""
-        return self.declared.metavar or "|".join(choices(self.kind)) or METAVARS[self.kind]
+        return (
+            self.declared.metavar or "|".join(choices(self.kind)) or METAVARS.get(self.kind, "FILE")
+        )
 
     @property
     def name(self) -> str:
@@ -68,12 +70,12 @@ class Spelled:
         if self.declared.read is not None:
             return self.declared.read(list(given), self.name)
         if self.many:
-            (kind,) = get_args(self.kind)
-            return [self._converted(text, kind) for text in given]
-        return self._converted(given[-1], self.kind)
+            return [self.kind(text) for text in given]
+        return self._converted(given[-1])
 
-    def _converted(self, text: str, kind: Any) -> Any:
+    def _converted(self, text: str) -> Any:
         """Return the value that a word stands for."""
+        kind = self.kind
         allowed, least = choices(kind), self.declared.least
         if allowed:
             if text not in allowed:

@@ -73,7 +73,7 @@ def _report(name: str, command: Command[Any], shell: _Shell) -> int:
             return 0
         page = "" if html is None else command.page(result)
     report = command.report(result)
-    shell.show(report, err=is_stdout(command.main_output) or is_stdout(html))
+    shell.show(report, err=is_stdout(getattr(command, "output", None)) or is_stdout(html))
     from rewritelog.output import write_text_file  # noqa: PLC0415
 
     if file is not None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import (
     Any,
     ClassVar,
@@ -33,20 +36,49 @@ PAGE = frozenset({"html_file"})
 ENGINE = frozenset({"engine"})
 """Options of the command line alone that a command can take, by their fields in `cli.shell`."""
 
-SHELL_TYPES = {
-    "ArrayLike": str,
-    "FittedLike": Path,
-    "Listener": object,
-    "LogsLike": Path,
-    "ModelLike": str,
-    "PathLike": Path,
-    "NetworkLike": str,
-    "PathsLike": list[Path],
-    "PesLike": str,
-    "Quantity": str,
-    "TimingsLike": list[Path],
+
+@dataclass(frozen=True)
+class Kind:
+    """Values that Python takes in several forms, and the command line as texts."""
+
+    converter: str = ""
+    """The function of `api` that converts all forms to one; it gets the name for errors, too."""
+    read: Callable[[str], Any] = Path
+    """What the command line makes of a text."""
+    many: bool = False
+    """Whether the command line takes several."""
+
+    def __call__(self, text: str) -> Any:
+        """Return the value of a text of a command line."""
+        return self.read(text)
+
+    def __or__(self, other: object) -> Kind:
+        """Return the same for values that may be None."""
+        return self
+
+    def converted(self, value: Any, name: str) -> Any:
+        """Return a value as jobs take it."""
+        if value is None or not self.converter:
+            return value
+        module, _, function = self.converter.partition(":")
+        return getattr(import_module(f"rewritelog.api.{module}"), function)(value, name)
+
+
+KINDS = {
+    "FittedLike": Kind(),
+    "InputPath": Kind("arguments:to_input"),
+    "Listener": Kind(),
+    "LogFolder": Kind("logs:to_folder"),
+    "LogsLike": Kind("logs:to_logs"),
+    "ModelLike": Kind(read=str),
+    "NetworkLike": Kind(read=str),
+    "OutputPath": Kind("arguments:to_output"),
+    "PathsLike": Kind("arguments:to_inputs", many=True),
+    "PesLike": Kind(read=str),
+    "Quantity": Kind(read=str),
+    "TimingsLike": Kind("timings:to_files_or_samples", many=True),
 }
-"""The types that the command line reads, where Python takes more."""
+"""The types of fields that are no plain ones, by the names of their annotations."""
 
 
 class Report(Protocol):
@@ -75,6 +107,21 @@ class Command(Generic[Result]):
         """Do the job; return what the Python function returns."""
         raise NotImplementedError
 
+    @property
+    def given(self) -> Any:
+        """The values as jobs take them: logs opened, paths checked.
+
+        Raise a `RewriteLogError` for a value of a wrong type or an input that does not exist.
+        """
+        kinds = dict(kinds_of(type(self)))
+        values = {name: getattr(self, name) for name in kinds}
+        return SimpleNamespace(
+            **{
+                name: kinds[name].converted(value, name) if isinstance(kinds[name], Kind) else value
+                for name, value in values.items()
+            }
+        )
+
     def job(self) -> Any:
         """Do the job; return what the command line makes its report and page of."""
         return self.run()
@@ -91,11 +138,6 @@ class Command(Generic[Result]):
     def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
         """Return the exit code of the command line."""
         return 0
-
-    @property
-    def main_output(self) -> object:
-        """The file that is written; if it is standard output, the report is printed elsewhere."""
-        return None
 
 
 class Shell(Protocol):
@@ -186,14 +228,12 @@ def listed(allowed: tuple[Any, ...]) -> str:
 
 def kinds_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the declared fields of a class with the types that the command line reads."""
-    kinds = get_type_hints(cls, localns=SHELL_TYPES)
+    kinds = get_type_hints(cls, localns=KINDS)
     for one, _ in declarations(cls):
         yield one.name, kinds[one.name]
 
 
-def same_fields(kind: type[Options], command: Command[Any], **others: Any) -> Options:
+def same_fields(kind: type[Options], given: Any, **others: Any) -> Options:
     """Return the options of a job: fields that a command has by the same name, and `others`."""
     names = {one.name for one in dataclasses.fields(kind)} - others.keys()  # type: ignore[arg-type]
-    return kind(
-        **{name: getattr(command, name) for name in names if hasattr(command, name)}, **others
-    )
+    return kind(**{name: getattr(given, name) for name in names if hasattr(given, name)}, **others)

@@ -55,24 +55,19 @@ class Compare(Jobs, Seed, ModelInputs, Command["CompareReport"]):
 
     def run(self) -> CompareReport:
         """Return the errors of each model."""
-        from rewritelog.api.arguments import are_paths, optional_input, to_inputs
-        from rewritelog.api.timings import Timings, to_timings
+        from rewritelog.api.timings import Timings
         from rewritelog.evaluation.compare import CompareRequest, compare, default_models
 
-        models = default_models() if self.models is None else self.models
+        given, models = self.given, default_models() if self.models is None else self.models
+        in_memory = given.timings.read if isinstance(given.timings, Timings) else None
         request = same_fields(
             CompareRequest,
-            self,
-            timings=to_inputs(self.timings, "the timings") if are_paths(self.timings) else (),
+            given,
+            timings=() if in_memory else given.timings,
             models=(models,) if isinstance(models, str) else tuple(models),
             model_options=self.model_options or {},
-            formulas=optional_input(self.formulas, "formulas"),
-            coefficients=optional_input(self.coefficients, "coefficients"),
         )
-        if request.timings:
-            return compare(request)
-        given = self.timings if isinstance(self.timings, Timings) else to_timings(self.timings)
-        return compare(request, given.read)
+        return compare(request, in_memory)
 
     def page(self, result: CompareReport) -> str:
         """Return the page of the comparison."""

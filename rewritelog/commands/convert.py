@@ -9,7 +9,7 @@ from rewritelog.commands.shared import OUT_HELP, VERSION_HELP, Force, Logs
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.converting.convert import Conversion
 
 
@@ -22,7 +22,7 @@ class Convert(Force, Logs, Command["Conversion"]):
 
     shell = REPORT | ENGINE
 
-    out: PathLike = argument(OUT_HELP, metavar="OUT", kw_only=False)
+    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
     log_version: int | None = option(
         f"{VERSION_HELP} [default: as in LOGS].", default=None, metavar="N"
     )
@@ -33,13 +33,12 @@ class Convert(Force, Logs, Command["Conversion"]):
 
     def run(self) -> Conversion:
         """Write the folder; return what was converted."""
-        from rewritelog.api.arguments import to_path
-        from rewritelog.api.logs import open_logs
         from rewritelog.converting.convert import convert_logs
 
+        given = self.given
         return convert_logs(
-            open_logs(self.logs),
-            to_path(self.out, "the output folder"),
+            given.logs,
+            given.out,
             log_version=self.log_version,
             order=self.byte_order,
             lossy=self.lossy,

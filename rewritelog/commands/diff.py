@@ -10,7 +10,7 @@ from rewritelog.errors import NotComparableError, RewriteLogError
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, PathLike
+    from rewritelog.api.arguments import InputPath, LogsLike
     from rewritelog.diffing.report import Comparison
 
 
@@ -32,20 +32,18 @@ class Diff(Jobs, Command["Comparison"]):
     b: LogsLike = argument(
         "The log folder to compare with A, or its bgTrace file.", metavar="B", kw_only=False
     )
-    params: PathLike | None = option(
+    params: InputPath | None = option(
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False,
     )  # fmt: skip
 
     def run(self) -> Comparison:
         """Return the differences; raise `NotComparableError` if the sets cannot be compared."""
-        from rewritelog.api.arguments import optional_input
-        from rewritelog.api.logs import open_logs
         from rewritelog.diffing.run import compare_logs
 
         try:
-            params = optional_input(self.params, "params")
-            return compare_logs(open_logs(self.a), open_logs(self.b), params, jobs=self.jobs)
+            given = self.given
+            return compare_logs(given.a, given.b, given.params, jobs=self.jobs)
         except RewriteLogError as error:
             raise NotComparableError(f"cannot be compared: {error}") from error
 

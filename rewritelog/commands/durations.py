@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rewritelog.api.arguments import to_path
+from rewritelog.commands.command import same_fields
 from rewritelog.commands.completers import complete_model
 from rewritelog.commands.shared import (
     MODEL,
@@ -62,58 +64,40 @@ class ModelAndDilation(TimingsOption):
 class Durations(Params, ModelInputs, ModelAndDilation):
     """The options that determine the new durations of SEBs."""
 
-    def rewrite_options(self, **others: Any) -> RewriteOptions:
-        """Return the options of a rewrite; `others` are those that not all commands have."""
-        from rewritelog.api.arguments import are_paths, optional_input, to_inputs
+    def rewrite_options(self, given: Any, **others: Any) -> RewriteOptions:
+        """Return the options of a rewrite, from the values given and `others`."""
         from rewritelog.api.fitted import FittedModel, Given
+        from rewritelog.api.timings import Timings
         from rewritelog.commands.fit import fit
         from rewritelog.rewriting.options import RewriteOptions
 
-        model, fitted = self.model, self.fitted
+        model, timings = self.model, given.timings
+        fitted: Any = self.fitted
+        others |= {
+            "dilation": self._dilation(),
+            "dilation_for": tuple((self.dilation_for or {}).items()),
+            "flush": not getattr(self, "no_flush", False),
+        }
         if isinstance(model, FittedModel):
             if fitted is not None:
                 raise UsageError("give one fitted model, as model or as fitted")
             model, fitted = None, model
-        inputs: dict[str, Any] = {
-            "formulas": optional_input(self.formulas, "formulas"),
-            "coefficients": optional_input(self.coefficients, "coefficients"),
-            "clock_hz": self.clock_hz,
-        }
-        options = {
-            "params": optional_input(self.params, "params"),
-            "strict": self.strict,
-            "dilation": self._dilation(),
-            "dilation_for": tuple((self.dilation_for or {}).items()),
-            **others,
-        }
-        model_options = dict(self.model_options or {})
-        in_memory = self.timings is not None and not are_paths(self.timings)
-        if in_memory or not (model is None or isinstance(model, str)):
-            if self.timings is None:
+        if isinstance(timings, Timings) or not (model is None or isinstance(model, str)):
+            if timings is None:
                 raise UsageError("the model is fitted to timings: give some")
-            made = fit(
-                self.timings, model or "auto", model_options=model_options,
-                jobs=options.get("jobs", 0), strict=self.strict, **inputs,
-            )  # fmt: skip
-            return RewriteOptions(fitted=Given(made), **options)
-        if self.timings is not None:
-            options["timings"] = to_inputs(self.timings, "the timings")
-        return RewriteOptions(
-            model=model,
-            model_options=model_options,
-            fitted=self._fitted(fitted),
-            **inputs,
-            **options,
-        )
-
-    def _fitted(self, fitted: FittedLike | None) -> Any:
-        """Return a fitted model as a rewrite takes it."""
-        from rewritelog.api.arguments import optional_path
-        from rewritelog.api.fitted import FittedModel, Given
-
+            names = ("formulas", "coefficients", "clock_hz", "param_names", "model_options")
+            inputs = {name: getattr(given, name) for name in names if hasattr(given, name)}
+            fitted = fit(timings, model or "auto", strict=self.strict, jobs=given.jobs, **inputs)
+            others |= {**dict.fromkeys(names[:-1]), "model_options": {}}
+            model, timings = None, ()
         if isinstance(fitted, FittedModel):
-            return Given(fitted)
-        return optional_path(fitted, "the model file")
+            fitted = Given(fitted)
+        elif fitted is not None:
+            fitted = to_path(fitted, "the model file")
+        others = {"model_options": self.model_options or {}, **others}
+        return same_fields(
+            RewriteOptions, given, model=model, fitted=fitted, timings=timings or (), **others
+        )
 
     def _dilation(self) -> float | None:
         """Return the factor, or the inverse of the speedup; None without either."""

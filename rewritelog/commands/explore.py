@@ -18,7 +18,7 @@ from rewritelog.commands.shared import (
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, PathLike, PathsLike
+    from rewritelog.api.arguments import LogFolder, OutputPath, PathsLike
 
 
 @declared
@@ -32,10 +32,10 @@ class Explore(Strict, Jobs, ClockHz, Params, Formulas, Printing[None]):
     """
 
     timings: PathsLike = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
-    logs: LogsLike | None = option(
+    logs: LogFolder | None = option(
         "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
     )
-    output: PathLike = option(
+    output: OutputPath = option(
         "The folder for formulas.toml and model.json [default: the current folder].",
         default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,
     )  # fmt: skip
@@ -52,21 +52,11 @@ class Explore(Strict, Jobs, ClockHz, Params, Formulas, Printing[None]):
         return 0
 
     def _serve(self, write: Callable[[str], None]) -> None:
-        from rewritelog.api.arguments import optional_input, to_inputs, to_path
-        from rewritelog.api.logs import logs_folder
         from rewritelog.cores import limited_to
         from rewritelog.viewing.explore import ExploreOptions, explore
 
-        options = same_fields(
-            ExploreOptions,
-            self,
-            timings=to_inputs(self.timings, "the timings"),
-            logs=None if self.logs is None else logs_folder(self.logs),
-            params=optional_input(self.params, "params"),
-            formulas=optional_input(self.formulas, "formulas"),
-            out=to_path(self.output, "the folder to save in"),
-            browser=not self.no_browser,
-        )
+        given = self.given
+        options = same_fields(ExploreOptions, given, out=given.output, browser=not self.no_browser)
         with limited_to(self.jobs):
             explore(options, lambda address: write(f"open {address}\nCtrl-C stops the server"))
 

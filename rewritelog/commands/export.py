@@ -13,7 +13,7 @@ from rewritelog.exporting.options import Target
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.exporting.run import Exported
 
 
@@ -26,7 +26,7 @@ class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]
 
     shell = REPORT | WARNINGS | ENGINE
 
-    out: PathLike = argument(OUT_HELP, metavar="OUT", kw_only=False)
+    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
     to: Target = argument(
         "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
         "simgrid: smpirun -replay.",
@@ -39,23 +39,21 @@ class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]
 
     def run(self) -> Exported:
         """Write the folder; return what it holds."""
-        from rewritelog.api.arguments import optional_input, to_path
-        from rewritelog.api.logs import open_logs
         from rewritelog.exporting.options import ExportOptions
         from rewritelog.exporting.run import export
 
         if self.describes_network and not self.replayed:
             raise UsageError("a network is for --replayed")
-        opened = open_logs(self.logs)
+        given = self.given
         options = ExportOptions(
             self.to,
-            self.chosen_pes(opened),
+            self.chosen_pes(given.logs),
             -math.inf if self.from_s is None else self.from_s,
             math.inf if self.until_s is None else self.until_s,
-            optional_input(self.params, "the param files"),
+            given.params,
             self.read_network() if self.replayed else None,
         )
-        return export(opened, to_path(self.out, "the output folder"), options, force=self.force)
+        return export(given.logs, given.out, options, force=self.force)
 
 
 export = function(Export)

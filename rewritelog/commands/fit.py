@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rewritelog.commands.command import PAGE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.command import PAGE, REPORT, WARNINGS, Command, function, same_fields
 from rewritelog.commands.completers import complete_model
 from rewritelog.commands.shared import (
     MODEL,
@@ -18,7 +18,7 @@ from rewritelog.commands.shared import (
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.api.fitted import FittedModel, ModelLike
     from rewritelog.api.timings import TimingsLike
     from rewritelog.evaluation.fit import FitReport
@@ -42,7 +42,7 @@ class Fit(Jobs, ParamNames, ModelInputs, Command["FittedModel"]):
         f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete=complete_model,
         kw_only=False,
     )  # fmt: skip
-    output: PathLike | None = option(
+    output: OutputPath | None = option(
         "The model file to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
@@ -55,35 +55,26 @@ class Fit(Jobs, ParamNames, ModelInputs, Command["FittedModel"]):
 
     def job(self) -> FitReport:
         """Fit the model; return the report."""
-        from rewritelog.api.arguments import are_paths, optional_input, to_inputs, to_output
         from rewritelog.api.fitted import made_model
-        from rewritelog.api.timings import to_timings
+        from rewritelog.api.timings import Timings
         from rewritelog.evaluation.fit import FitRequest, fit
 
-        request = FitRequest(
-            timings=to_inputs(self.timings, "the timings") if are_paths(self.timings) else (),
+        given = self.given
+        in_memory = given.timings.read if isinstance(given.timings, Timings) else None
+        request = same_fields(
+            FitRequest,
+            given,
+            timings=() if in_memory else given.timings,
             model=made_model(self.model),
             model_options=self.model_options or {},
-            formulas=optional_input(self.formulas, "formulas"),
-            coefficients=optional_input(self.coefficients, "coefficients"),
-            param_names=optional_input(self.param_names, "the file of parameter names"),
-            clock_hz=self.clock_hz,
-            strict=self.strict,
-            jobs=self.jobs,
         )
-        in_memory = None if request.timings else to_timings(self.timings).read
-        return fit(request, to_output(self.output, "the model file"), in_memory)
+        return fit(request, given.output, in_memory)
 
     def page(self, result: FitReport) -> str:
         """Return the page of the fit."""
         from rewritelog.viewing.fit_pages import fit_page
 
         return fit_page(result)
-
-    @property
-    def main_output(self) -> PathLike | None:
-        """The model file."""
-        return self.output
 
 
 fit = function(Fit)

@@ -24,10 +24,9 @@ class Info(Jobs, Logs, Command["LogInfo"]):
 
     def run(self) -> LogInfo:
         """Return the summary."""
-        from rewritelog.api.logs import open_logs
         from rewritelog.inspection.info import survey
 
-        return survey(open_logs(self.logs), jobs=self.jobs)
+        return survey(self.given.logs, jobs=self.jobs)
 
 
 info = function(Info)

@@ -13,7 +13,7 @@ from rewritelog.commands.shared import OUTPUT, Jobs, Logs, unique_pairs
 from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.replaying.study import StudyRun
 
 
@@ -36,22 +36,20 @@ class LostCycles(Jobs, LostAs, Durations, NetworkOptions, Logs, Command["StudyRu
         "A variable of the run, as in D=128, for --timings-out; repeatable.",
         default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
     )  # fmt: skip
-    timings_out: PathLike | None = option(
+    timings_out: OutputPath | None = option(
         "Append a timing line for each category to this file.",
         default=None, metavar="FILE", group=OUTPUT,
     )  # fmt: skip
 
     def run(self) -> StudyRun:
         """Return the categories; the parameters of their lines are P, and variables by name."""
-        from rewritelog.api.arguments import optional_path
-        from rewritelog.api.logs import open_logs
         from rewritelog.replaying.study import Study, variables_of
 
+        given, network = self.given, self.read_network()
         variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
-        network, options = self.read_network(), self.rewrite_options(jobs=self.jobs)
-        study = Study(variables_of(variables), optional_path(self.timings_out, "the timings"))
-        rules = tuple((self.lost_as or {}).items())
-        return study.add(open_logs(self.logs), network, options, rules)
+        study = Study(variables_of(variables), given.timings_out)
+        options, rules = self.rewrite_options(given), tuple((self.lost_as or {}).items())
+        return study.add(given.logs, network, options, rules)
 
 
 lost_cycles = function(LostCycles)

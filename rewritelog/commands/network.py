@@ -9,7 +9,7 @@ from rewritelog.errors import UsageError
 from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import InputPath
     from rewritelog.replaying.network import Network
 
 NetworkLike: TypeAlias = "Network | str"
@@ -31,7 +31,7 @@ class NetworkOptions:
         "--bandwidth and --machine].",
         default=None, metavar="log", group=NETWORK, rare=True,
     )  # fmt: skip
-    machine: PathLike | None = option(
+    machine: InputPath | None = option(
         "A TOML file with the quantities below, which other options override.",
         default=None, metavar="FILE", group=NETWORK,
     )  # fmt: skip

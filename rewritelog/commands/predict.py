@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rewritelog.commands.command import WARNINGS, Printing, Shell, function
@@ -10,7 +11,7 @@ from rewritelog.commands.shared import OUTPUT, ClockHz, Fitted, Strict
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike, PathsLike
+    from rewritelog.api.arguments import OutputPath, PathsLike
 
 
 @declared
@@ -34,43 +35,40 @@ class Predict(Strict, ClockHz, Fitted, Printing[Iterator[dict[str, Any]]]):
         "Files of params (param.P), timing lines or chosen SEBs.",
         metavar="FILE...", kw_only=False,
     )  # fmt: skip
-    output: PathLike | None = option(
+    output: OutputPath | None = option(
         "The file to write [default: -, standard output].",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
 
     def run(self) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
-        from rewritelog.api.arguments import to_inputs
         from rewritelog.api.fitted import to_predictor
         from rewritelog.evaluation.predict import rows_of
         from rewritelog.evaluation.predictions import MalformedLines
 
-        predictor, paths = to_predictor(self.model), to_inputs(self.files, "the files")
-        found = predictor.predict_detailed(paths, MalformedLines(), strict=self.strict)
+        found = to_predictor(self.model).predict_detailed(
+            self.given.files, MalformedLines(), strict=self.strict
+        )
         return (row for lines in found for row in rows_of(lines, self.clock_hz))
 
     def print(self, shell: Shell) -> int:
         """Print a line for each record, or write them to a file."""
-        from rewritelog.api.arguments import to_inputs, to_output, to_path
         from rewritelog.api.fitted import to_predictor
         from rewritelog.evaluation.predict import predict
         from rewritelog.evaluation.predictions import MalformedLines
         from rewritelog.output import check_outputs, write_text_file
 
-        predictor, files = to_predictor(self.model), to_inputs(self.files, "the files")
-        malformed = MalformedLines()
+        given, malformed = self.given, MalformedLines()
         texts = predict(
-            predictor, files, "jsonl" if shell.as_json else "csv", malformed, self.clock_hz,
-            strict=self.strict,
+            to_predictor(self.model), given.files, "jsonl" if shell.as_json else "csv", malformed,
+            self.clock_hz, strict=self.strict,
         )  # fmt: skip
-        output = to_output(self.output, "the output")
-        if output is None or shell.is_stdout(output):
+        if given.output is None or shell.is_stdout(given.output):
             for text in texts:
                 shell.write(text)
         else:
-            check_outputs([output], [to_path(self.model, "the model file"), *files])
-            write_text_file(output, "".join(texts))
+            check_outputs([given.output], [Path(str(self.model)), *given.files])
+            write_text_file(given.output, "".join(texts))
         shell.warn(malformed.warnings())
         if malformed.predicted:
             return 0

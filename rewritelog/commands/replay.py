@@ -22,7 +22,7 @@ from rewritelog.commands.shared import ADVANCED, OUTPUT, CopyParams, Force, Jobs
 from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, PathLike
+    from rewritelog.api.arguments import LogsLike, OutputPath
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.run import Replayed
 
@@ -59,7 +59,7 @@ class Replay(
         "Compare with the replay of another log set, as the state before.",
         default=None, metavar="OTHER",
     )  # fmt: skip
-    write: PathLike | None = option(
+    write: OutputPath | None = option(
         "Write the logs with their replayed times to this folder.",
         default=None, metavar="OUT", group=OUTPUT,
     )  # fmt: skip
@@ -69,46 +69,36 @@ class Replay(
         default=None, metavar="N", group=ADVANCED, rare=True, least=0,
     )  # fmt: skip
 
-    html: PathLike | None = option(
+    html: OutputPath | None = option(
         "Write a page with the timeline and the critical path to this file.",
         default=None, shell=False,
     )  # fmt: skip
 
     def run(self) -> ReplayReport:
         """Return the run time and what it is spent on; with `against`, a comparison of both."""
-        from rewritelog.api.arguments import optional_path
-        from rewritelog.api.logs import logs_folder
         from rewritelog.output import check_outputs, write_text_file
         from rewritelog.viewing.extra import require
 
-        page = optional_path(self.html, "the page")
-        if page is not None:
+        given = self.given
+        if given.html is not None:
             require("bokeh", "the page")
-            check_outputs([page], [], [logs_folder(self.logs)])
+            check_outputs([given.html], [], [given.logs.folder])
         result = self.job()
-        if page is not None:
-            write_text_file(page, self.page(result))
+        if given.html is not None:
+            write_text_file(given.html, self.page(result))
         return cast("ReplayReport", self.report(result))
 
     def job(self) -> tuple[ReplayReport | None, Replayed]:
         """Return the replay before, if there is one to compare with, and the replay."""
-        from rewritelog.api.arguments import optional_path
-        from rewritelog.api.logs import open_logs
         from rewritelog.replaying.options import ReplayOptions
         from rewritelog.replaying.run import replay, replay_whole
 
-        network = self.read_network()
-        options = ReplayOptions(
-            self.rewrite_options(copy_params=self.copy_params, force=self.force, jobs=self.jobs),
-            tuple((self.lost_as or {}).items()),
-            self.gains,
-            optional_path(self.write, "the output folder"),
-        )
-        before = None
-        if self.against is not None:
-            alone = replace(options, gains=0, write=None)
-            before = replay(open_logs(self.against), network, alone)
-        return before, replay_whole(open_logs(self.logs), network, options)
+        network, given, before = self.read_network(), self.given, None
+        rules = tuple((self.lost_as or {}).items())
+        options = ReplayOptions(self.rewrite_options(given), rules, self.gains, given.write)
+        if given.against is not None:
+            before = replay(given.against, network, replace(options, gains=0, write=None))
+        return before, replay_whole(given.logs, network, options)
 
     def report(self, result: tuple[ReplayReport | None, Replayed]) -> Report:
         """Return the report of the replay, or the comparison."""

@@ -24,9 +24,8 @@ from rewritelog.options import argument, declared, option
 from rewritelog.rewriting.options import RecvPolicy, SpreadName, TotalName
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.progress import Listener
-    from rewritelog.rewriting.options import RewriteOptions
     from rewritelog.rewriting.report import Report
 
 
@@ -45,7 +44,7 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
 
     shell = REPORT | WARNINGS | PAGE | ENGINE
 
-    out: PathLike | None = argument(OUT_HELP, metavar="OUT", default=None, kw_only=False)
+    out: OutputPath | None = argument(OUT_HELP, metavar="OUT", default=None, kw_only=False)
     dry_run: bool = option(
         "Print the report without writing OUT; takes no OUT.", default=False, group=OUTPUT
     )
@@ -73,15 +72,15 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
 
     def run(self) -> Report:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
-        from rewritelog.api.arguments import optional_path
-        from rewritelog.api.logs import open_logs
         from rewritelog.progress import listening
         from rewritelog.rewriting.run import rewrite
 
+        given, seed = self.given, self.seed
+        options = self.rewrite_options(given, spread_seed=1 if seed is None else seed)
+        if seed is not None and options.model == "sampled":
+            options = replace(options, model_options={"seed": seed, **options.model_options})
         with nullcontext() if self.progress is None else listening(self.progress):
-            return rewrite(
-                open_logs(self.logs), optional_path(self.out, "the output folder"), self._options()
-            )
+            return rewrite(given.logs, given.out, options)
 
     def job(self) -> Report:
         """Do what the command line asks for: `--dry-run` instead of OUT."""
@@ -92,24 +91,6 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
                 else "--dry-run takes no OUT"
             )
         return self.run()
-
-    def _options(self) -> RewriteOptions:
-        from rewritelog.api.arguments import optional_input
-
-        options = self.rewrite_options(
-            param_names=optional_input(self.param_names, "param_names"),
-            total=self.total,
-            spread=self.spread,
-            spread_seed=1 if self.seed is None else self.seed,
-            recv=self.recv,
-            copy_params=self.copy_params,
-            force=self.force,
-            flush=not self.no_flush,
-            jobs=self.jobs,
-        )
-        if self.seed is None or options.model != "sampled":
-            return options
-        return replace(options, model_options={"seed": self.seed, **options.model_options})
 
     def page(self, result: Report) -> str:
         """Return the page of the rewrite."""

@@ -12,17 +12,16 @@ from rewritelog.commands.command import (
     function,
     same_fields,
 )
-from rewritelog.commands.durations import TimingsOption
-from rewritelog.commands.shared import OUTPUT, ClockHz, Jobs, Logs, Params, Seed, Strict
+from rewritelog.commands.shared import MODEL, OUTPUT, ClockHz, Jobs, Logs, Params, Seed, Strict
 from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import InputPath, OutputPath, PathsLike
     from rewritelog.sampling.report import SampleReport
 
 
 @declared
-class Sample(Strict, Jobs, Seed, ClockHz, TimingsOption, Params, Logs, Command["SampleReport"]):
+class Sample(Strict, Jobs, Seed, ClockHz, Params, Logs, Command["SampleReport"]):
     """Choose the SEBs to time, for a fit that predicts all others best.
 
     The list has the PE, SEB, event and parameters of each; a program that is instrumented with
@@ -37,9 +36,13 @@ class Sample(Strict, Jobs, Seed, ClockHz, TimingsOption, Params, Logs, Command["
     shell = REPORT | WARNINGS | PAGE
     rare = frozenset({"formulas", "replicates"})
 
-    output: PathLike | None = option(
+    output: OutputPath | None = option(
         "The list to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
+    )  # fmt: skip
+    timings: PathsLike | None = option(
+        "Files of timing lines that exist already; - is standard input.",
+        default=None, metavar="FILE...", group=MODEL,
     )  # fmt: skip
     fraction: float = option(
         "Share of all SEBs with a param record, in (0, 1].", default=0.02, metavar="SHARE"
@@ -52,7 +55,7 @@ class Sample(Strict, Jobs, Seed, ClockHz, TimingsOption, Params, Logs, Command["
     floor: int = option(
         "Choose at least N SEBs of each event and category, if there are as many.", default=5
     )
-    formulas: PathLike | None = option(
+    formulas: InputPath | None = option(
         "A formulas file: SEBs are chosen from each category, to span its terms.",
         default=None, metavar="FILE",
     )  # fmt: skip
@@ -62,31 +65,18 @@ class Sample(Strict, Jobs, Seed, ClockHz, TimingsOption, Params, Logs, Command["
 
     def run(self) -> SampleReport:
         """Return the choice; `listing()` of it is the list."""
-        from rewritelog.api.arguments import optional_input, to_inputs, to_output
-        from rewritelog.api.logs import open_logs
         from rewritelog.sampling.choose import sample
         from rewritelog.sampling.options import SampleOptions
 
-        timings = () if self.timings is None else to_inputs(self.timings, "the timings")
-        options = same_fields(
-            SampleOptions,
-            self,
-            params=optional_input(self.params, "params"),
-            formulas=optional_input(self.formulas, "formulas"),
-            timings=timings,
-        )
-        return sample(open_logs(self.logs), options, to_output(self.output, "the list"))
+        given = self.given
+        options = same_fields(SampleOptions, given, timings=given.timings or ())
+        return sample(given.logs, options, given.output)
 
     def page(self, result: SampleReport) -> str:
         """Return the page of the choice."""
         from rewritelog.viewing.sample_page import sample_page
 
         return sample_page(result)
-
-    @property
-    def main_output(self) -> PathLike | None:
-        """The list."""
-        return self.output
 
 
 sample = function(Sample)

@@ -9,7 +9,7 @@ from rewritelog.errors import UsageError
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, PathLike
+    from rewritelog.api.arguments import InputPath, LogsLike
     from rewritelog.api.fitted import FittedLike
     from rewritelog.logs.logset import LogSet
 
@@ -19,6 +19,7 @@ RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
 
 PesLike: TypeAlias = "str | Sequence[int]"
 
+LOGS_HELP = "The log folder, or its bgTrace file."
 OUT_HELP = "The folder to write: a new or empty one, or any with --force."
 VERSION_HELP = "The log version to write, 0 to 6"
 TIMINGS_HELP = (
@@ -64,14 +65,14 @@ def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
 class Logs:
     """The log set that a command reads."""
 
-    logs: LogsLike = argument("The log folder, or its bgTrace file.", metavar="LOGS", kw_only=False)
+    logs: LogsLike = argument(LOGS_HELP, metavar="LOGS", kw_only=False)
 
 
 @declared
 class Params:
     """The param records of the log set."""
 
-    params: PathLike | None = option(
+    params: InputPath | None = option(
         "The folder of the param.P files [default: LOGS].",
         default=None, metavar="DIR", group=MODEL, rare=True,
     )  # fmt: skip
@@ -137,7 +138,7 @@ class Strict:
 class Formulas:
     """The file of formulas."""
 
-    formulas: PathLike | None = option(
+    formulas: InputPath | None = option(
         "A formulas file for the model auto.",
         default=None, metavar="FILE", group=MODEL, rare=True,
     )  # fmt: skip
@@ -147,7 +148,7 @@ class Formulas:
 class ParamNames:
     """The file of parameter names."""
 
-    param_names: PathLike | None = option(
+    param_names: InputPath | None = option(
         "A TOML file of parameter names, for the report.",
         default=None, metavar="FILE", group=MODEL, rare=True,
     )  # fmt: skip
@@ -166,7 +167,7 @@ class CopyParams:
 class ModelInputs(Strict, ClockHz, Formulas):
     """What a model is made from besides timings."""
 
-    coefficients: PathLike | None = option(
+    coefficients: InputPath | None = option(
         "The file of coefficients for --model coefficients.",
         default=None, metavar="FILE", group=MODEL, rare=True,
     )  # fmt: skip

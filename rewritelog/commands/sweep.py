@@ -13,7 +13,7 @@ from rewritelog.errors import UsageError
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.replaying.sweep import Sweep as SweptRunTimes
 
 
@@ -45,19 +45,17 @@ class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
         "repeatable.",
         metavar="NAME=VALUE,VALUE,...", positional=False, kw_only=False, read=_axes,
     )  # fmt: skip
-    output: PathLike | None = option(
+    output: OutputPath | None = option(
         "Write the grid to this file as CSV [default: none]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
-    plot: PathLike | None = option(
+    plot: OutputPath | None = option(
         "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].",
         default=None, metavar="FILE", group=OUTPUT,
     )  # fmt: skip
 
     def run(self) -> SweptRunTimes:
         """Return the run times."""
-        from rewritelog.api.arguments import optional_path, to_output
-        from rewritelog.api.logs import open_logs
         from rewritelog.output import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
         from rewritelog.replaying.sweep import Axis, sweep
@@ -66,17 +64,16 @@ class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
         axes = [Axis.of(name, values) for name, values in self.vary.items()]
         packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
         network = self.read_network(packets)  # packets need both, of which one may be swept
-        output = to_output(self.output, "the grid")
-        plot = optional_path(self.plot, "the figure")
-        if plot is not None:
-            check_plot(plot)
-        options, opened = self.rewrite_options(jobs=self.jobs), open_logs(self.logs)
-        check_outputs([output, plot], options.files, [opened.folder, options.params])
-        found = sweep(opened, axes, network, options)
-        if output is not None:
-            write_text_file(output, found.csv())
-        if plot is not None:
-            write_plot(found, plot)
+        given = self.given
+        if given.plot is not None:
+            check_plot(given.plot)
+        options, folder = self.rewrite_options(given), given.logs.folder
+        check_outputs([given.output, given.plot], options.files, [folder, options.params])
+        found = sweep(given.logs, axes, network, options)
+        if given.output is not None:
+            write_text_file(given.output, found.csv())
+        if given.plot is not None:
+            write_plot(found, given.plot)
         return found
 
     def page(self, result: SweptRunTimes) -> str:
@@ -84,11 +81,6 @@ class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
         from rewritelog.viewing.replay_page import sweep_page
 
         return sweep_page(result)
-
-    @property
-    def main_output(self) -> PathLike | None:
-        """The grid as CSV."""
-        return self.output
 
 
 sweep = function(Sweep)

@@ -9,7 +9,7 @@ from rewritelog.commands.shared import OUT_HELP, VERSION_HELP, Flush, Force, Job
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import PathLike
+    from rewritelog.api.arguments import OutputPath
     from rewritelog.synthesis.synth import Synthesis
 
 
@@ -20,7 +20,7 @@ class Synth(Flush, Force, Jobs, Seed, Command["Synthesis"]):
     >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
     """
 
-    out: PathLike = argument(OUT_HELP, metavar="OUT", kw_only=False)
+    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
     pes: int = option("Number of emulated PEs.", default=16)
     sebs: int = option("SEBs per PE.", default=1000)
     messages: float = option("Mean number of messages per SEB.", default=0.6, metavar="MEAN")
@@ -41,14 +41,12 @@ class Synth(Flush, Force, Jobs, Seed, Command["Synthesis"]):
 
     def run(self) -> Synthesis:
         """Write the folder; return its size."""
-        from rewritelog.api.arguments import to_path
         from rewritelog.cores import limited_to
         from rewritelog.synthesis.synth import SynthOptions, synthesise
 
         options = same_fields(SynthOptions, self, order=self.byte_order)
-        out = to_path(self.out, "the output folder")
         with limited_to(self.jobs):
-            return synthesise(out, options, force=self.force, flush=not self.no_flush)
+            return synthesise(self.given.out, options, force=self.force, flush=not self.no_flush)
 
 
 synth = function(Synth)

@@ -9,9 +9,7 @@ from rewritelog.commands.shared import OUTPUT, Logs, Seed, Selection
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rewritelog.api.arguments import LogsLike, PathLike
+    from rewritelog.api.arguments import LogsLike, OutputPath
 
 
 @declared
@@ -23,7 +21,7 @@ class Timeline(Seed, Selection, Logs, Printing[bytes]):
 
     shell = ENGINE | {"quiet"}
 
-    output: PathLike | None = argument(
+    output: OutputPath | None = argument(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
         metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
         kw_only=False, needed=True,
@@ -41,30 +39,28 @@ class Timeline(Seed, Selection, Logs, Printing[bytes]):
 
     def run(self) -> bytes:
         """Return the picture, and write it to the output if there is one."""
-        from rewritelog.api.arguments import to_output
-
-        return self._draw(to_output(self.output, "the picture"), self.kind)
+        return self._draw(self.kind)
 
     def print(self, shell: Shell) -> int:
         """Write the picture, and print its size."""
-        from rewritelog.api.arguments import to_output
         from rewritelog.text import bytes_text, printable
 
-        path = to_output(self.output, "the picture")
-        piped = shell.is_stdout(path)
-        drawn = self._draw(path, "svg" if piped else None)
+        piped = shell.is_stdout(self.output)
+        drawn = self._draw("svg" if piped else None)
         if not (shell.quiet or piped):
-            shell.write(f"{printable(str(path))}: {bytes_text(len(drawn))}\n")
+            shell.write(f"{printable(str(self.output))}: {bytes_text(len(drawn))}\n")
         return 0
 
-    def _draw(self, path: Path | None, kind: str | None) -> bytes:
-        from rewritelog.api.logs import open_logs
+    def _draw(self, kind: str | None) -> bytes:
         from rewritelog.viewing.draw import draw_timeline
         from rewritelog.viewing.timeline import TimelineOptions
 
-        sets = [open_logs(one) for one in (self.logs, self.against) if one is not None]
+        given = self.given
+        sets = [one for one in (given.logs, given.against) if one is not None]
         options = TimelineOptions(self.chosen_pes(sets[0]), from_s=self.from_s, to_s=self.until_s)
-        return draw_timeline(sets, path, kind, options, messages=self.messages, seed=self.seed)
+        return draw_timeline(
+            sets, given.output, kind, options, messages=self.messages, seed=self.seed
+        )
 
 
 timeline = function(Timeline)

@@ -33,17 +33,15 @@ class Verify(Strict, ClockHz, Fitted, Command["VerifyReport"]):
 
     def run(self) -> VerifyReport:
         """Return the errors, by event and overall."""
-        from rewritelog.api.arguments import are_paths, to_inputs
         from rewritelog.api.fitted import to_predictor
-        from rewritelog.api.timings import to_timings
+        from rewritelog.api.timings import Timings, to_timings
         from rewritelog.evaluation.verify import verify_lines, verify_samples
 
-        predictor = to_predictor(self.model)
-        if not are_paths(self.timings):
-            samples = tuple(to_timings(self.timings, predictor.columns))
+        predictor, lines = to_predictor(self.model), self.given.timings
+        if isinstance(lines, Timings):
+            samples = tuple(to_timings(lines, predictor.columns))
             return verify_samples(predictor, samples, worst=self.worst)
-        files = to_inputs(self.timings, "the timings")
-        return verify_lines(predictor, files, self.clock_hz, strict=self.strict, worst=self.worst)
+        return verify_lines(predictor, lines, self.clock_hz, strict=self.strict, worst=self.worst)
 
     def page(self, result: VerifyReport) -> str:
         """Return the page of the comparison."""

@@ -63,6 +63,15 @@ def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
         rewritelog.rewrite(CELLS, timings=LINES, basis="linear")  # type: ignore[call-arg]
 
 
+def test_timings_in_memory_are_fitted_with_the_names_of_parameters(tmp_path: Path) -> None:
+    (tmp_path / "names.toml").write_text('"Cell::pairForces" = ["atoms", "carbons"]\n')
+    report = rewritelog.rewrite(
+        CELLS, timings=rewritelog.read_timings(LINES), param_names=tmp_path / "names.toml",
+        dilation=1.0,
+    )  # fmt: skip
+    assert "Cell::pairForces(atoms, carbons)" in report.text()
+
+
 def test_a_dump_has_every_field_of_a_timeline() -> None:
     sebs = list(rewritelog.dump(CELLS, 3))
     assert [seb["seb"] for seb in sebs] == list(range(len(sebs)))

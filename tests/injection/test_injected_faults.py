@@ -113,7 +113,10 @@ def command(name: str, folder: Path) -> list[str]:
 
 def prepare(name: str, folder: Path) -> None:
     """Put the output into the state before."""
-    shutil.rmtree(folder / "out", ignore_errors=True)
+    out = folder / "out"
+    if out.is_file():  # of another test, in the same folder
+        out.unlink()
+    shutil.rmtree(out, ignore_errors=True)
     if "--force" in name:
         shutil.copytree(folder / "in", folder / "out")
 
