@@ -88,8 +88,8 @@ def to_inputs(given: object, what: str) -> tuple[Path, ...]:
 def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
     """Return an array, lists or a DataFrame as a table of floats, shape (rows, columns).
 
-    One-dimensional values are one row, or one column if `columns` is 1 or None. The columns of a
-    DataFrame with exactly the names p1, p2, … are taken in that order.
+    The columns of a DataFrame with exactly the names p1, p2, … are taken in that order. Raise
+    `UsageError` for values of one dimension, which might be a row or a column.
     """
     names = getattr(given, "columns", None)
     if names is not None and len(names):
@@ -97,10 +97,11 @@ def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
         if set(names) == set(ordered):
             given = given[ordered]  # type: ignore[call-overload,index]
     table = to_floats(given, what)
-    if table.ndim < 2:
-        table = table.reshape((-1, 1) if columns in (1, None) else (1, -1))
     if table.ndim != 2:
-        raise UsageError(f"{what} must have two dimensions, not {table.ndim}")
+        raise UsageError(
+            f"{what} must have two dimensions, a row for each sample and a column for each "
+            f"parameter, as in [[8, 1], [16, 1]]; it has {table.ndim}"
+        )
     if columns is not None and table.shape[1] != columns:
         raise UsageError(f"{what} must have {columns} columns, not {table.shape[1]}")
     return table

@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.api.arguments import PathLike, to_input, to_path, to_table
+from rewritelog.api.timings import Timings, TimingsLike, to_timings
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError, UsageTypeError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
+from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns
 from rewritelog.models import base
-from rewritelog.models.base import Model
+from rewritelog.models.base import EventKey, Model
 from rewritelog.models.checks import (
     checked_interval,
     checked_prediction,
     knows_intervals,
 )
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.formula_text import formula_text, terms_of
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
-from rewritelog.text import TextTable, count_text, event_label, json_number, percent_text, shorten
+from rewritelog.text import (
+    TextTable,
+    count_text,
+    event_label,
+    json_number,
+    parameter_names,
+    percent_text,
+    shorten,
+)
 from rewritelog.timings.texts import (
     read_model_file,
 )
+from rewritelog.viewing.fit_figure import fit_figure
+from rewritelog.viewing.picture import Picture
 
 FittedLike: TypeAlias = "FittedModel | PathLike"
 ModelLike: TypeAlias = "str | Model[Any] | FittedModel"
@@ -52,12 +67,15 @@ class FittedModel:
     """Whether it predicts from `params` or `counters`."""
     source: Source
     """The timing lines that it was fitted to."""
+    timings: Timings | None = None
+    """The samples that it was fitted to, as far as they are at hand."""
 
     @classmethod
     def of(cls, report: FitReport) -> FittedModel:
         """Return the model of a fit."""
         name = report.request.model_name
-        return cls(name, report.fitted, report.model.columns, report.source)
+        timings = Timings(report.read)
+        return cls(name, report.fitted, report.model.columns, report.source, timings)
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -89,6 +107,108 @@ class FittedModel:
             raise ModelError(f"the model {self.name!r} has no intervals")
         return checked_interval(self.raw, self.name, event, self._table(event, X))
 
+    @property
+    def r2(self) -> dict[str, float]:
+        """R² of each event's fit on its own samples; NaN where the times do not vary.
+
+        >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
+        {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
+        """
+        return {one.event: _number(one.whole.quality.r2) for one in self._fits().values()}
+
+    def formula(
+        self,
+        event: str,
+        language: Literal["text", "python", "latex"] = "text",
+        *,
+        parameters: int | None = None,
+    ) -> str:
+        r"""Return an event's seconds as a formula of its parameters.
+
+        `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, `latex` is
+        for a paper. Exact matches, corrections and bounds are not part of it. `parameters` is
+        needed for an event with fits for several numbers of parameters. Raise `UsageError` for an
+        event without a fit, and `ModelError` for a model that has no formulas.
+
+        >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
+        >>> print(rewritelog.fit(timings).formula("work", "latex"))
+        2 \cdot 10^{-6} \, p_{1}
+        """
+        return formula_text(self._fit_of(event, parameters), language)
+
+    def coefficients(self, event: str, *, parameters: int | None = None) -> dict[str, float]:
+        """Return the coefficient of each term of an event's formula, in seconds.
+
+        Raise an error as `formula` does, and `ModelError` for a mean of several formulas.
+        """
+        return terms_of(self._fit_of(event, parameters))
+
+    def plot(
+        self,
+        event: str,
+        timings: TimingsLike | None = None,
+        *,
+        kind: Literal["svg", "png"] = "svg",
+        parameters: int | None = None,
+    ) -> Picture:
+        """Return a picture of an event's measured and predicted seconds over its parameters.
+
+        `timings` are needed for a model read from a file. The extra `rewritelog[view]` has to be
+        installed.
+
+        >>> fitted.plot("Cell::bonded")  # doctest: +SKIP
+        <Picture: svg, 63,201 bytes>
+        """
+        read = self.timings if timings is None else to_timings(timings, self.columns)
+        if read is None:
+            raise UsageError("a model file has no samples: give timings to plot")
+        samples = read.of_event(event, parameters)
+        fits = getattr(self.raw, "fits", {})
+        names = fits[samples.key].names if samples.key in fits else ()
+        names = parameter_names(samples.parameters, names)
+        return Picture(fit_figure(self.raw, samples, tuple(names), kind), kind)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each fit.
+
+        Its columns are event, parameters, family, samples, r2, held_out_error (a share) and
+        formula.
+        """
+        fits = self._fits()
+        columns: dict[str, Any] = {
+            "event": [event for event, _ in fits],
+            "parameters": [count for _, count in fits],
+            "family": [one.whole.family for one in fits.values()],
+            "samples": [one.samples for one in fits.values()],
+            "r2": [_number(one.whole.quality.r2) for one in fits.values()],
+            "held_out_error": [_number(one.whole.quality.held_out_error) for one in fits.values()],
+            "formula": [formula_text(one) for one in fits.values()],
+        }
+        return new_frame(columns)
+
+    def _fits(self) -> Mapping[EventKey, EventFit]:
+        """Return the fits of all events; raise `ModelError` for a model that has none."""
+        fits = getattr(self.raw, "fits", None)
+        if not isinstance(self.raw, FittedEvents) or fits is None:
+            raise ModelError(f"the model {self.name!r} has no formulas")
+        return self.raw.fits
+
+    def _fit_of(self, event: str, parameters: int | None) -> EventFit:
+        """Return the fit of an event; raise `UsageError` for an unknown or ambiguous one."""
+        found = {count: fit for (name, count), fit in self._fits().items() if name == event}
+        if not found:
+            raise self._unknown(event)
+        if parameters is None and len(found) == 1:
+            return next(iter(found.values()))
+        if parameters not in found:
+            counts = " and ".join(map(str, found))
+            raise UsageError(f"{event!r} has fits for {counts} parameters: give parameters")
+        return found[parameters]
+
+    def _unknown(self, event: str) -> UsageError:
+        names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
+        return UsageError(f"no fit for the event {event!r}; fitted events: {names}")
+
     def summary(self) -> str:
         """Return the fit as text: formula, quality and range of each event."""
         return "\n".join(self.raw.summary())
@@ -118,8 +238,7 @@ class FittedModel:
             return to_table(given, None)
         counts = [count for name, count in keys if name == event]
         if not counts:
-            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
-            raise UsageError(f"no fit for the event {event!r}; fitted events: {names}")
+            raise self._unknown(event)
         if len(counts) == 1:
             return to_table(given, counts[0])
         table = to_table(given, None)
@@ -151,6 +270,10 @@ class FittedModel:
                 )
             )
         return TextTable(("event", "family", "samples", "R²", "error"), rows, most_rows=100).html()
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
 
 
 class Given(Model[NoOptions]):

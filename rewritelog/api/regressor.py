@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,19 @@ from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
 
 EVENT = "event"
+
+
+class NotFittedError(UsageError, AttributeError):
+    """A regressor is asked for predictions before it is fitted, as in scikit-learn."""
+
+
+def not_fitted(message: str) -> Exception:
+    """Return the error; it is scikit-learn's own too where that is loaded."""
+    theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+    if theirs is None:
+        return NotFittedError(message)
+    both: type[Exception] = type("NotFittedError", (NotFittedError, theirs), {})
+    return both(message)
 
 
 class AutoRegressor:
@@ -60,7 +74,7 @@ class AutoRegressor:
     def predict(self, X: ArrayLike) -> Floats:
         """Return the seconds of each row, at least 0, shape (rows,)."""
         if not hasattr(self, "model_"):
-            raise UsageError("this AutoRegressor is not fitted: call fit first")
+            raise not_fitted("this AutoRegressor is not fitted: call fit first")
         params = to_table(X, self.n_features_in_)
         seconds = checked_prediction(self.model_, "auto", EVENT, params).seconds
         return np.where(seconds < 0, 0.0, seconds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.api.arguments import PathsLike, are_paths, to_column, to_floats, to_inputs, to_table
+from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.logs.columns import new_frame
 from rewritelog.logs.params import Columns
@@ -39,6 +40,8 @@ class Timings:
     """
 
     read: TimingsRead
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the parameters of events, as far as they are known."""
 
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
@@ -54,34 +57,66 @@ class Timings:
 
     @classmethod
     def from_pandas(cls, frame: Any) -> Timings:
-        """Return timings from a DataFrame with the columns `event`, `seconds` and `p1`, `p2`, ….
+        """Return timings from a DataFrame with the columns `event` and `seconds`.
 
-        Parameters after the last one of an event are NaN.
+        All other columns are parameters, and their names are those of the parameters in formulas
+        and reports. A column that is NaN for all samples of an event is no parameter of it. Columns
+        p1, p2, … are taken in this order; parameters after the last one of a sample are NaN.
+
+        >>> import pandas
+        >>> columns = {"event": ["work"] * 4, "n": [1, 2, 4, 8], "seconds": [2, 4, 8, 16]}
+        >>> rewritelog.fit(pandas.DataFrame(columns)).formula("work")
+        '2*n'
         """
         names = [str(name) for name in frame.columns]
         missing = {"event", "seconds"} - set(names)
         if missing:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
-        numbers = sorted(int(name[1:]) for name in names if _PARAMETER.fullmatch(name))
-        params = to_table(frame[[f"p{number}" for number in numbers]], len(numbers))
-        seconds = to_floats(frame["seconds"], "seconds")
-        made: dict[tuple[str, int], list[int]] = {}
-        counts = len(numbers) - np.isnan(params[:, ::-1]).argmin(axis=1)
-        for row, event in enumerate(frame["event"].tolist()):
-            known = 0 if np.isnan(params[row]).all() else int(counts[row])
-            made.setdefault((str(event), known), []).append(row)
-        return cls._of(
-            tuple(
-                EventTimings(event, params[rows][:, :count], seconds[rows])
-                for (event, count), rows in made.items()
-            )
-        )
+        own = [name for name in names if name not in ("event", "seconds")]
+        numbered = all(_PARAMETER.fullmatch(name) for name in own)
+        own = sorted(own, key=lambda name: int(name[1:])) if numbered else checked_columns(own)
+        params, seconds = to_table(frame[own], len(own)), to_floats(frame["seconds"], "seconds")
+        events = np.array([str(event) for event in frame["event"].tolist()], dtype=object)
+        if numbered:
+            return cls._of(_numbered(events, params, seconds))
+        made, called = [], {}
+        for event in dict.fromkeys(events.tolist()):
+            rows = events == event
+            used = ~np.isnan(params[rows]).all(axis=0)
+            made.append(EventTimings(event, params[rows][:, used], seconds[rows]))
+            called[event] = tuple(np.array(own, dtype=object)[used].tolist())
+        return replace(cls._of(tuple(made)), names=called)
 
     @classmethod
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:
         if not samples:
             raise UsageError("timings need at least one event")
         return cls(TimingsRead(samples, sum(len(one.seconds) for one in samples), 0, 0, ()))
+
+    def __getitem__(self, event: str) -> EventTimings:
+        """Return the samples of an event: `params`, shape (samples, parameters), and `seconds`.
+
+        >>> rewritelog.read_timings("sample_logs/cells/timings.txt")["Cell::bonded"].params.shape
+        (200, 1)
+        """
+        return self.of_event(event)
+
+    def of_event(self, event: str, parameters: int | None = None) -> EventTimings:
+        """Return the samples of an event, of those with this number of parameters.
+
+        Raise `UsageError` for an unknown event, and for one that has samples with several numbers
+        of parameters, unless `parameters` is one of them.
+        """
+        found = {one.parameters: one for one in self if one.event == event}
+        if not found:
+            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
+            raise UsageError(f"no sample of the event {event!r}; events: {names}")
+        if parameters is None and len(found) == 1:
+            return next(iter(found.values()))
+        if parameters not in found:
+            counts = " and ".join(map(str, found))
+            raise UsageError(f"{event!r} has samples of {counts} parameters: use of_event")
+        return found[parameters]
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -131,6 +166,27 @@ class Timings:
             rows.append((one.event, str(one.parameters), str(len(one.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
+
+
+def checked_columns(names: Sequence[str]) -> list[str]:
+    """Return names of columns; raise `UsageError` for one that cannot be in a formula."""
+    for name in names:
+        if not (name.isascii() and name.isidentifier()):
+            raise UsageError(f"the column {name!r} cannot be a parameter: use letters, digits, _")
+    return list(names)
+
+
+def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTimings, ...]:
+    """Return samples by event and number of parameters, of which those after the last are NaN."""
+    counts = params.shape[1] - np.isnan(params[:, ::-1]).argmin(axis=1)
+    known = np.where(np.isnan(params).all(axis=1), 0, counts).tolist()
+    made: dict[tuple[str, int], list[int]] = {}
+    for row, key in enumerate(zip(events.tolist(), known, strict=True)):
+        made.setdefault(key, []).append(row)
+    return tuple(
+        EventTimings(event, params[rows][:, :count], seconds[rows])
+        for (event, count), rows in made.items()
+    )
 
 
 def read_timings(

@@ -58,6 +58,7 @@ class Fit(Jobs, ParamNames, ModelInputs, Command["FittedModel"]):
         from rewritelog.api.fitted import made_model
         from rewritelog.api.timings import Timings
         from rewritelog.evaluation.fit import FitRequest, fit
+        from rewritelog.models import param_names
 
         given = self.given
         in_memory = given.timings.read if isinstance(given.timings, Timings) else None
@@ -68,7 +69,9 @@ class Fit(Jobs, ParamNames, ModelInputs, Command["FittedModel"]):
             model=made_model(self.model),
             model_options=self.model_options or {},
         )
-        return fit(request, given.output, in_memory)
+        names = given.timings.names if isinstance(given.timings, Timings) else {}
+        columns = param_names.ParamNames("the columns of the timings", names) if names else None
+        return fit(request, given.output, in_memory, columns)
 
     def page(self, result: FitReport) -> str:
         """Return the page of the fit."""

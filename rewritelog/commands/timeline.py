@@ -10,10 +10,11 @@ from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
     from rewritelog.api.arguments import LogsLike, OutputPath
+    from rewritelog.viewing.picture import Picture
 
 
 @declared
-class Timeline(Seed, Selection, Logs, Printing[bytes]):
+class Timeline(Seed, Selection, Logs, Printing["Picture"]):
     """Draw the SEBs of each PE over time, coloured by name, with brackets and messages.
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
@@ -37,7 +38,7 @@ class Timeline(Seed, Selection, Logs, Printing[bytes]):
         "Draw messages as lines; if there are many, a random part of them.", default=False
     )
 
-    def run(self) -> bytes:
+    def run(self) -> Picture:
         """Return the picture, and write it to the output if there is one."""
         return self._draw(self.kind)
 
@@ -51,7 +52,7 @@ class Timeline(Seed, Selection, Logs, Printing[bytes]):
             shell.write(f"{printable(str(self.output))}: {bytes_text(len(drawn))}\n")
         return 0
 
-    def _draw(self, kind: str | None) -> bytes:
+    def _draw(self, kind: str | None) -> Picture:
         from rewritelog.viewing.draw import draw_timeline
         from rewritelog.viewing.timeline import TimelineOptions
 

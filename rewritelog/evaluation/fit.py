@@ -14,6 +14,7 @@ from rewritelog.errors import OutputError, UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
+from rewritelog.models.param_names import ParamNames
 from rewritelog.models.registry import load_model
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import Readable, bytes_text, count_text, printable, wrapped
@@ -93,11 +94,15 @@ class FitReport(Readable):
 
 
 def fit(
-    request: FitRequest, out: Path | None = None, given: TimingsRead | None = None
+    request: FitRequest,
+    out: Path | None = None,
+    given: TimingsRead | None = None,
+    columns: ParamNames | None = None,
 ) -> FitReport:
     """Fit a model, and write it to the model file `out` if that is given.
 
-    `given` are timings in place of the request's files. Raise a `RewriteLogError` for any invalid
+    `given` are timings in place of the request's files, and `columns` the names of their
+    parameters. Raise a `RewriteLogError` for any invalid
     input; `out` is then not changed.
     """
     texts = read_texts(request.formulas, request.coefficients)
@@ -109,7 +114,7 @@ def fit(
             f"the model {name!r} is not fitted, so there is nothing to write: "
             f"use it directly, with --model {name}"
         )
-    names = read_param_names(request.param_names)
+    names = columns if request.param_names is None else read_param_names(request.param_names)
     texts_given = (request.formulas, request.coefficients, request.param_names)
     check_outputs([out], (*request.timings, *texts_given))
     read = given or read_timings(

@@ -10,6 +10,7 @@ from rewritelog.logs.logset import LogSet
 from rewritelog.output import check_outputs, write_file
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import message_lines
+from rewritelog.viewing.picture import Picture
 from rewritelog.viewing.timeline import TimelineOptions, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
@@ -24,7 +25,7 @@ def draw_timeline(
     *,
     messages: bool = False,
     seed: int = 1,
-) -> bytes:
+) -> Picture:
     """Return the figure of one log set, or of two one above the other, and write it to `output`.
 
     `kind` is one of `KINDS`, by default the suffix of `output`, else svg. If there are too many
@@ -37,7 +38,7 @@ def draw_timeline(
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     check_outputs([output], [], [logs.folder for logs in sets])
-    drawn = _drawn(sets, kind, options, messages=messages, seed=seed)
+    drawn = Picture(_drawn(sets, kind, options, messages=messages, seed=seed), kind)
     if output is not None:
         write_file(output, drawn)
     return drawn

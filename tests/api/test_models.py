@@ -36,7 +36,7 @@ def test_a_fit_gives_back_a_known_function() -> None:
     fitted = rewritelog.fit({"k": (n[:, None], 2e-6 + 3e-7 * n)}, "least-squares")
     assert fitted.events == ("k",)
     assert fitted.predict("k", [[100]]) == pytest.approx([32e-6], rel=1e-6)
-    for form in ([[4.0], [5.0]], np.array([4, 5]), [4, 5], ((4,), (5,))):
+    for form in ([[4.0], [5.0]], np.array([[4], [5]]), ((4,), (5,))):
         assert fitted.predict("k", form).tolist() == fitted.predict("k", [[4], [5]]).tolist()
 
 
@@ -76,7 +76,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
         fitted.predict("Cell::pair", [[1, 2]])
     with pytest.raises(UsageError, match="counters"):
         rewritelog.fit(rewritelog.read_timings(LINES), "counters")
-    with pytest.raises(UsageError, match="X must have two dimensions, not 3"):
+    with pytest.raises(UsageError, match=r"X must have two dimensions, a row .* it has 3"):
         fitted.predict("Cell::pairForces", np.zeros((1, 2, 1)))
     with pytest.raises(UsageTypeError, match="X must hold numbers, not str"):
         fitted.predict("Cell::pairForces", [["53", "11"]])
@@ -89,8 +89,12 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
         ({"k": 5}, UsageTypeError, r"name to \(X, y\)"),
         ({"k": ([1], [2], [3])}, UsageTypeError, r"name to \(X, y\)"),
         ({7: ([1], [2])}, UsageTypeError, r"name to \(X, y\)"),
-        ({"k": ([1, 2], [3])}, UsageError, r"y of 'k' must have 2 values, but has shape \(1,\)"),
-        ({"k": ([1, 2], [3, "x"])}, UsageTypeError, "y of 'k' must be a table of numbers"),
+        (
+            {"k": ([[1], [2]], [3])},
+            UsageError,
+            r"y of 'k' must have 2 values, but has shape \(1,\)",
+        ),
+        ({"k": ([[1], [2]], [3, "x"])}, UsageTypeError, "y of 'k' must be a table of numbers"),
     ],
 )
 def test_wrong_samples_are_refused(given: Any, error: type[Exception], said: str) -> None:
@@ -118,8 +122,10 @@ def test_an_event_may_have_fits_to_several_numbers_of_parameters(tmp_path: Path)
 def test_a_model_is_a_name_or_a_model_and_paths_are_texts(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a name or a Model, not ABCMeta"):
         rewritelog.fit(LINES, LeastSquares)  # type: ignore[arg-type]
-    found = rewritelog.fit(LINES, LeastSquares(LeastSquares.Options())).predict("Cell::bonded", [9])
-    assert found == rewritelog.fit(LINES, "least-squares").predict("Cell::bonded", [9])
+    found = rewritelog.fit(LINES, LeastSquares(LeastSquares.Options())).predict(
+        "Cell::bonded", [[9]]
+    )
+    assert found == rewritelog.fit(LINES, "least-squares").predict("Cell::bonded", [[9]])
     shutil.copy(LINES, tmp_path)
     with os.scandir(os.fsencode(tmp_path)) as entries:
         (entry,) = entries

@@ -1,0 +1,71 @@
+"""Fitted functions as formulas: in the syntax of formulas files, in Python and in LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.expressions.expression import PRECEDENCE
+from rewritelog.models.expressions.languages import (
+    Language,
+    enclosed,
+    number_in_language,
+    operand_in_language,
+)
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture
+from rewritelog.text import parameter_names
+
+_TIMES = {"text": "*", "python": " * ", "latex": r" \, "}
+_POWER = {"text": "({})^{}", "python": "({})**{}", "latex": r"\left({}\right)^{{{}}}"}
+
+
+def formula_text(fit: EventFit, language: Language = "text") -> str:
+    """Return the seconds of an event as a formula of its parameters.
+
+    Raise `UsageError` for an unknown language.
+    """
+    if language not in get_args(Language):
+        raise UsageError(f"unknown language {language!r}; known: {', '.join(get_args(Language))}")
+    names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
+    function: Any = fit.whole.function
+    if not isinstance(function, FittedMixture):
+        return _sum_text(plain_function(fit), names, language)
+    return _TIMES[language].join(
+        _POWER[language].format(
+            _sum_text(member, names, language), number_in_language(share, language)
+        )
+        for share, member in zip(function.shares, function.members, strict=True)
+    )
+
+
+def plain_function(fit: EventFit) -> FittedFunction:
+    """Return the function of an event as a sum of terms; raise `ModelError` for a mean of sums."""
+    function: Any = fit.whole.function
+    found = getattr(function, "formula", function)  # without its correction, if it has one
+    if not isinstance(found, FittedFunction):
+        raise ModelError(
+            f"the function of {fit.event!r} is a mean of formulas, without coefficients of its own"
+        )
+    return found
+
+
+def terms_of(fit: EventFit) -> dict[str, float]:
+    """Return the coefficient of each term of an event's function, in seconds."""
+    function, names = plain_function(fit), parameter_names(fit.parameters, fit.names)
+    values = (function.coefficients * function.calibration).tolist()
+    called = dict(enumerate(names, 1))
+    return {term.to_text(called): value for term, value in zip(function.terms, values, strict=True)}
+
+
+def _sum_text(function: FittedFunction, names: dict[int, str], language: Language) -> str:
+    """Return Σ coefficient · term, without terms of coefficient 0."""
+    values = (function.coefficients * function.calibration).tolist()
+    texts = []
+    for term, value in zip(function.terms, values, strict=True):
+        if value:
+            operand = operand_in_language(term, names, language)
+            number = number_in_language(value, language)
+            factor = enclosed(operand, PRECEDENCE["*"], language)
+            texts.append(number if factor == "1" else f"{number}{_TIMES[language]}{factor}")
+    return (" + ".join(texts) or "0").replace("+ -", "- ")

@@ -1,0 +1,39 @@
+"""Pictures that a notebook shows."""
+
+from __future__ import annotations
+
+
+class Picture(bytes):
+    """The bytes of a picture; a notebook shows it.
+
+    >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
+    >>> picture.kind  # doctest: +SKIP
+    'svg'
+    """
+
+    kind: str
+    """svg, png, pdf or html."""
+
+    def __new__(cls, content: bytes, kind: str) -> Picture:
+        """Return the picture of these bytes."""
+        made = super().__new__(cls, content)
+        made.kind = kind
+        return made
+
+    def _repr_svg_(self) -> str | None:
+        return self.decode() if self.kind == "svg" else None
+
+    def _repr_png_(self) -> bytes | None:
+        return bytes(self) if self.kind == "png" else None
+
+    def _repr_html_(self) -> str | None:
+        if self.kind != "html":
+            return None
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        return f'<iframe srcdoc="{escape(self.decode())}" width="100%" height="600"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.kind}, {len(self):,} bytes>"
+
+    __str__ = __repr__

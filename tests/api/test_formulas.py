@@ -1,0 +1,179 @@
+"""What a fitted model says of itself: formulas, coefficients, tables and pictures."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import SAMPLE_LOGS
+
+import rewritelog
+from rewritelog.errors import ModelError
+from rewritelog.models.expressions import parse
+from rewritelog.models.expressions.languages import in_language
+
+LINES = SAMPLE_LOGS / "cells" / "timings.txt"
+NEVER = {"exact_match": "never"}
+
+EXPRESSIONS = [
+    ("p1^2", "p1**2", "p_{1}^{2}"),
+    ("(p1 + 1)^p2", "(p1 + 1)**p2", r"\left(p_{1} + 1\right)^{p_{2}}"),
+    ("-p1^-2", "-p1**-2", "-p_{1}^{-2}"),
+    ("(-p1)^2", "(-p1)**2", r"\left(-p_{1}\right)^{2}"),
+    ("p1*(p2 - (p1 - 3))", "p1 * (p2 - (p1 - 3))",
+     r"p_{1} \cdot \left(p_{2} - \left(p_{1} - 3\right)\right)"),
+    ("p1/(p2/2)/3", "p1 / (p2 / 2) / 3", r"\frac{\frac{p_{1}}{\frac{p_{2}}{2}}}{3}"),
+    ("p1*(p1*p2 <= 16)", "p1 * np.where(p1 * p2 <= 16, 1.0, 0.0)",
+     r"p_{1} \cdot [p_{1} \cdot p_{2} \le 16]"),
+    ("(p1 < 2) + (p2 != 3)", "np.where(p1 < 2, 1.0, 0.0) + np.where(p2 != 3, 1.0, 0.0)",
+     r"[p_{1} < 2] + [p_{2} \ne 3]"),
+    ("min(p1, p2, 4) + max(p1, 2)", "np.minimum(np.minimum(p1, p2), 4) + np.maximum(p1, 2)",
+     r"\min\left(\min\left(p_{1}, p_{2}\right), 4\right) + \max\left(p_{1}, 2\right)"),
+    ("log2(p1)*sqrt(p2)", "np.log2(p1) * np.sqrt(p2)",
+     r"\log_2\left(p_{1}\right) \cdot \sqrt{p_{2}}"),
+    ("abs(floor(p1) - ceil(p2))", "np.absolute(np.floor(p1) - np.ceil(p2))",
+     r"\left|\left\lfloor p_{1}\right\rfloor - \left\lceil p_{2}\right\rceil\right|"),
+    ("exp(log1p(p1))", "np.exp(np.log1p(p1))", r"\exp\left(\ln\left(1 + p_{1}\right)\right)"),
+]  # fmt: skip
+
+
+def evaluated(formula: str, names: dict[str, Any]) -> Any:
+    """What a user gets who evaluates a formula in Python."""
+    return eval(formula, {"np": np, **names})  # noqa: S307 - that is what it is for
+
+
+@pytest.mark.parametrize(("text", "python", "latex"), EXPRESSIONS)
+def test_an_expression_in_python_computes_what_it_does(text: str, python: str, latex: str) -> None:
+    expression = parse(text)
+    assert in_language(expression, {}, "python") == python
+    assert in_language(expression, {}, "latex") == latex
+    assert in_language(expression, {}, "text") == str(expression)
+    params = np.random.default_rng(1).uniform(0.5, 8, (100, 2))
+    values = evaluated(python, {"p1": params[:, 0], "p2": params[:, 1]})
+    np.testing.assert_allclose(values, expression.evaluate(params), rtol=1e-14)
+
+
+def test_a_function_that_numpy_lacks_is_named() -> None:
+    torus = parse(f"torus_distance({', '.join(f'p{k}' for k in range(1, 10))})")
+    with pytest.raises(ModelError, match="torus_distance is not a function of numpy"):
+        in_language(torus, {}, "python")
+    assert r"\operatorname{torus\_distance}" in in_language(torus, {}, "latex")
+
+
+@pytest.mark.parametrize("model", ["auto", "least-squares"])
+def test_the_formula_in_python_predicts_what_the_model_does(model: str) -> None:
+    fitted = rewritelog.fit(LINES, model, model_options=NEVER)
+    samples = rewritelog.read_timings(LINES)
+    for event in fitted.events:
+        params = samples[event].params
+        names: dict[str, Any] = {f"p{k + 1}": column for k, column in enumerate(params.T)}
+        seconds = evaluated(fitted.formula(event, "python"), names)
+        np.testing.assert_allclose(seconds, fitted.predict(event, params), rtol=1e-12)
+
+
+def test_a_mean_of_formulas_is_a_product_of_their_powers() -> None:
+    timings = rewritelog.read_timings(LINES)["Cell::pairForces"]
+    few = {"k": (timings.params[:12], timings.seconds[:12])}
+    fitted = rewritelog.fit(few, model_options=NEVER)
+    formula = fitted.formula("k", "python")
+    assert ")**" in formula
+    names = {"p1": timings.params[:12, 0], "p2": timings.params[:12, 1]}
+    seconds = evaluated(formula, names)
+    np.testing.assert_allclose(seconds, fitted.predict("k", timings.params[:12]), rtol=1e-4)
+    with pytest.raises(ModelError, match="a mean of formulas"):
+        fitted.coefficients("k")
+
+
+def test_coefficients_quality_and_the_table_of_fits() -> None:
+    pytest.importorskip("pandas")
+    sizes = [[n] for n in range(1, 9)]
+    fitted = rewritelog.fit({"k": (sizes, [3e-6 * n for (n,) in sizes]), "c": (sizes, [1e-6] * 8)})
+    assert fitted.coefficients("k") == pytest.approx({"p1": 3e-6})
+    assert fitted.r2["k"] == pytest.approx(1.0)
+    assert math.isnan(fitted.r2["c"])
+    frame = fitted.to_frame()
+    assert list(frame["event"]) == ["k", "c"]
+    assert frame["formula"][0] == fitted.formula("k") == "3e-06*p1"
+    for call in (fitted.formula, fitted.coefficients, fitted.plot):
+        with pytest.raises(rewritelog.UsageError, match="the event 'z'"):
+            call("z")
+    with pytest.raises(rewritelog.UsageError, match="unknown language 'c'"):
+        fitted.formula("k", "c")  # type: ignore[arg-type]
+
+
+def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
+    both = rewritelog.read_timings(LINES).read.timings
+    (pairs, bonded) = both
+    pandas = pytest.importorskip("pandas")
+    rows = [
+        {"event": "k", "p1": row[0], "p2": row[1] if len(row) > 1 else np.nan, "seconds": seconds}
+        for one in (pairs, bonded)
+        for row, seconds in zip(one.params.tolist(), one.seconds.tolist(), strict=True)
+    ]
+    timings = rewritelog.Timings.from_pandas(pandas.DataFrame(rows))
+    fitted = rewritelog.fit(timings, "least-squares")
+    with pytest.raises(rewritelog.UsageError, match="fits for 2 and 1 parameters"):
+        fitted.formula("k")
+    assert "p2" in fitted.formula("k", parameters=2)
+    assert "p2" not in fitted.formula("k", parameters=1)
+    with pytest.raises(rewritelog.UsageError, match="samples of 2 and 1 parameters"):
+        timings["k"]
+    assert timings.of_event("k", 1).params.shape == bonded.params.shape
+
+
+def test_models_without_formulas_say_so(tmp_path: Path) -> None:
+    fitted = rewritelog.fit(LINES, "least-squares")
+    fitted.save(tmp_path / "m.json")
+    loaded = rewritelog.load_model(tmp_path / "m.json")
+    assert loaded.formula("Cell::bonded") == fitted.formula("Cell::bonded")
+    with pytest.raises(rewritelog.UsageError, match="no samples: give timings"):
+        loaded.plot("Cell::bonded")
+
+
+def test_columns_of_a_frame_name_the_parameters() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [{"event": "work", "atoms": n, "seconds": 2e-6 * n} for n in range(1, 9)]
+    rows += [{"event": "send", "bytes": 8.0 * n, "seconds": 1e-6 * n} for n in range(1, 9)]
+    frame = pandas.DataFrame(rows)
+    fitted = rewritelog.fit(frame)
+    assert fitted.formula("work") == "2e-06*atoms"
+    assert fitted.formula("send") == "1.25e-07*bytes"
+    assert "work(atoms)" in fitted.summary()
+    report = rewritelog.rewrite(SAMPLE_LOGS / "cells", timings=frame, dilation=1.0)
+    assert "work(atoms)" in report.text()
+    with pytest.raises(rewritelog.UsageError, match="the column 'two words' cannot be a parameter"):
+        rewritelog.fit(frame.rename(columns={"atoms": "two words"}))
+
+
+def test_pictures_are_shown_by_a_notebook(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    fitted = rewritelog.fit(LINES, "least-squares")
+    svg = fitted.plot("Cell::bonded")
+    assert "<svg" in (svg._repr_svg_() or "")
+    assert (svg._repr_png_(), svg._repr_html_()) == (None, None)
+    assert repr(svg) == str(svg) == f"<Picture: svg, {len(svg):,} bytes>"
+    png = fitted.plot("Cell::pairForces", kind="png")
+    assert (png._repr_png_() or b"").startswith(b"\x89PNG")
+    drawn = rewritelog.timeline(SAMPLE_LOGS / "cells", tmp_path / "t.svg", pes=[0])
+    assert (tmp_path / "t.svg").read_text() == drawn._repr_svg_()
+
+
+def test_one_dimension_is_refused_where_it_might_be_a_row_or_a_column() -> None:
+    fitted = rewritelog.fit(LINES, "least-squares")
+    for call in (
+        lambda: fitted.predict("Cell::pairForces", [53, 11]),
+        lambda: rewritelog.fit({"k": ([1, 2, 4], [1e-6, 2e-6, 4e-6])}),
+        lambda: rewritelog.AutoRegressor().fit([1, 2, 4], [1e-6, 2e-6, 4e-6]),
+    ):
+        with pytest.raises(rewritelog.UsageError, match=r"X.* must have two dimensions, a row for"):
+            call()
+
+
+def test_a_regressor_that_is_not_fitted_raises_what_scikit_learn_does() -> None:
+    exceptions = pytest.importorskip("sklearn.exceptions")
+    with pytest.raises(exceptions.NotFittedError, match="call fit first") as caught:
+        rewritelog.AutoRegressor().predict([[1]])
+    assert isinstance(caught.value, rewritelog.UsageError)
