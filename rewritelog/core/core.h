@@ -165,6 +165,10 @@ CORE int64_t exchange_for_slower(const double *products, const double *squares, 
                                  int64_t candidates, double price, int64_t *places,
                                  int64_t places_len);
 
+/* Return the penalty of BIC for terms, corrected for few samples; huge without a sample for each
+   and one more. */
+CORE double bic_penalty(int64_t terms, int64_t samples);
+
 /* ---- nnls.c: non-negative least squares ---- */
 
 /* Fill `found` (columns) with the coefficients, none negative, with which the sum of the columns is

@@ -20,7 +20,7 @@ static const double NOISES[] = {0.04, 0.1, 0.25, 0.6};
 /* The exponential of a larger number overflows. */
 #define LARGEST_LOG 700.0
 
-/* The corner of Huber's loss in standard deviations, as in `fitting.solving`. */
+/* The corner of Huber's loss in standard deviations, as in `fitting.regression`. */
 #define HUBER 1.345
 #define LEAST_SPREAD 1e-3
 

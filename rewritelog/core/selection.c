@@ -187,17 +187,25 @@ static void solve_non_negative(const problem *of, const int64_t *places, int64_t
         found[i] = larger(found[i], 0);
 }
 
+/* k log n n/(n - k - 1), beyond any n log(chi2/n) if there are too few samples for the terms. */
+double bic_penalty(int64_t terms, int64_t samples)
+{
+    int64_t room = samples - terms - 1;
+    if (room <= 0)
+        return 1e9 * (double)terms;
+    return (double)terms * log((double)samples) * (double)samples / (double)room;
+}
+
 /* Fill `size` with the coefficients of the columns; return BIC with a small-sample correction.
 
-   It is n log(chi2/n) + k log n n/(n - k - 1), where chi2 = yty - 2 xtXty + xtGx. */
+   It is n log(chi2/n) and the penalty, where chi2 = yty - 2 xtXty + xtGx. */
 static double fit(const problem *of, const int64_t *places, int64_t count, double *size)
 {
     if (!solve(of, places, count, size) && of->non_negative)
         solve_non_negative(of, places, count, size);
     double samples = (double)of->samples;
-    int64_t room = of->samples - count - 1;
-    if (room <= 0)
-        return 1e9 * (double)count;
+    if (of->samples - count - 1 <= 0)
+        return bic_penalty(count, of->samples);
     double chi2 = of->square;
     for (int64_t i = 0; i < count; i++) {
         chi2 -= 2 * size[i] * of->along[places[i]];
@@ -205,7 +213,7 @@ static double fit(const problem *of, const int64_t *places, int64_t count, doubl
             chi2 += size[i] * products_of(of, places[i])[places[j]] * size[j];
     }
     double misfit = samples * log(larger(chi2 / samples, LEAST_CHI2));
-    return misfit + (double)count * log(samples) * samples / (double)room;
+    return misfit + bic_penalty(count, of->samples);
 }
 
 /* Return which column, but for the last one, raises chi2 least when it is removed.

@@ -5,6 +5,7 @@
 - `short_outliers`: implausibly short times, whose relative weight would dominate any fit
 - `candidates`: candidate terms for the given parameters, and products of them
 - `columns`: the values of terms over samples, and which of these columns are independent
+- `regression`: the solver, the robust loss and the criterion that all regressions share
 - `solving`: the coefficients of chosen terms, weighted and robust, for any number of samples
 - `selection`: stepwise selection of terms by BIC, with or without a sign constraint
 - `product_shape`: the powers of a product of all parameters

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Floats, quantiles
-from rewritelog.models.fitting.solving import huber_weights
+from rewritelog.models.fitting.regression import least_squares, row_weights
 
 SHARES = (0.0, 0.4, 0.7, 0.9, 1.0)
 SHORTEST = 0.05
@@ -53,13 +53,13 @@ class TimesBesideConstant:
     def near(self, fitted: Floats, times_s: Floats) -> TimesBesideConstant:
         """Return the regressand for the next round, given the fitted logarithms of this one."""
         if not self.constant_s:
-            return replace(self, weights=huber_weights(fitted - self.logs))
+            return replace(self, weights=row_weights(fitted - self.logs))
         fitted_s = np.exp(np.minimum(fitted, LARGEST_LOG))
         ratios = (times_s - self.constant_s) / fitted_s
         # below the fit, where noise may leave less than nothing, the logarithm is linearized
         errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
         shares = np.minimum(fitted_s * np.maximum(ratios, 1.0) / times_s, 1.0)
-        weights = shares * huber_weights(errors * shares)
+        weights = shares * row_weights(errors * shares)
         return TimesBesideConstant(self.constant_s, fitted + errors, weights)
 
 
@@ -82,7 +82,7 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
         fitted = tried.logs
         for _ in range(_ROUNDS):
             rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
-            fitted = curved @ np.linalg.lstsq(rows, target, rcond=1e-9)[0]
+            fitted = curved @ least_squares(rows, target)
             tried = tried.near(fitted, times_s)
         predicted_s = constant_s + np.exp(np.minimum(fitted, LARGEST_LOG))
         errors = np.minimum(np.abs(predicted_s / times_s - 1), LARGEST_ERROR)

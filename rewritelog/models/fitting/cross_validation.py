@@ -21,8 +21,9 @@ from rewritelog.models.fitting.function import (
     mixture_of,
     prediction_bounds,
 )
+from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss, solve
+from rewritelog.models.fitting.solving import solve
 from rewritelog.models.parallel import map_in_processes
 
 Item = TypeVar("Item")

@@ -11,6 +11,7 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.columns import columns_of, unit_columns
 from rewritelog.models.fitting.diagnosis import Dropped
 from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting.regression import least_squares
 from rewritelog.text import count_text
 
 INVOLVED = 1e-6
@@ -48,7 +49,7 @@ def _reason(term: Expression, names: list[str], columns: Floats, given: Selectio
 
 def _combination_text(column: Floats, names: list[str], columns: Floats) -> str:
     """Return as text which of the terms taken the column is a linear combination of."""
-    shares = np.abs(np.linalg.lstsq(columns, column, rcond=None)[0])
+    shares = np.abs(least_squares(columns, column, collinear=None))
     involved = [
         name
         for name, share in zip(names, shares, strict=True)

@@ -28,9 +28,9 @@ from rewritelog.models.fitting.candidates import (
 )
 from rewritelog.models.fitting.columns import columns_of, independent_columns
 from rewritelog.models.fitting.product_shape import product_factors
+from rewritelog.models.fitting.regression import Loss, least_squares
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.selection import Slopes, select, select_terms
-from rewritelog.models.fitting.solving import Loss
 
 MOST_FACTORS = 6
 """All partial products of at most this many factors are candidates; of more factors, only single
@@ -296,7 +296,7 @@ def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     columns = np.column_stack((np.ones(len(samples)), logs))
     times = np.log(samples.scale_s)
     taken = select(columns, times, non_negative=False, constant=0)
-    exponents = np.linalg.lstsq(columns[:, taken], times, rcond=1e-9)[0]
+    exponents = least_squares(columns[:, taken], times)
     lowest = given.parameters.lowest
     texts = [
         power(number, float(np.clip(exponent, *EXPONENTS)), float(lowest[number - 1]))

@@ -29,6 +29,7 @@ from rewritelog.models.fitting.log_terms import (
     product_of_powers,
     smooth_factors,
 )
+from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.selection import select
 
 NEAR = 0.15
@@ -108,7 +109,7 @@ def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], F
     rows, target = columns * times.weights[:, None], times.logs * times.weights
     chosen = select(rows, target, non_negative=False, constant=0)
     taken = [0, *(index for index in chosen if index)]
-    return taken, np.asarray(np.linalg.lstsq(rows[:, taken], target, rcond=1e-9)[0])
+    return taken, least_squares(rows[:, taken], target)
 
 
 def _moved(

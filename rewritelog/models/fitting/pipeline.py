@@ -32,9 +32,9 @@ from rewritelog.models.fitting.families import (
 )
 from rewritelog.models.fitting.function import AnyFunction, FittedMixture
 from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
+from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
-from rewritelog.models.fitting.solving import Loss
 
 FEWEST_TO_VALIDATE = 4
 """With fewer samples there is no cross-validation, and the simplest family is taken."""

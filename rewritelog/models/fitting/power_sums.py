@@ -19,7 +19,13 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.log_terms import LogTerm, powers_and_flags, product_of_powers
 from rewritelog.models.fitting.logarithmic import posterior_mean, ridge_power_law
-from rewritelog.models.fitting.solving import HUBER
+from rewritelog.models.fitting.regression import (
+    HUBER,
+    bic_penalty,
+    huber_loss,
+    huber_weights,
+    robust_spreads,
+)
 
 MOST_POWER_LAWS = 3
 """The most summands."""
@@ -150,18 +156,15 @@ class _Regression:
     def prefers(self, laws: Floats, fewer: Floats) -> bool:
         """Return whether BIC of the laws is lower than that of fewer ones.
 
-        It is corrected for few samples as in `selection`. The logarithms of the likelihoods are
-        Huber's loss, in units of the spread of the errors of the larger sum.
+        The logarithms of the likelihoods are Huber's loss, in units of the spread of the errors of
+        the larger sum.
         """
         errors, _ = self._errors(laws[None])
         errors_of_fewer, _ = self._errors(fewer[None])
-        spreads = _spreads(errors)
+        spreads = robust_spreads(errors, LEAST_SPREAD)
         gain = _losses(errors_of_fewer, spreads) - _losses(errors, spreads)
-        return bool(gain[0] > self._penalty(laws.size) - self._penalty(fewer.size))
-
-    def _penalty(self, free: int) -> float:
         count = len(self.logs)
-        return float(np.log(count)) * free * count / max(count - free - 1, 1)
+        return bool(gain[0] > bic_penalty(laws.size, count) - bic_penalty(fewer.size, count))
 
     def improved(self, laws: Floats, steps: int) -> Floats:
         """Return the laws of each try after some steps of the method, the best try first."""
@@ -171,7 +174,7 @@ class _Regression:
         precision = np.tile(precision, laws.shape[1])
         damping = np.full(len(laws), 1e-2)
         errors, shares = self._errors(laws)
-        spreads = _spreads(errors)
+        spreads = robust_spreads(errors, LEAST_SPREAD)
         costs = self._costs(laws, errors, spreads, precision)
         for _ in range(steps):
             step = self._step(laws, errors, shares, spreads, precision, damping)
@@ -212,8 +215,8 @@ class _Regression:
         damping: Floats,
     ) -> Floats:
         """Return the step of each try: a Gauss-Newton step, shortened by the damping."""
-        sizes = np.abs(errors) / spreads[:, None]
-        weights = np.minimum(1.0, HUBER / np.maximum(sizes, 1e-300)) / spreads[:, None] ** 2
+        spread = spreads[:, None]
+        weights = huber_weights(errors / spread, HUBER) / spread**2
         slopes = shares[:, :, :, None] * self.design[:, None, :]
         slopes = slopes.reshape(*errors.shape, -1)
         weighted = np.swapaxes(slopes * weights[:, :, None], 1, 2)
@@ -228,12 +231,5 @@ class _Regression:
 
 
 def _losses(errors: Floats, spreads: Floats) -> Floats:
-    """Return the sum of Huber's loss for each row: r² for small errors r, in units of spread."""
-    sizes = np.abs(errors) / spreads[:, None]
-    loss = np.where(sizes <= HUBER, sizes**2, HUBER * (2 * sizes - HUBER))
-    return np.asarray(loss.sum(axis=1))
-
-
-def _spreads(errors: Floats) -> Floats:
-    """Return the robust standard deviation of each row."""
-    return np.asarray(np.maximum(1.4826 * np.median(np.abs(errors), axis=1), LEAST_SPREAD))
+    """Return the sum of Huber's loss for each row."""
+    return np.asarray(huber_loss(errors / spreads[:, None]).sum(axis=1))

@@ -20,6 +20,7 @@ from rewritelog.arrays import Floats, median
 from rewritelog.core import core
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import Parameters, logarithm, power
+from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.samples import Samples
 
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
@@ -160,7 +161,7 @@ def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
 def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
-    exponents = np.linalg.lstsq(columns, np.log(samples.scale_s), rcond=1e-3)[0][1:]
+    exponents = least_squares(columns, np.log(samples.scale_s), collinear=1e-3)[1:]
     plain = [index for index, factor in enumerate(FACTORS) if not factor.log]
     return [
         min(plain, key=lambda index: abs(FACTORS[index].exponent - exponent))

@@ -1,8 +1,6 @@
 """Stepwise selection of terms among many candidates, as long as BIC falls.
 
-BIC is Schwarz's criterion ("Estimating the dimension of a model", 1978), n log(χ²/n) + k log n for
-k terms and n samples. Its penalty k log n is multiplied by n/(n − k − 1), which is the correction
-for small samples that Hurvich and Tsai (1989) give for the AIC.
+`regression` says what BIC is.
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.models.fitting.columns import unit_columns
+from rewritelog.models.fitting.regression import Loss, least_squares, row_weights
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.solving import Loss, huber_weights, least_squares
 
 MOST_TERMS: int = core.MOST_TERMS
 """A formula of more terms is not readable."""
@@ -75,7 +73,7 @@ def select_terms(
         for _ in range(3):
             weighted, times = some * weights[:, None], target * weights
             size = least_squares(weighted, times, non_negative=non_negative)
-            weights = huber_weights(some @ size - target)
+            weights = row_weights(some @ size - target)
         rows, target = rows * weights[:, None], target * weights
         taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
     return taken

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, median
+from rewritelog.arrays import Flags, Floats
+from rewritelog.models.fitting.regression import huber_weights, robust_spread
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.parallel import map_in_threads
 
@@ -51,7 +52,7 @@ def without_short_scales(samples: Samples) -> Samples:
     positive = samples.range[0] > 0
     columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.scale_s)
     coefficients = _robust_ridge(columns, logs)
-    spread = _robust_spread(logs - columns @ coefficients)
+    spread = robust_spread(logs - columns @ coefficients, _LEAST_SPREAD)
     least = max(np.log(SHORT), SPREADS * spread)
 
     def scales_of(block: Samples) -> Floats:
@@ -90,10 +91,5 @@ def _robust_ridge(columns: Floats, logs: Floats) -> Floats:
         inner = weighted.T @ columns + ridge
         coefficients = np.asarray(np.linalg.solve(inner, weighted.T @ logs), dtype=np.float64)
         rest = logs - columns @ coefficients
-        weights = np.minimum(1.0, _robust_spread(rest) / np.maximum(np.abs(rest), 1e-300))
+        weights = huber_weights(rest, robust_spread(rest, _LEAST_SPREAD))
     return coefficients
-
-
-def _robust_spread(rest: Floats) -> float:
-    """Return the standard deviation of normal residuals with this median absolute value."""
-    return 1.4826 * median(np.abs(rest)) + _LEAST_SPREAD

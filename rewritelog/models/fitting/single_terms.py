@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import Ignored, Parameters
-from rewritelog.models.fitting.cross_validation import folds_of
+from rewritelog.models.fitting.candidates import ONE, Ignored
+from rewritelog.models.fitting.cross_validation import (
+    HeldOutPredictions,
+    cross_validate,
+    fit_family,
+)
 from rewritelog.models.fitting.event_fit import usable_part
+from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
-from rewritelog.models.fitting.solving import HUBER, Loss, robust_spread
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
 MOST_SAMPLES = 4096
@@ -22,9 +28,6 @@ MOST_SAMPLES = 4096
 
 FEWEST_SAMPLES = 4
 """With fewer samples there is nothing to hold out."""
-
-ROUNDS = 3
-"""Iterations of the reweighted least squares with Huber's loss."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def single_term_functions(
 ) -> SingleTermFunctions:
     """Fit each function of a single parameter, with a constant, and cross-validate it.
 
-    The folds are those of the choice of a family.
+    Fits and folds are those of the choice of a family.
     """
     usable = usable_part(timings)
     samples = Samples.weighted(
@@ -79,66 +82,41 @@ def single_term_functions(
     if not len(samples) or not samples.params.shape[1]:
         return SingleTermFunctions((), ())
     with np.errstate(all="ignore"):
-        robust = loss == "huber"
-        samples = without_short_scales(samples) if robust else samples
-        parameters = Parameters.of_samples(samples.params)
-        tried = [
-            _fit_term(number, term, samples, robust=robust)
-            for number in parameters.used
-            for term in parameters.functions(number)
-        ]
-    return SingleTermFunctions(tuple(one for one in tried if one is not None), parameters.ignored)
+        samples = without_short_scales(samples) if loss == "huber" else samples
+        given = SelectionSamples.of(samples, loss)
+        tried = {
+            f"{number} {term}": (number, term, _line(term))
+            for number in given.parameters.used
+            for term in given.parameters.functions(number)
+        }
+        families = {name: family for name, (_, _, family) in tried.items()}
+        held_out: Mapping[str, HeldOutPredictions] = {}
+        if len(samples) >= FEWEST_SAMPLES:
+            held_out = cross_validate(families, given).predictions
+        found = (_fitted(*tried[name], given, held_out.get(name)) for name in tried)
+        usable_ones = tuple(one for one in found if one is not None)
+    return SingleTermFunctions(usable_ones, given.parameters.ignored)
 
 
-def _fit_term(
-    parameter: int, term: Expression, samples: Samples, *, robust: bool
+def _line(term: Expression) -> Family:
+    """Return the family of the functions constant + slope · term."""
+    return Family(lambda _: (ONE, term), non_negative=False, bounded=False)
+
+
+def _fitted(
+    parameter: int,
+    term: Expression,
+    family: Family,
+    given: SelectionSamples,
+    held_out: HeldOutPredictions | None,
 ) -> SingleTermFunction | None:
-    """Return the function of a term; None if the term is constant or not finite."""
-    values = term.evaluate(samples.params)
-    middle, width = float(values.mean()), float(values.std())
-    if not (np.isfinite(width) and width > 0):
+    """Return the function of a term; None if it is not finite."""
+    function = fit_family(family, given)
+    constant_s, slope_s = (function.coefficients * function.calibration).tolist()
+    if not (np.isfinite(slope_s) and np.isfinite(constant_s) and slope_s):
         return None
-    folds = folds_of(len(samples)) if len(samples) >= FEWEST_SAMPLES else None
-    level, slope = _fit_lines((values - middle) / width, samples, folds, robust=robust)
     r2 = error = None
-    if folds is not None:
-        predicted = level[folds] + slope[folds] * (values - middle) / width
-        r2 = r_squared(predicted, samples.seconds)
-        error = mean_relative_error(predicted, samples.seconds)
-    slope_s = float(slope[-1]) / width
-    constant_s = float(level[-1]) - slope_s * middle
-    if not (np.isfinite(slope_s) and np.isfinite(constant_s)):
-        return None
+    if held_out is not None:
+        r2 = r_squared(held_out.predicted_s, given.samples.seconds)
+        error = mean_relative_error(held_out.predicted_s, given.samples.seconds)
     return SingleTermFunction(parameter, term, constant_s, slope_s, r2, error)
-
-
-def _fit_lines(
-    values: Floats, samples: Samples, folds: Ints | None, *, robust: bool
-) -> tuple[Floats, Floats]:
-    """Return level and slope of the line fitted without each fold, and last to all samples."""
-    used: Flags = np.ones((1, len(samples)), dtype=np.bool_)
-    if folds is not None:
-        used = np.vstack((np.arange(folds.max() + 1)[:, None] != folds, used))
-    weights = np.where(used, samples.weights**2, 0.0)
-    factors = np.ones(used.shape)
-    for _ in range(ROUNDS if robust else 1):
-        level, slope = _weighted_lines(values, samples.seconds, weights * factors)
-        errors = np.abs(level[:, None] + slope[:, None] * values - samples.seconds)
-        errors /= samples.scale_s
-        corner = HUBER * np.array([robust_spread(e[u]) for e, u in zip(errors, used, strict=True)])
-        factors = np.minimum(1.0, corner[:, None] / np.maximum(errors, 1e-300))
-    return level, slope
-
-
-def _weighted_lines(values: Floats, seconds: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return level and slope of the weighted least-squares line for each row of weights.
-
-    `weights` has the shape (lines, samples), the results the shape (lines,).
-    """
-    total = weights.sum(axis=1)
-    middle, mean_s = weights @ values / total, weights @ seconds / total
-    distance = values - middle[:, None]
-    squares = (weights * distance**2).sum(axis=1)
-    products = (weights * distance * (seconds - mean_s[:, None])).sum(axis=1)
-    slope = np.where(squares > 0, products / np.where(squares > 0, squares, 1.0), 0.0)
-    return mean_s - slope * middle, slope

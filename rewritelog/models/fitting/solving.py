@@ -1,6 +1,6 @@
 """Solving for the coefficients of given terms: weighted, optionally robust, any number of samples.
 
-`solve` is the only least-squares engine: all models that fit sums of terms use it.
+All models that fit sums of terms use `solve`.
 """
 
 from __future__ import annotations
@@ -8,26 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats, median
-from rewritelog.core import core
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.columns import columns_of, lengths_of
+from rewritelog.models.fitting.regression import (
+    HUBER,
+    Loss,
+    least_squares,
+    robust_spread,
+    row_weights,
+)
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.parallel import map_in_threads
-
-Loss: TypeAlias = Literal["huber", "squares"]
-
-HUBER = 1.345
-"""The corner of Huber's loss: residuals beyond this many standard deviations count linearly.
-
-Huber, "Robust estimation of a location parameter" (1964); at 1.345 the estimate has 95 % of the
-efficiency of least squares on normal residuals.
-"""
 
 ROUNDS = 6
 """At most this many least-squares solutions in a robust fit."""
@@ -44,11 +40,11 @@ BLOCK_ROWS = 1 << 14
 LARGE = 1 << 16
 """With more samples, columns are computed anew in each pass in place of being kept in memory."""
 
+COLLINEAR = 1e-11
+"""Singular values of columns of length 1 below this share of the largest count as 0."""
+
 FEW = 1 << 10
 """At most this many samples are solved directly, without a reduction block by block."""
-
-_LEAST_SPREAD = 1e-12
-"""Added to the robust standard deviation, which is 0 if most residuals are."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ def _solve_few(
         rows[~usable.all(axis=1)] = 0.0
     coefficients = _least_squares(rows, target, non_negative=non_negative)
     for _ in range(rounds - 1):
-        weights = huber_weights(rows @ coefficients - target)
+        weights = row_weights(rows @ coefficients - target)
         before = coefficients
         coefficients = _least_squares(
             rows * weights[:, None], target * weights, non_negative=non_negative
@@ -130,28 +126,6 @@ def _settled(coefficients: Floats, before: Floats) -> bool:
     """Return whether no coefficient changed by more than the share `SETTLED`."""
     pairs = zip(coefficients.tolist(), before.tolist(), strict=True)
     return all(abs(one - other) <= SETTLED * abs(other) for one, other in pairs)
-
-
-def huber_weights(errors: Floats) -> Floats:
-    """Return the factor of each residual in Huber's loss, given the residuals: at most 1.
-
-    It is the square root of the usual weight min(1, corner/|r|), to multiply rows and target with.
-    """
-    sizes = np.abs(errors)
-    return _root_huber_weights(sizes, HUBER * _spread_of_sizes(sizes))
-
-
-def _root_huber_weights(sizes: Floats, corner: float) -> Floats:
-    return np.asarray(np.sqrt(np.minimum(1.0, corner / np.maximum(sizes, 1e-300))))
-
-
-def robust_spread(errors: Floats) -> float:
-    """Return the standard deviation of normal errors with this median absolute value."""
-    return _spread_of_sizes(np.abs(errors))
-
-
-def _spread_of_sizes(sizes: Floats) -> float:
-    return 1.4826 * median(sizes) + _LEAST_SPREAD
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
@@ -216,8 +190,7 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     def weighted(columns: Floats, times: Floats, scale_s: Floats) -> Floats:
         weights = 1 / scale_s
         if np.isfinite(corner):
-            sizes = np.abs((columns @ coefficients - times) / scale_s)
-            weights *= _root_huber_weights(sizes, corner)
+            weights *= row_weights((columns @ coefficients - times) / scale_s, corner)
         rows = np.column_stack((columns, times))
         rows *= weights[:, None]
         if not np.isfinite(rows).all():
@@ -233,20 +206,9 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     return np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
 
 
-def least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
-    """Return the least-squares coefficients of columns of length 1."""
-    if not non_negative:
-        return np.asarray(np.linalg.lstsq(columns, target, rcond=1e-11)[0])
-    samples, count = columns.shape
-    rows, room = np.empty((samples, count + 1)), np.empty((count + 2, count + 1))
-    found = np.empty(count)
-    rows[:, :-1], rows[:, -1] = columns, target
-    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), found)
-    return found
-
-
 def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
     """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
     lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
-    return np.asarray(least_squares(columns / lengths, target, non_negative=non_negative) / lengths)
+    found = least_squares(columns / lengths, target, non_negative=non_negative, collinear=COLLINEAR)
+    return np.asarray(found / lengths)

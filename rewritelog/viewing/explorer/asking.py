@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
 from rewritelog.models.exact_matches import ExactMatch
+from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.fitting.solving import Loss
 from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.viewing.explorer.choices import LONGEST_TERM, FitChoices
 

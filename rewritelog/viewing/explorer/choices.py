@@ -16,9 +16,9 @@ from rewritelog.models.expressions import Expression, Origin, parse
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.fitting.solving import Loss
 from rewritelog.models.formulas import EventFormula
 from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.models.metrics import mean_relative_error

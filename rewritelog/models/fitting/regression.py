@@ -1,0 +1,87 @@
+"""What all regressions here share: one solver, one robust loss, one criterion for more terms.
+
+Huber's loss counts residuals beyond a corner linearly (P. Huber, "Robust estimation of a location
+parameter", 1964); it is minimized by iteratively reweighted least squares (Holland and Welsch
+1977). BIC is Schwarz's criterion ("Estimating the dimension of a model", 1978), n log(χ²/n) +
+k log n for k terms and n samples, with the penalty k log n multiplied by n/(n − k − 1): the
+correction for small samples that Hurvich and Tsai (1989) give for the AIC.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rewritelog.arrays import Floats, median
+from rewritelog.core import core
+
+Loss: TypeAlias = Literal["huber", "squares"]
+
+HUBER = 1.345
+"""The corner of Huber's loss in standard deviations: there the estimate has 95 % of the efficiency
+of least squares on normal residuals."""
+
+LEAST_SPREAD = 1e-12
+"""Added to a robust standard deviation, which is 0 if most residuals are."""
+
+COLLINEAR = 1e-9
+"""Singular values below this share of the largest count as 0."""
+
+
+def least_squares(
+    columns: Floats,
+    target: Floats,
+    *,
+    non_negative: bool = False,
+    collinear: float | None = COLLINEAR,
+) -> Floats:
+    """Return the coefficients of the columns with which their sum is nearest to the target.
+
+    With `non_negative` none is negative (NNLS, Lawson and Hanson 1974), and the columns should have
+    length 1. None for `collinear` is the rounding error of float64.
+    """
+    if not non_negative:
+        return np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
+    samples, count = columns.shape
+    rows, room = np.empty((samples, count + 1)), np.empty((count + 2, count + 1))
+    found = np.empty(count)
+    rows[:, :-1], rows[:, -1] = columns, target
+    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), found)
+    return found
+
+
+def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:
+    """Return the standard deviation of normal errors with this median absolute value."""
+    return 1.4826 * median(np.abs(errors)) + least
+
+
+def robust_spreads(errors: Floats, least: float) -> Floats:
+    """Return the same for each row, at least `least`."""
+    return np.asarray(np.maximum(1.4826 * np.median(np.abs(errors), axis=1), least))
+
+
+def huber_loss(errors: Floats) -> Floats:
+    """Return Huber's loss of errors in units of their spread: r² for small errors r."""
+    sizes = np.abs(errors)
+    return np.where(sizes <= HUBER, sizes**2, HUBER * (2 * sizes - HUBER))
+
+
+def huber_weights(errors: Floats, corner: float) -> Floats:
+    """Return the factor of each squared error in Huber's loss with this corner: at most 1."""
+    return np.asarray(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300)))
+
+
+def row_weights(errors: Floats, corner: float | None = None) -> Floats:
+    """Return what rows and target are multiplied by for Huber's loss, given the errors.
+
+    It is the square root of `huber_weights`, by default with the corner at `HUBER` robust standard
+    deviations.
+    """
+    corner = HUBER * robust_spread(errors) if corner is None else corner
+    return np.asarray(np.sqrt(huber_weights(errors, corner)))
+
+
+def bic_penalty(terms: int, samples: int) -> float:
+    """Return the penalty of BIC for so many terms, a huge one if the samples are too few."""
+    return float(core.bic_penalty(terms, samples))
