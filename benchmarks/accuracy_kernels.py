@@ -58,7 +58,7 @@ class Tally:
         fitted = load_model(model, {}).fit((part,))
         seconds = np.maximum(fitted.predict(samples.event, params), 0.0)
         known = np.where(np.isfinite(seconds), seconds, 0.0)
-        factors = fitted.total_factors(samples.event, params)
+        factors = fitted.retransformation(samples.event, params)
         positive = measured > 0
         self.errors += (np.abs(known - measured)[positive] / measured[positive]).tolist()
         later = np.flatnonzero(tried) > 0

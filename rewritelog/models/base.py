@@ -138,7 +138,7 @@ class FittedModel(ABC):
         """
         return None
 
-    def total_factors(self, event: str, params: Floats) -> Floats | None:  # noqa: ARG002
+    def retransformation(self, event: str, params: Floats) -> Floats | None:  # noqa: ARG002
         """Return the factor for each row's duration in sums, which then agree with measured sums.
 
         `predict` returns the typical duration of one call; a sum also includes rare long calls.

@@ -85,15 +85,15 @@ def checked_factors(
     return _factors(lambda: fitted.drawn_factors(event, params, numbers), len(params), where)
 
 
-def checked_total_factors(
+def checked_retransformation(
     fitted: FittedModel, model_name: str, event: str, params: Floats
 ) -> Floats:
     """Return the factors that make sums agree with measured ones, 1 if the model has none.
 
     Raise `ModelError` as `checked_factors` does.
     """
-    where = f"model {model_name!r}, event {event!r}: total_factors()"
-    factors = _factors(lambda: fitted.total_factors(event, params), len(params), where)
+    where = f"model {model_name!r}, event {event!r}: retransformation()"
+    factors = _factors(lambda: fitted.retransformation(event, params), len(params), where)
     return np.ones(len(params)) if factors is None else factors
 
 
@@ -115,7 +115,7 @@ def total_seconds(
 
     Exact matches are left as they are: means of measured times already have the right sum.
     """
-    factors = checked_total_factors(fitted, model_name, event, params)
+    factors = checked_retransformation(fitted, model_name, event, params)
     seconds = np.where(found.seconds < 0, 0.0, found.seconds)
     return seconds * np.where(found.exact, 1.0, factors)
 

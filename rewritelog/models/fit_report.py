@@ -96,7 +96,7 @@ def _quality_texts(head: str, fit: ClassFit, samples: int) -> list[str]:
     quality = fit.quality
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
-    left = f"χ² {quality.chi2:.2g}{unit}" if quality.freedom else "no degree of freedom"
+    left = f"χ² {quality.chi2:.2g}{unit}" if quality.dof else "no degree of freedom"
     return [head + fit.family, count_text(samples, "sample"), f"R² {r2}", left]
 
 
@@ -123,8 +123,8 @@ def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
 def _mixture_lines(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
     """Return the members of a mixture, each with its share and its formula."""
     lines = [f"{head}the weighted geometric mean of"]
-    for share, member in zip(mixture.shares, mixture.members, strict=True):
-        lines += _wrap(f"    {percent_text(share, 0)}: ", map(rename, _term_texts(member)), " + ")
+    for weight, member in zip(mixture.weights, mixture.members, strict=True):
+        lines += _wrap(f"    {percent_text(weight, 0)}: ", map(rename, _term_texts(member)), " + ")
     return lines
 
 
@@ -167,7 +167,7 @@ def _sample_warnings(fit: EventFit) -> Iterable[str]:
     if short:
         samples = count_text(fit.samples, "sample")
         yield f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
-    elif fit.whole.quality.freedom == 0 and fit.parameters:
+    elif fit.whole.quality.dof == 0 and fit.parameters:
         yield "as many terms as samples, so the fit's error is unknown; add timing lines"
     elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
         coefficients = count_text(len(fit.whole.function.terms), "coefficient")
@@ -195,7 +195,7 @@ def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
 def _quality_warnings(fit: EventFit) -> Iterable[str]:
     """Yield warnings of a fit that explains little, overfits, or has outliers."""
     quality = fit.whole.quality
-    if quality.freedom and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
+    if quality.dof and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
         yield (
             f"R² {quality.r2:.3f}: the parameters explain little of the time; pass "
             "parameters that determine it, or check the timings for noise"

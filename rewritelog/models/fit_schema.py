@@ -163,7 +163,7 @@ class MixtureForm(FunctionForm, frozen=True, kw_only=True, tag="mixture"):
     @classmethod
     def of(cls, function: FittedMixture, known: Range | None) -> MixtureForm:
         """Return the form of a mixture."""
-        pairs = zip(function.members, function.shares, strict=True)
+        pairs = zip(function.members, function.weights, strict=True)
         return cls(
             members=[
                 MemberForm(share=share, function=SumForm.of(member, known))
@@ -242,8 +242,8 @@ class QualityForm(
         "held_out_rms": "held_out_rms_relative_error",
         "coverage": "interval_coverage",
         "relative": "relative_residuals",
-        "freedom": "degrees_of_freedom",
-        "even_samples": "effective_samples",
+        "dof": "degrees_of_freedom",
+        "effective_sample_size": "effective_samples",
         "first_call": "first_call_ratio",
         "negative": "negative_predictions",
     },
@@ -258,11 +258,11 @@ class QualityForm(
     coverage: Exact | None = None
     chi2: Exact
     relative: bool
-    freedom: Count
+    dof: Count
     rank: Count
     condition: Exact
     largest_leverage: Exact
-    even_samples: Exact
+    effective_sample_size: Exact
     outliers: Count = 0
     first_call: Exact | None = None
     negative: Count = 0

@@ -84,10 +84,10 @@ class FittedEvents(FittedModel):
             return None
         return fit.drawn_factors(params, numbers)
 
-    def total_factors(self, event: str, params: Floats) -> Floats | None:
+    def retransformation(self, event: str, params: Floats) -> Floats | None:
         """Return the ratio of measured to predicted sums for each row; None without a fit."""
         fit = self.fits.get((event, params.shape[1]))
-        return None if fit is None else fit.total_factors(params)
+        return None if fit is None else fit.retransformation(params)
 
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
         """Return the spread of single errors and of the common one, from held-out samples.
@@ -103,7 +103,7 @@ class FittedEvents(FittedModel):
         terms = min(len(fit.whole.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         single *= _student_upper(count - 1) / NORMAL_UPPER  # wider for few samples
-        common = single / math.sqrt(quality.even_samples)
+        common = single / math.sqrt(quality.effective_sample_size)
         common *= math.sqrt(max(ENOUGH / count, 1.0))
         return TotalSpread(single, common, quality.coverage)
 
@@ -127,15 +127,15 @@ class FittedEvents(FittedModel):
         return (*nothing, *self.notes, *said)
 
 
-def _student_upper(freedom: int) -> float:
+def _student_upper(dof: int) -> float:
     """Return the upper end of the 90 % interval of Student's t distribution.
 
-    The probability within ±√freedom·tan θ is a finite sum over powers of cos θ (M. Abramowitz and
+    The probability within ±√dof·tan θ is a finite sum over powers of cos θ (M. Abramowitz and
     I. Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4). scipy's is slow to import.
     """
-    odd = freedom % 2
-    steps = np.arange(2 + odd, freedom, 2)
-    factors = np.append(1.0, np.cumprod((steps - 1) / steps))[: freedom // 2]
+    odd = dof % 2
+    steps = np.arange(2 + odd, dof, 2)
+    factors = np.append(1.0, np.cumprod((steps - 1) / steps))[: dof // 2]
     exponents = odd + 2 * np.arange(len(factors))
     low, high = 0.0, math.pi / 2
     for _ in range(60):
@@ -143,7 +143,7 @@ def _student_upper(freedom: int) -> float:
         inside = math.sin(angle) * float(factors @ math.cos(angle) ** exponents)
         inside = (angle + inside) * 2 / math.pi if odd else inside
         low, high = (angle, high) if inside < INSIDE else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
+    return math.sqrt(dof) * math.tan(low)
 
 
 def fit_events(

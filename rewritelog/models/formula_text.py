@@ -33,9 +33,9 @@ def formula_text(fit: EventFit, language: Language = "text") -> str:
         return _sum_text(plain_function(fit), names, language)
     return _TIMES[language].join(
         _POWER[language].format(
-            _sum_text(member, names, language), number_in_language(share, language)
+            _sum_text(member, names, language), number_in_language(weight, language)
         )
-        for share, member in zip(function.shares, function.members, strict=True)
+        for weight, member in zip(function.weights, function.members, strict=True)
     )
 
 

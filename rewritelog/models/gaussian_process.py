@@ -152,7 +152,7 @@ class FittedGaussianProcess(FittedModel):
         inside = np.clip(numbers, 1e-9, 1 - 1e-9)
         return np.asarray(np.exp(found.noise * ndtri(inside)))
 
-    def total_factors(self, event: str, params: Floats) -> Floats | None:
+    def retransformation(self, event: str, params: Floats) -> Floats | None:
         """Return the mean of the log-normal noise divided by its median, exp(σ²/2)."""
         found = self.events.get((event, params.shape[1]))
         if found is None or not found.noise >= 0:

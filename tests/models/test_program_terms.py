@@ -146,7 +146,7 @@ def test_interrupted_calls_add_to_totals_and_not_to_usual_times() -> None:
     usual = 1e-6 * params[:, 0]
     long = rng.uniform(size=200) < 0.05
     fitted = auto(params, usual * np.where(long, 10.0, 1.0))
-    factors = fitted.total_factors("kernel", params)
+    factors = fitted.retransformation("kernel", params)
     assert fitted.predict("kernel", params) == pytest.approx(usual, rel=0.02)
     assert (fitted.predict("kernel", params) * factors).sum() == pytest.approx(
         (usual * np.where(long, 10.0, 1.0)).sum(), rel=0.05

@@ -15,8 +15,8 @@ from rewritelog.models.fitting.program_terms import program_terms
 ENOUGH_FOR_BREAKS = 20
 """With fewer samples a change of slope cannot be distinguished from noise."""
 
-RIDGE_CREDIT = 8.0
-AVERAGE_CREDIT = 16.0
+RIDGE_PRIOR_WEIGHT = 8.0
+AVERAGE_PRIOR_WEIGHT = 16.0
 """Prior weights of the ridge power law and of averaged products, which have prior distributions."""
 
 OF_MANY = ("power law", "interacting terms")
@@ -32,12 +32,12 @@ EXACT = 0.01
 def automatic_families(samples: int) -> dict[str, Family]:
     """Return the families for this number of samples by name, simple ones first."""
     families = dict(FAMILIES)
-    families["ridge power law"] = Family(ridge_power_law, credit=RIDGE_CREDIT)
+    families["ridge power law"] = Family(ridge_power_law, prior_weight=RIDGE_PRIOR_WEIGHT)
     families["program terms"] = Family(program_terms)
     if samples < ENOUGH_FOR_ONE:
         for name in OF_MANY:
             del families[name]
-        families["averaged products"] = Family(averaged_products, credit=AVERAGE_CREDIT)
+        families["averaged products"] = Family(averaged_products, prior_weight=AVERAGE_PRIOR_WEIGHT)
     if samples >= ENOUGH_FOR_BREAKS:
         families["power law with breaks"] = Family(power_law_with_breaks)
     if samples >= ENOUGH_FOR_ONE:
@@ -55,7 +55,7 @@ def few_families(given: SelectionSamples) -> dict[str, Family]:
     if len(samples) == 3 and single_factor_may_fit(samples, given.parameters, EXACT):
         power = {"product": FAMILIES["product"]}
         function = solve_families({"product": 1.0}, power, given)
-        errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.scale_s
+        errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.sigma_s
         if errors.max() < EXACT:
             return power
     return {PROPORTIONAL: Family(proportional)}

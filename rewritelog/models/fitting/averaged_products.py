@@ -56,9 +56,10 @@ WITH_NEGATIVES = (("abs({p})", 0.3), ("(1 + abs({p}))", 0.1), ("sqrt(abs({p}))",
 TREE = 0.08
 """Prior probability of the factor 2^p."""
 
-FLAG = 0.4
-FLAG_RATIOS = np.exp(np.linspace(np.log(1.3), np.log(16), 8))
-"""A parameter with two values may be a flag, with a factor that is one of these or its inverse."""
+INDICATOR = 0.4
+INDICATOR_RATIOS = np.exp(np.linspace(np.log(1.3), np.log(16), 8))
+"""A parameter with two values may be an indicator, with a factor that is one of these or its
+inverse."""
 
 OF_TWO = (
     ("({p} + {q})", 0.05),
@@ -90,8 +91,8 @@ class _Factor:
     prior: float
     """Log prior probability, relative to none of the parameters."""
     parameters: tuple[int, ...]
-    flag: bool = False
-    """Whether it is the factor of a flag."""
+    indicator: bool = False
+    """Whether it is the factor of an indicator."""
 
 
 def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
@@ -111,7 +112,7 @@ def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
         "factor logs",
         lambda: _arrays(factors, given.table.columns("factors", make), given.parameters),
     )
-    times = given.samples.scale_s / median(given.samples.scale_s)
+    times = given.samples.sigma_s / median(given.samples.sigma_s)
     depth = min(core.MOST_FACTORS, len(given.parameters.used))
     found, figures = _most_probable(logs[:, given.rows], rest, times, depth)
     return (_average(factors, found.tolist(), figures),)
@@ -153,7 +154,7 @@ def _arrays(
     places = {number: place for place, number in enumerate(parameters.used)}
     uses = [sum(1 << places[number] for number in factor.parameters) for factor in factors]
     marks = (sequence(len(factors)) >> np.uint64(2)).astype(np.int64)
-    second = np.where([factor.flag for factor in factors], -np.inf, prior + np.log(SECOND))
+    second = np.where([factor.indicator for factor in factors], -np.inf, prior + np.log(SECOND))
     return logs, prior, second, np.array(uses, dtype=np.int64), marks
 
 
@@ -185,7 +186,7 @@ def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> I
     for number in parameters.used:
         for text, probability in _of_one(number, params[:, number - 1], parameters):
             log = float(np.log(probability / NONE))
-            yield _Factor(parse(text), log, (number,), flag="==" in text)
+            yield _Factor(parse(text), log, (number,), indicator="==" in text)
     several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
     for one, other in combinations(several, 2):
         lowest = min(parameters.lowest[one - 1], parameters.lowest[other - 1])
@@ -199,8 +200,11 @@ def _of_one(number: int, column: Floats, parameters: Parameters) -> Iterator[tup
     low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
     name, values = f"p{number}", np.unique(column)
     if len(values) == 2:
-        for ratio in (*FLAG_RATIOS, *(1 / FLAG_RATIOS)):
-            yield f"{ratio:.3g}^({name} == {values[1]:.6g})", FLAG / (2 * len(FLAG_RATIOS))
+        for ratio in (*INDICATOR_RATIOS, *(1 / INDICATOR_RATIOS)):
+            yield (
+                f"{ratio:.3g}^({name} == {values[1]:.6g})",
+                INDICATOR / (2 * len(INDICATOR_RATIOS)),
+            )
         if low > 0:
             yield name, 0.2
         return

@@ -39,7 +39,7 @@ def calibrate(
         seconds = function.predict(block.params, columns)
         with np.errstate(all="ignore"):
             included = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
-            included &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.scale_s
+            included &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.sigma_s
         measured += float(block.seconds[included].sum())
         predicted += float(seconds[included].sum())
     return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)

@@ -49,7 +49,7 @@ FEW = 12
 """The errors of fewer samples mean little, so that the prior weights of families count too."""
 
 NEARLY_AS_GOOD = 2.0
-"""Families with errors of up to this multiple of the least have shares in a mixture."""
+"""Families with errors of up to this multiple of the least have weights in a mixture."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class CrossValidation:
     predictions: Mapping[str, HeldOutPredictions]
     """By family, in the order of the families; empty with too few samples."""
 
-    def predicted_by(self, shares: Mapping[str, float]) -> Floats | None:
+    def predicted_by(self, weights: Mapping[str, float]) -> Floats | None:
         """Return a mixture's held-out predictions in seconds; None where there are none."""
         if not self.predictions:
             return None
-        if len(shares) == 1:
-            return self.predictions[next(iter(shares))].predicted_s
-        seconds = [self.predictions[name].predicted_s for name in shares]
-        return np.nan_to_num(geometric_mean(seconds, list(shares.values())), nan=0.0)
+        if len(weights) == 1:
+            return self.predictions[next(iter(weights))].predicted_s
+        seconds = [self.predictions[name].predicted_s for name in weights]
+        return np.nan_to_num(geometric_mean(seconds, list(weights.values())), nan=0.0)
 
 
 NOT_VALIDATED = CrossValidation(
@@ -175,22 +175,22 @@ def fit_terms(
 
 
 def solve_families(
-    shares: Mapping[str, float],
+    weights: Mapping[str, float],
     families: Mapping[str, Family],
     given: SelectionSamples,
     samples: Samples | None = None,
 ) -> AnyFunction:
-    """Return the function of the selected family, or the mixture of several with their shares.
+    """Return the function of the selected family, or the mixture of several with their weights.
 
     Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
-    the same. Families that choose the same terms become one member with the sum of their shares.
+    the same. Families that choose the same terms become one member with the sum of their weights.
     """
-    chosen = {name: given.chosen(families[name].choose_terms) for name in shares}
+    chosen = {name: given.chosen(families[name].choose_terms) for name in weights}
     first: dict[frozenset[Expression], str] = {}
     together: dict[str, float] = {}
-    for name, share in shares.items():
+    for name, weight in weights.items():
         name_of_all = first.setdefault(frozenset(chosen[name]), name)
-        together[name_of_all] = together.get(name_of_all, 0.0) + share
+        together[name_of_all] = together.get(name_of_all, 0.0) + weight
     largest_first = sorted(together, key=lambda name: -together[name])
     if samples is None or samples is given.samples:
         functions = [fit_family(families[name], given) for name in largest_first]
@@ -204,10 +204,10 @@ def solve_families(
 def select_families(
     families: Mapping[str, Family], validation: CrossValidation
 ) -> dict[str, float]:
-    """Return the family that predicts held-out samples best, or several, with their shares.
+    """Return the family that predicts held-out samples best, or several, with their weights.
 
     With few samples the best one is best by chance as often as not. Families within
-    `NEARLY_AS_GOOD` times the least error then have shares in proportion to the inverse fourth
+    `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse fourth
     power of their errors; with fewer than `FEW` samples also to their prior weights.
     """
     if not validation.predictions:
@@ -217,7 +217,7 @@ def select_families(
     errors = {name: max(one.mean_error, 1e-9) for name, one in validation.predictions.items()}
     best, few = min(errors.values()), len(validation.samples) < FEW
     weights = {
-        name: (best / error) ** 4 * (families[name].credit if few else 1.0)
+        name: (best / error) ** 4 * (families[name].prior_weight if few else 1.0)
         for name, error in errors.items()
         if error <= NEARLY_AS_GOOD * best
     }
@@ -242,6 +242,6 @@ def select_family(families: Mapping[str, Family], validation: CrossValidation) -
 
 
 def _compare(predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
-    errors = np.abs(predicted_s - samples.seconds) / samples.scale_s
+    errors = np.abs(predicted_s - samples.seconds) / samples.sigma_s
     limited = np.where(np.isfinite(errors), np.minimum(errors, LARGEST_ERROR), LARGEST_ERROR)
     return HeldOutPredictions(predicted_s, limited)

@@ -69,13 +69,13 @@ class Quality:
     """Sum of the squared relative residuals; with uniform weights of the residuals, in s²."""
     relative: bool
     """Whether `chi2` is the sum for relative residuals."""
-    freedom: int
+    dof: int
     """Degrees of freedom: number of samples − number of terms, at least 0."""
     rank: int
     condition: float
     """Condition number of the weighted design matrix, its columns scaled to length 1."""
     largest_leverage: float
-    even_samples: float
+    effective_sample_size: float
     """Effective sample size for the sum of the times t, (Σ t)² / Σ t² (L. Kish, Survey Sampling,
     1965): this many samples of equal duration determine a sum as precisely."""
     outliers: int
@@ -124,11 +124,11 @@ def diagnose(
         coverage=unseen.coverage,
         chi2=sums.chi2 if samples.relative else sums.chi2_s2,
         relative=samples.relative,
-        freedom=max(0, len(samples) - len(function.terms)),
+        dof=max(0, len(samples) - len(function.terms)),
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=_largest_without_nan(leverages_of(columns, predicted_s, root)),
-        even_samples=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
+        effective_sample_size=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
         outliers=sums.outliers,
         first_call=sums.first_call,
         negative=sums.negative,
@@ -159,7 +159,7 @@ class _Sums:
         predicted = function.bounded(raw, block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):
-            self.chi2 += _sum_without_nan((residual / block.scale_s) ** 2)
+            self.chi2 += _sum_without_nan((residual / block.sigma_s) ** 2)
             self.chi2_u2 += _sum_without_nan((residual / self._unit_s) ** 2)
             ratio = block.seconds / predicted
         far = ~((ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR)) & (
@@ -170,7 +170,7 @@ class _Sums:
         if block.first.any():
             first = float(ratio[block.first][0])
             self.first_call = first if math.isfinite(first) else None
-        rows = columns / block.scale_s[:, None]
+        rows = columns / block.sigma_s[:, None]
         finite = np.isfinite(rows)
         if not finite.all():
             rows[~finite.all(axis=1)] = 0.0

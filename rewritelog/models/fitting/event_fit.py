@@ -153,7 +153,7 @@ class EventFit:
                 factors[rows] = quantiles(class_fit.ratios, levels)
         return factors
 
-    def total_factors(self, params: Floats) -> Floats:
+    def retransformation(self, params: Floats) -> Floats:
         """Return each row's factor that corrects sums of predictions (`ClassFit.total_ratio`)."""
         factors = np.ones(len(params))
         for class_fit, rows in self._by_class(params):

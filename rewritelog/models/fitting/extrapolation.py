@@ -55,7 +55,7 @@ POWER_OF_ERRORS = 9.0
 """A family's share falls with this power of the product of its errors in trial and
 cross-validation."""
 
-CREDIT_OF_OWN = 3.0
+PRIOR_WEIGHT_OF_OWN = 3.0
 """Prior weight of the family that was selected within the range."""
 
 LEAST_PART = 0.05
@@ -73,7 +73,7 @@ LARGEST_ERROR = 5.0
 EXACT = 0.01
 """A fit with a held-out mean relative error below this is extrapolated as it is."""
 
-UNTRIED_SHARE = 0.25
+UNTRIED_WEIGHT = 0.25
 """Share in the growth, where no trial was possible, of the family with the most prior weight."""
 
 WITHIN = 0.8
@@ -188,7 +188,7 @@ def growth_of(
 ) -> Growth:
     """Return how to extrapolate, from trials on the samples with large parameters.
 
-    `own` are the shares of the families that were selected for predictions within the range.
+    `own` are the weights of the families that were selected for predictions within the range.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -196,16 +196,16 @@ def growth_of(
     most_s = float(positive.max()) if len(positive) else None
     trials = [_Trial.of(given, below, above) for below, above in _trial_splits(given)]
     if not trials:
-        shares = _shares_without_trial(own, families, given, validation)
-        function = None if shares == own else solve_families(shares, families, given)
+        weights = _weights_without_trial(own, families, given, validation)
+        function = None if weights == own else solve_families(weights, families, given)
         return Growth(function, None, least_s, most_s)
     weighing = _Weighing(own, families, given, validation)
     logs = _logs_in_trials(trials, weighing)
     distances = np.concatenate([trial.distances for trial in trials])
-    shares = weighing.shares({name: _trial_error(of_family) for name, of_family in logs.items()})
-    residual = np.asarray(sum(share * logs[name] for name, share in shares.items()))
+    weights = weighing.weights({name: _trial_error(of_family) for name, of_family in logs.items()})
+    residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
     error = widening_rate(_ratios(own, validation), np.exp(-residual), distances)
-    function = None if shares == own else solve_families(shares, families, given)
+    function = None if weights == own else solve_families(weights, families, given)
     return Growth(function, error, least_s, most_s)
 
 
@@ -227,14 +227,14 @@ class _Trial:
     """The samples with small values, to which families are fitted."""
     params: Floats
     """Parameters of the other samples, shape (others, parameters)."""
-    scale_s: Floats
+    sigma_s: Floats
     """Scales of the other samples, shape (others,)."""
 
     @classmethod
     def of(cls, given: SelectionSamples, below: Ints, above: Ints) -> _Trial:
         """Divide the samples by row."""
         others = given.samples
-        return cls(given.part(below), others.params[above], others.scale_s[above])
+        return cls(given.part(below), others.params[above], others.sigma_s[above])
 
     @property
     def distances(self) -> Floats:
@@ -247,14 +247,14 @@ class _Trial:
         grown = Growth(None, None, LEAST_S).predict(
             fitted, self.params, *self.training.samples.range
         )
-        return np.asarray(np.log(np.maximum(grown, LEAST_S) / self.scale_s))
+        return np.asarray(np.log(np.maximum(grown, LEAST_S) / self.sigma_s))
 
 
 def _logs_in_trials(trials: Sequence[_Trial], weighing: _Weighing) -> dict[str, Floats]:
     """Return log predicted / measured time by family, those of all trials in one array.
 
     Trials that take long run at once. Else families are tried in turn, and those whose errors in
-    the first trial alone rule out a share are left out.
+    the first trial alone rule out any weight are left out.
     """
     families, given = weighing.families, weighing.given
     if takes_long(families, given):
@@ -297,27 +297,27 @@ def _trial_error(logs: Floats, count: int | None = None) -> float:
     return float((roots.sum() / (count or len(roots))) ** 2)
 
 
-def _shares_without_trial(
+def _weights_without_trial(
     own: Mapping[str, float],
     families: Mapping[str, Family],
     given: SelectionSamples,
     validation: CrossValidation,
 ) -> Mapping[str, float]:
-    """Return the shares where no trial was possible: the best prior knowledge gets some of it.
+    """Return the weights where no trial was possible: the best prior knowledge gets some of it.
 
     That is the family with the largest prior weight. With enough samples for a trial, or an exact
-    fit, the shares remain as they are.
+    fit, the weights remain as they are.
     """
-    credited = max(families, key=lambda name: families[name].credit)
-    if families[credited].credit <= 1 or len(given.samples) >= FEWEST:
+    likeliest = max(families, key=lambda name: families[name].prior_weight)
+    if families[likeliest].prior_weight <= 1 or len(given.samples) >= FEWEST:
         return own
     held_out_s = validation.predicted_by(own)
     if held_out_s is not None:
-        errors = np.abs(held_out_s / given.samples.scale_s - 1)
+        errors = np.abs(held_out_s / given.samples.sigma_s - 1)
         if float(errors.mean()) < EXACT:
             return own
-    shares = {name: share * (1 - UNTRIED_SHARE) for name, share in own.items()}
-    return shares | {credited: shares.get(credited, 0.0) + UNTRIED_SHARE}
+    weights = {name: weight * (1 - UNTRIED_WEIGHT) for name, weight in own.items()}
+    return weights | {likeliest: weights.get(likeliest, 0.0) + UNTRIED_WEIGHT}
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class _Weighing:
     """How families are weighed for the growth beyond the range."""
 
     own: Mapping[str, float]
-    """The shares of the families that were selected for predictions within the range."""
+    """The weights of the families that were selected for predictions within the range."""
     families: Mapping[str, Family]
     given: SelectionSamples
     validation: CrossValidation
@@ -334,7 +334,7 @@ class _Weighing:
         """Return a family's logarithmic weight by its errors, here in the trial, and its prior."""
         held_out = max(self.validation.predictions[name].mean_error, LEAST_ERROR)
         by_errors = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
-        return by_errors + math.log1p((CREDIT_OF_OWN - 1) * self.own.get(name, 0.0))
+        return by_errors + math.log1p((PRIOR_WEIGHT_OF_OWN - 1) * self.own.get(name, 0.0))
 
     def after_slopes(self, name: str, before: float) -> float:
         """Return a weight less the sum of the squares of the family's slopes beyond the range."""
@@ -342,8 +342,8 @@ class _Weighing:
         slopes = slopes_between(fitted.predict(corners_of(self.given.parameters))[None])
         return before - float((slopes**2).sum())
 
-    def shares(self, trial: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the shares of families, given their errors in the trial.
+    def weights(self, trial: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the weights of families, given their errors in the trial.
 
         Families that choose the same terms are one, with the mean of their weights.
         """

@@ -243,7 +243,7 @@ class Family:
     """Whether its coefficients are constrained to be non-negative."""
     bounded: bool = True
     """Whether its predictions are kept within bounds derived from the samples."""
-    credit: float = 1.0
+    prior_weight: float = 1.0
     """Prior weight of the family with very few samples, where 1 is that of most families."""
 
 
@@ -294,7 +294,7 @@ def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     samples, usable = given.samples, given.parameters.positive()
     logs = np.log(samples.params[:, [number - 1 for number in usable]])
     columns = np.column_stack((np.ones(len(samples)), logs))
-    times = np.log(samples.scale_s)
+    times = np.log(samples.sigma_s)
     taken = select(columns, times, non_negative=False, constant=0)
     exponents = least_squares(columns[:, taken], times)
     lowest = given.parameters.lowest

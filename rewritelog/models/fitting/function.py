@@ -97,26 +97,26 @@ class FittedFunction:
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """The weighted geometric mean of functions: seconds = Π function^share.
+    """The weighted geometric mean of functions: seconds = Π function^weight.
 
     A member that predicts no positive time for a row, such as a power of a parameter that is 0
     there, is left out of the mean.
     """
 
     members: tuple[FittedFunction, ...]
-    """Largest share first."""
-    shares: tuple[float, ...]
+    """Largest weight first."""
+    weights: tuple[float, ...]
     """The weights of the members, whose sum is 1."""
 
     @property
     def terms(self) -> tuple[Expression, ...]:
-        """The terms of the member with the largest share."""
+        """The terms of the member with the largest weight."""
         return self.members[0].terms
 
     def raw(self, params: Floats) -> Floats:
         """Return each row's seconds, at least 0; NaN only where all members are NaN."""
         seconds = [member.predict(params) for member in self.members]
-        means: Floats = np.nan_to_num(geometric_mean(seconds, self.shares), nan=0.0)
+        means: Floats = np.nan_to_num(geometric_mean(seconds, self.weights), nan=0.0)
         means[np.isnan(seconds).all(axis=0)] = np.nan
         return means
 
@@ -129,14 +129,14 @@ class FittedMixture:
         return raw
 
 
-def geometric_mean(seconds: Sequence[Floats], shares: Sequence[float]) -> Floats:
+def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Floats:
     """Return each row's mean over the functions that are positive and finite; NaN without any."""
     logs, total = np.zeros((2, len(seconds[0])))
     with np.errstate(all="ignore"):
-        for one, share in zip(seconds, shares, strict=True):
+        for one, weight in zip(seconds, weights, strict=True):
             usable = np.isfinite(one) & (one > 0)
-            logs += np.where(usable, share * np.log(np.where(usable, one, 1.0)), 0.0)
-            total += np.where(usable, share, 0.0)
+            logs += np.where(usable, weight * np.log(np.where(usable, one, 1.0)), 0.0)
+            total += np.where(usable, weight, 0.0)
         return np.asarray(np.exp(logs / total))
 
 
@@ -146,15 +146,15 @@ def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Float
         with np.errstate(all="ignore"):
             return np.asarray(function.predict(params) / function.predict(edge))
     factors = [growth_between(member, edge, params) for member in function.members]
-    return geometric_mean(factors, function.shares)
+    return geometric_mean(factors, function.weights)
 
 
 AnyFunction: TypeAlias = FittedFunction | FittedMixture
 
 
-def mixture_of(functions: Sequence[FittedFunction], shares: Sequence[float]) -> AnyFunction:
+def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> AnyFunction:
     """Return the geometric mean of functions, or the function itself if there is only one."""
-    return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(shares))
+    return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(weights))
 
 
 def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:

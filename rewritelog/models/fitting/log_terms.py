@@ -61,11 +61,11 @@ class LogTerm:
     """The base of a negative power, where that is another one."""
     times: tuple[Expression, ...] = ()
     """What the exponent is multiplied by: it is the coefficient of the regressor, times these."""
-    kind: Literal["power", "flag", "curvature"] = "power"
+    kind: Literal["power", "indicator", "curvature"] = "power"
     broken: str = ""
     """The text of the expression that has a break at `knot`; empty for a term without one."""
     knot: float = 0.0
-    bends: bool = False
+    hinge: bool = False
     """Whether the exponent changes at the break; otherwise the level does."""
 
     def factor(self, coefficient: float) -> Expression:
@@ -138,13 +138,13 @@ def _power(number: int, parameters: Parameters) -> LogTerm:
     return LogTerm(base.mapped("log"), base, bounded)
 
 
-def powers_and_flags(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+def powers_and_indicators(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield a power of each parameter, or a factor for one with two values."""
     for number in parameters.used:
         values = distinct(params[:, number - 1])
         if len(values) == 2:
-            flag = parse(f"p{number}").applied("==", constant(float(values[1])))
-            yield LogTerm(flag, times=(flag,), kind="flag")
+            indicator = parse(f"p{number}").applied("==", constant(float(values[1])))
+            yield LogTerm(indicator, times=(indicator,), kind="indicator")
         else:
             yield _power(number, parameters)
 
@@ -198,26 +198,26 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
 
 def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield a factor for calls with one value, and powers of other parameters for these calls."""
-    flag = parse(f"p{number}").applied("==", constant(value))
-    yield LogTerm(flag, times=(flag,))
+    indicator = parse(f"p{number}").applied("==", constant(value))
+    yield LogTerm(indicator, times=(indicator,))
     for other in parameters.used:
         if other != number:
             base = parse(_bases(other, parameters)[0])
-            yield LogTerm(flag.times(base.mapped("log")), base, times=(flag,))
+            yield LogTerm(indicator.times(base.mapped("log")), base, times=(indicator,))
 
 
 def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
     if lowest >= 0 and knot > 0:
-        yield break_at(name, knot, bends=True)
-    yield break_at(name, knot, bends=False)
+        yield break_at(name, knot, hinge=True)
+    yield break_at(name, knot, hinge=False)
 
 
-def break_at(name: str, knot: float, *, bends: bool) -> LogTerm:
+def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
     """Return a term for a change of the exponent at a size, or for a factor beyond it."""
     own, size = parse(name), constant(float(f"{knot:.6g}"))
-    if bends:
+    if hinge:
         base = own.applied("/", size).applied("max", ONE)
-        return LogTerm(base.mapped("log"), base, broken=name, knot=knot, bends=True)
+        return LogTerm(base.mapped("log"), base, broken=name, knot=knot, hinge=True)
     beyond = own.applied(">", size)
     return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
 

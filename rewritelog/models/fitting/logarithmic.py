@@ -24,7 +24,7 @@ from rewritelog.models.fitting.log_terms import (
     breaks,
     curvatures,
     fewest_beyond,
-    powers_and_flags,
+    powers_and_indicators,
     product_of,
     product_of_powers,
     smooth_factors,
@@ -57,8 +57,8 @@ MOST_CHOICES = 300
 PRIOR_DEVIATIONS = (0.1, 0.3)
 """Prior standard deviations of exponents about their means."""
 
-FLAG_DEVIATION = 1.0
-"""Prior standard deviation of the logarithm of a flag's factor."""
+INDICATOR_DEVIATION = 1.0
+"""Prior standard deviation of the logarithm of an indicator's factor."""
 
 CURVATURES = (1e-4, 0.03, 0.1)
 """Prior standard deviations of curvatures, the changes of an exponent per unit of log p."""
@@ -86,7 +86,7 @@ def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
     columns = np.column_stack(
         [np.ones(len(samples)), given.table.columns("breaks", make)[given.rows]]
     )
-    times_s = samples.scale_s
+    times_s = samples.sigma_s
     rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
     for _ in range(3):
         taken, size = _selected(columns, rest)
@@ -125,15 +125,15 @@ def _moved(
             continue
         values = given.values([parse(term.broken)])[:, 0]
         knots = _break_positions(values, term.knot)
-        knots = knots[knots > 0] if term.bends else knots
-        if term.bends:
+        knots = knots[knots > 0] if term.hinge else knots
+        if term.hinge:
             rows = np.log(np.maximum(values[:, None] / knots, 1.0))
         else:
             rows = (values[:, None] > knots).astype(np.float64)
         tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
         best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times * weights)
         if best:
-            found[index] = break_at(term.broken, float(knots[best - 1]), bends=term.bends)
+            found[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
             columns[:, index + 1] = tried[:, best]
     return found
 
@@ -175,14 +175,17 @@ def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     samples = given.samples
 
     def make(params: Floats) -> list[LogTerm]:
-        return [*powers_and_flags(params, given.parameters), *curvatures(params, given.parameters)]
+        return [
+            *powers_and_indicators(params, given.parameters),
+            *curvatures(params, given.parameters),
+        ]
 
     terms = given.table.terms("powers", make)
     if not terms:
         return (ONE,)
     columns = given.table.columns("powers", make)[given.rows]
     kinds = tuple(term.kind for term in terms)
-    exponents = posterior_mean(columns, kinds, np.log(samples.scale_s))
+    exponents = posterior_mean(columns, kinds, np.log(samples.sigma_s))
     return (product_of_powers(terms, exponents, LEAST_EXPONENT),)
 
 
@@ -241,14 +244,14 @@ class _Prior:
 def _prior_of(kinds: tuple[str, ...]) -> _Prior:
     """Return the prior of regressors of these kinds and the constant."""
     power: Flags = np.array([kind == "power" for kind in kinds])
-    flag: Flags = np.array([kind == "flag" for kind in kinds])
+    indicator: Flags = np.array([kind == "indicator" for kind in kinds])
     powers, log_probability = _prior_means(int(power.sum()))
     means = np.zeros((len(kinds), len(log_probability)))
     means[power] = powers
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
     choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
     deviations, noises, curved = (one.reshape(-1, 1) for one in choices)
-    variances = np.where(power, deviations, np.where(flag, FLAG_DEVIATION, curved)) ** 2
+    variances = np.where(power, deviations, np.where(indicator, INDICATOR_DEVIATION, curved)) ** 2
     variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
     return _Prior(
         means,

@@ -119,19 +119,19 @@ def _fit_class(
     validation = NOT_VALIDATED
     if len(samples) >= FEWEST_TO_VALIDATE:
         validation = cross_validate(families, given)
-    shares = select_families(families, validation)
-    growth, held_out_s = None, validation.predicted_by(shares)
+    weights = select_families(families, validation)
+    growth, held_out_s = None, validation.predicted_by(weights)
     if config.families is None:
-        growth = growth_of(shares, families, given, validation)
+        growth = growth_of(weights, families, given, validation)
     if samples is not given.samples:  # what follows works on all of the many samples
         given.table.forget_values()
-    function = solve_families(shares, families, given, samples)
+    function = solve_families(weights, families, given, samples)
     diagnosis = diagnose(function, samples, validation.samples, held_out_s)
     names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family=_family_name(function, families, shares),
+        family=_family_name(function, families, weights),
         function=function,
         growth=growth,
         total_ratio=diagnosis.total_ratio,
@@ -145,12 +145,12 @@ def _fit_class(
 
 
 def _family_name(
-    function: AnyFunction, families: Mapping[str, Family], shares: Mapping[str, float]
+    function: AnyFunction, families: Mapping[str, Family], weights: Mapping[str, float]
 ) -> str:
     """Return what reports call the function: by the simplest of the families that chose it."""
     if isinstance(function, FittedMixture):
         return "mixture"
-    return next(name for name in families if name in shares)
+    return next(name for name in families if name in weights)
 
 
 def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
@@ -214,10 +214,10 @@ def _coefficients(
         names, matrix = config.as_given(function.terms, parameters)
     values = matrix @ function.coefficients * function.calibration
     quality = diagnosis.quality
-    if not quality.freedom:
+    if not quality.dof:
         return names, tuple(map(Coefficient, names, values.tolist(), [None] * len(names)))
-    residual = np.sqrt(quality.chi2 / quality.freedom)
-    residual /= 1.0 if samples.relative else samples.scale_s[0]
+    residual = np.sqrt(quality.chi2 / quality.dof)
+    residual /= 1.0 if samples.relative else samples.sigma_s[0]
     errors = residual * np.linalg.norm(diagnosis.leverage_root @ matrix.T, axis=0)
     return names, tuple(map(Coefficient, names, values.tolist(), errors.tolist()))
 

@@ -17,7 +17,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.families import SelectionSamples
-from rewritelog.models.fitting.log_terms import LogTerm, powers_and_flags, product_of_powers
+from rewritelog.models.fitting.log_terms import LogTerm, powers_and_indicators, product_of_powers
 from rewritelog.models.fitting.logarithmic import posterior_mean, ridge_power_law
 from rewritelog.models.fitting.regression import (
     HUBER,
@@ -72,11 +72,11 @@ def sum_of_power_laws(given: SelectionSamples) -> tuple[Expression, ...]:
     drawn = given.drawn(MOST_SAMPLES)
 
     def make(params: Floats) -> list[LogTerm]:
-        return list(powers_and_flags(params, given.parameters))
+        return list(powers_and_indicators(params, given.parameters))
 
     terms = given.table.terms("powers alone", make)
     columns = given.table.columns("powers alone", make)[drawn.rows]
-    logs = np.log(drawn.samples.scale_s)
+    logs = np.log(drawn.samples.sigma_s)
     exponents = posterior_mean(columns, tuple(term.kind for term in terms), logs)
     regression = _Regression.about(exponents, columns, logs)
     laws = regression.prior[None]

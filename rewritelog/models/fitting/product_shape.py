@@ -93,7 +93,7 @@ def single_factor_may_fit(samples: Samples, parameters: Parameters, error: float
     times t, then f/t varies by at most (1 + error)/(1 − error), and by the rounding of exponents
     to the digits in which they are printed. With very few samples a product has only one factor.
     """
-    if not (samples.seconds == samples.scale_s).all():
+    if not (samples.seconds == samples.sigma_s).all():
         return True  # some errors are not relative to the time itself
     times = np.log(samples.seconds)[:, None]
     most = np.log((1 + error) / (1 - error))
@@ -161,7 +161,7 @@ def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
 def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
-    exponents = least_squares(columns, np.log(samples.scale_s), collinear=1e-3)[1:]
+    exponents = least_squares(columns, np.log(samples.sigma_s), collinear=1e-3)[1:]
     plain = [index for index, factor in enumerate(FACTORS) if not factor.log]
     return [
         min(plain, key=lambda index: abs(FACTORS[index].exponent - exponent))
@@ -174,8 +174,8 @@ def _errors_of(samples: Samples) -> _Errors:
 
     The shape is exp(fixed + logs). The errors of more complex factors are increased a little.
     """
-    unit = median(samples.scale_s)
-    weights = unit / samples.scale_s
+    unit = median(samples.sigma_s)
+    weights = unit / samples.sigma_s
     target = samples.seconds / unit * weights
     room, errors = np.empty(len(target)), np.empty(len(FACTORS))
 

@@ -46,18 +46,18 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     samples, parameters = given.samples, given.parameters
     numbers = most_correlated(given)
 
-    def make_switches(params: Floats) -> list[Expression]:
-        return list(dict.fromkeys(_switches(params, parameters, numbers)))
+    def make_indicators(params: Floats) -> list[Expression]:
+        return list(dict.fromkeys(_indicators(params, parameters, numbers)))
 
     def make_parts(params: Floats) -> list[Expression]:
         return list(dict.fromkeys(_loops_and_trees(params, parameters, numbers)))
 
-    switches = given.table.terms("switches", make_switches)
+    indicators = given.table.terms("indicators", make_indicators)
     parts = given.table.terms("parts", make_parts)
     plain_columns = given.values(plain)
-    switch_columns = given.table.columns("switches", make_switches)[given.rows]
+    indicator_columns = given.table.columns("indicators", make_indicators)[given.rows]
     largest = plain[:MOST_TERMS]
-    products = plain_columns[:, : len(largest), None] * switch_columns[:, None, :]
+    products = plain_columns[:, : len(largest), None] * indicator_columns[:, None, :]
     columns = np.hstack(
         [
             plain_columns,
@@ -67,7 +67,7 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     )
     own = excess_growth(given.table.slopes(plain))
     of_parts = given.table.once("growth of parts", lambda: excess_growth(given.table.slopes(parts)))
-    growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(switches))])
+    growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(indicators))])
     taken = select_terms(
         columns,
         samples,
@@ -76,14 +76,14 @@ def program_terms(given: SelectionSamples) -> tuple[Expression, ...]:
         constant=plain.index(ONE),
         slopes=Slopes(growth, len(plain)),
     )
-    return tuple(_term(index, plain, parts, switches) for index in taken) or (ONE,)
+    return tuple(_term(index, plain, parts, indicators) for index in taken) or (ONE,)
 
 
 def _term(
     index: int,
     plain: Sequence[Expression],
     parts: Sequence[Expression],
-    switches: Sequence[Expression],
+    indicators: Sequence[Expression],
 ) -> Expression:
     """Return the candidate of a column of the design matrix, by its index there."""
     if index < len(plain):
@@ -91,8 +91,8 @@ def _term(
     index -= len(plain)
     if index < len(parts):
         return parts[index]
-    term, switch = divmod(index - len(parts), len(switches))
-    return switches[switch] if plain[term] == ONE else plain[term].times(switches[switch])
+    term, indicator = divmod(index - len(parts), len(indicators))
+    return indicators[indicator] if plain[term] == ONE else plain[term].times(indicators[indicator])
 
 
 def _terms_of_others(given: SelectionSamples) -> list[Expression]:
@@ -126,7 +126,7 @@ def _ordinal_ranks(values: Floats) -> Floats:
     return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
 
 
-def _switches(
+def _indicators(
     params: Floats, parameters: Parameters, numbers: Sequence[int]
 ) -> Iterator[Expression]:
     """Yield terms with the values 0 and 1: branches and thresholds."""

@@ -35,7 +35,7 @@ class Samples:
     """Shape (samples, parameters)."""
     seconds: Floats
     """Shape (samples,)."""
-    scale_s: Floats
+    sigma_s: Floats
     """What the residual of each sample is divided by, in seconds, shape (samples,): the time itself
     with relative weights, the mean of all times with uniform ones."""
     first: Flags
@@ -75,7 +75,7 @@ class Samples:
     @property
     def weights(self) -> Floats:
         """The factor of each sample's residual, scaled to at most 1 so that none overflows."""
-        weights: Floats = self.scale_s.min(initial=np.inf) / self.scale_s
+        weights: Floats = self.sigma_s.min(initial=np.inf) / self.sigma_s
         return weights
 
     def part(self, rows: Flags | Ints | slice) -> Samples:
@@ -84,7 +84,7 @@ class Samples:
             self,
             params=self.params[rows],
             seconds=self.seconds[rows],
-            scale_s=self.scale_s[rows],
+            sigma_s=self.sigma_s[rows],
             first=self.first[rows],
         )
 

@@ -64,8 +64,8 @@ def select_terms(
     first selection. Of terms that fit the samples about equally well the one that grows less is
     taken, since no sample contradicts the growth of the other one.
     """
-    rows = columns / samples.scale_s[:, None]
-    target = samples.seconds / samples.scale_s
+    rows = columns / samples.sigma_s[:, None]
+    target = samples.seconds / samples.sigma_s
     taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         weights = np.ones(len(target))

@@ -50,18 +50,18 @@ def without_short_scales(samples: Samples) -> Samples:
     drawn = samples.drawn(MOST_ROUGH)
     middles = np.median(np.abs(drawn.params), axis=0)
     positive = samples.range[0] > 0
-    columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.scale_s)
+    columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.sigma_s)
     coefficients = _robust_ridge(columns, logs)
     spread = robust_spread(logs - columns @ coefficients, _LEAST_SPREAD)
     least = max(np.log(SHORT), SPREADS * spread)
 
     def scales_of(block: Samples) -> Floats:
         expected = _columns(block.params, middles, positive) @ coefficients
-        short = np.log(block.scale_s) < expected - least
-        return np.where(short, np.exp(np.minimum(expected, 600.0)), block.scale_s)
+        short = np.log(block.sigma_s) < expected - least
+        return np.where(short, np.exp(np.minimum(expected, 600.0)), block.sigma_s)
 
     scales = map_in_threads(scales_of, list(samples.blocks(BLOCK_ROWS)))
-    return replace(samples, scale_s=np.concatenate(list(scales)))
+    return replace(samples, sigma_s=np.concatenate(list(scales)))
 
 
 def _columns(params: Floats, middles: Floats, positive: Flags) -> Floats:

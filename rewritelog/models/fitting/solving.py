@@ -92,8 +92,8 @@ def _solve_few(
     columns: Floats, samples: Samples, level_s: float, rounds: int, non_negative: bool
 ) -> tuple[Floats, float]:
     """Return coefficients and spread of few samples, solved directly."""
-    rows = columns / samples.scale_s[:, None]
-    target = (samples.seconds - level_s) / samples.scale_s
+    rows = columns / samples.sigma_s[:, None]
+    target = (samples.seconds - level_s) / samples.sigma_s
     usable = np.isfinite(rows)
     if not usable.all():
         rows[~usable.all(axis=1)] = 0.0
@@ -154,7 +154,7 @@ class _Blocks:
         self._samples = samples
         self._kept: tuple[Floats, Floats, Floats] | None = None
         if columns is not None:
-            self._kept = columns, samples.seconds - level_s, samples.scale_s
+            self._kept = columns, samples.seconds - level_s, samples.sigma_s
         elif len(samples) <= LARGE:
             self._kept = self._made(samples)
 
@@ -167,7 +167,7 @@ class _Blocks:
 
     def _made(self, samples: Samples) -> tuple[Floats, Floats, Floats]:
         columns = columns_of(self._terms, samples.params)
-        return columns, samples.seconds - self.level_s, samples.scale_s
+        return columns, samples.seconds - self.level_s, samples.sigma_s
 
     @cached_property
     def _few(self) -> tuple[Floats, Floats, Floats]:
@@ -176,8 +176,8 @@ class _Blocks:
 
     def spread(self, coefficients: Floats) -> float:
         """Return the robust standard deviation of the residuals of at most `LARGE` samples."""
-        columns, times, scale_s = self._few
-        return robust_spread((columns @ coefficients - times) / scale_s)
+        columns, times, sigma_s = self._few
+        return robust_spread((columns @ coefficients - times) / sigma_s)
 
 
 def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
@@ -187,18 +187,18 @@ def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
     Huber's weight.
     """
 
-    def weighted(columns: Floats, times: Floats, scale_s: Floats) -> Floats:
-        weights = 1 / scale_s
+    def weighted(columns: Floats, times: Floats, sigma_s: Floats) -> Floats:
+        weights = 1 / sigma_s
         if np.isfinite(corner):
-            weights *= row_weights((columns @ coefficients - times) / scale_s, corner)
+            weights *= row_weights((columns @ coefficients - times) / sigma_s, corner)
         rows = np.column_stack((columns, times))
         rows *= weights[:, None]
         if not np.isfinite(rows).all():
             rows[~np.isfinite(rows).all(axis=1)] = 0.0
         return rows
 
-    def triangle(columns: Floats, times: Floats, scale_s: Floats) -> Floats:
-        return np.asarray(np.linalg.qr(weighted(columns, times, scale_s), mode="r"))
+    def triangle(columns: Floats, times: Floats, sigma_s: Floats) -> Floats:
+        return np.asarray(np.linalg.qr(weighted(columns, times, sigma_s), mode="r"))
 
     triangles = list(blocks.map(triangle))
     if len(triangles) == 1:
