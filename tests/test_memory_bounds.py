@@ -275,7 +275,7 @@ FORMULAS_MB = 64
 TEXTS = {
     "lists": ("--formulas", "a = [\n" + "[],\n" * 49_000 + "]"),
     "terms": ("--formulas", 'k = """p1\n' + "+p1\n" * 49_000 + '"""'),
-    "names": ("--param-names", "a = [\n" + "[],\n" * 49_000 + "]"),
+    "names": ("--param-names", "a = [" + "[],\n" * 49_000 + "]"),
 }
 
 
