@@ -4,37 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import TextIO
 
 import typer
 
-WARNED = 1
 WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
-
-
-class Report(Protocol):
-    """The report of what a command has done or found."""
-
-    def text(self) -> str:
-        """Return the report as text."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON types."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a command."""
-
-    report: Report
-    exit_code: int = 0
-    stdout_taken: bool = False
-    """Whether the output was written to stdout, so that the report goes to stderr."""
-    page: Callable[[], str] | None = None
-    """Returns the page that `--html` requests."""
 
 
 @dataclass
@@ -72,12 +49,6 @@ def debug() -> bool:
 def quiet() -> bool:
     """Return whether reports and progress are suppressed."""
     return _run.quiet
-
-
-def leave_if_warned(wanted: bool) -> None:
-    """Exit with code 1 if `wanted` and there were warnings."""
-    if wanted and _run.warnings:
-        raise typer.Exit(WARNED)
 
 
 def warned() -> bool:

@@ -37,7 +37,7 @@ from rewritelog.output import create_file, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
 from rewritelog.output.flushing import FlushingWork
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import bytes_text, count_text
+from rewritelog.text import Readable, bytes_text, count_text
 
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
 """The files that belong to a log set and know nothing of its format."""
@@ -74,8 +74,8 @@ class Loss:
         )
 
 
-@dataclass(frozen=True)
-class Conversion:
+@dataclass(frozen=True, repr=False)
+class Conversion(Readable):
     """The results of a conversion."""
 
     log_version: int

@@ -14,7 +14,7 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.checks import checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.text import NO_VALUE, TextTable, json_number, percent_text, printable
+from rewritelog.text import NO_VALUE, Readable, TextTable, json_number, percent_text, printable
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class CategoryTotal:
     extrapolated: bool
 
 
-@dataclass(frozen=True)
-class RunPrediction:
+@dataclass(frozen=True, repr=False)
+class RunPrediction(Readable):
     """The prediction of a whole run by category."""
 
     model: str

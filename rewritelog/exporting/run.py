@@ -24,11 +24,11 @@ from rewritelog.logs.params import list_params
 from rewritelog.logs.pes import parse_pes
 from rewritelog.output import new_folder
 from rewritelog.replaying.order import replayed_order
-from rewritelog.text import count_text, printable
+from rewritelog.text import Readable, count_text, printable
 
 
-@dataclass(frozen=True)
-class Exported:
+@dataclass(frozen=True, repr=False)
+class Exported(Readable):
     """The results of an export."""
 
     folder: Path

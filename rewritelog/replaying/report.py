@@ -102,8 +102,8 @@ class ReplayReport(Readable):
         return "\n\n".join(part for part in parts if part)
 
 
-@dataclass(frozen=True)
-class ReplayComparison:
+@dataclass(frozen=True, repr=False)
+class ReplayComparison(Readable):
     """Two replays in the same network: before and after."""
 
     before: ReplayReport

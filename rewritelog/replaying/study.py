@@ -19,7 +19,7 @@ from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.units import number
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.text import count_text, printable
+from rewritelog.text import Readable, count_text, printable
 
 _MOST_VARIABLES = 19
 _HEAD = "# lost cycles; parameters: "
@@ -43,8 +43,8 @@ def variables_of(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], .
     return tuple(sorted(values.items()))
 
 
-@dataclass(frozen=True)
-class StudyRun:
+@dataclass(frozen=True, repr=False)
+class StudyRun(Readable):
     """One run of a study."""
 
     logs: Path

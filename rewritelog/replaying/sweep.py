@@ -18,7 +18,7 @@ from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import RewriteOptions, check_factor
-from rewritelog.text import NO_VALUE, TextTable, printable
+from rewritelog.text import NO_VALUE, Readable, TextTable, printable
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
@@ -63,8 +63,8 @@ class Point:
     predicted_s: float
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(Readable):
     """Predicted run times over a grid."""
 
     logs: LogSet
