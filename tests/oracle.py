@@ -179,7 +179,7 @@ def same_as_kernel(folder: Path) -> int:
         tables = logs.timeline(pe)
         _same_rows(tables.sebs, [_seb_row(seb) for seb in sebs])
         _same_rows(tables.messages, [row for seb in sebs for row in _message_rows(seb)])
-        _same_rows(tables.events, [row for seb in sebs for row in _event_rows(seb)])
+        _same_rows(tables.log_events, [row for seb in sebs for row in _event_rows(seb)])
         for forward in (False, True):
             chosen = tables.dependencies[tables.dependencies["forward"] == forward]
             _same_rows(chosen, [row for seb in sebs for row in _dependency_rows(seb, forward)])
@@ -201,6 +201,7 @@ def _seb_row(seb: Seb) -> dict[str, Any]:
     row = whole(seb.fields)
     for name in ("messages", "events", "backward", "forward"):
         row[name] = len(row[name])
+    row["log_events"] = row.pop("events")
     row["name"] = row["name"].split(b"\0")[0]
     row["obj_id"] = list(row["obj_id"])
     return {"pe": seb.pe, "seb": seb.seb, "offset": seb.offset, **row}
@@ -234,7 +235,7 @@ def _event_rows(seb: Seb) -> list[dict[str, Any]]:
             {
                 "pe": seb.pe,
                 "seb": seb.seb,
-                "event": k,
+                "log_event": k,
                 "offset": at,
                 "type": event.type,
                 "r_time": event.r_time,

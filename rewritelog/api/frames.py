@@ -18,8 +18,8 @@ def to_pandas(table: Table) -> Any:
     units are in the names of the columns. pandas has to be installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
-    >>> list(rewritelog.to_pandas(logs.events([0])).columns)
-    ['pe', 'seb', 'event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
+    >>> list(rewritelog.to_pandas(logs.log_events([0])).columns)
+    ['pe', 'seb', 'log_event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
     """
     if getattr(getattr(table, "dtype", None), "names", None) is None:
         raise UsageTypeError(f"expected a table of a log set, not {type(table).__name__}")

@@ -192,7 +192,7 @@ def _compare_events(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
     """Compare log events: their fields, and of those of one type indices or texts."""
     _note_lengths(noted, a, b, "events")
     old, new = _paired(a, b, "events")
-    noted.totals.common["events"] = len(old)
+    noted.totals.common["log events"] = len(old)
     _compare_records(noted, old, new, EVENT_FIELDS)
     pointers = old["type"] == EventType.PROJECTIONS
     alike = old["type"] == new["type"]

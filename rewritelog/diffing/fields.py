@@ -34,7 +34,7 @@ class Field:
 
     label: str
     of: str = "SEBs"
-    """The records with the field: `SEBs`, `messages` or `events`."""
+    """The records with the field: `SEBs`, `messages` or `log events`."""
     kind: FieldKind = FieldKind.CONTENT
 
 
@@ -55,16 +55,16 @@ def _declared(record: Record, prefix: str = "", of: str = "SEBs") -> dict[str, F
 SEB_FIELDS = _declared("seb")
 LIST_LENGTHS = {
     "messages": Field("number of messages"),
-    "events": Field("number of events"),
+    "events": Field("number of log events"),
 }
 DEPENDENCIES = {
     "backward": Field("backward dependencies"),
     "forward": Field("forward dependencies"),
 }
 MESSAGE_FIELDS = _declared("message", "message ", "messages")
-EVENT_FIELDS = _declared("event", "event ", "events")
-EVENT_INDEX = Field("event index", "events")
-EVENT_TEXT = Field("event text", "events")
+EVENT_FIELDS = _declared("event", "log event ", "log events")
+EVENT_INDEX = Field("log event index", "log events")
+EVENT_TEXT = Field("log event text", "log events")
 NAME_REST = Field("bytes after the name's NUL", kind=FieldKind.MEANINGLESS)
 IDLE_MPI_SIZE = Field("mpiSize without an MPI operation", kind=FieldKind.MEANINGLESS)
 

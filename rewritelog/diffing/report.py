@@ -32,7 +32,7 @@ _NO_RECORD = "(brackets without a record)"
 _COUNTS = {
     "SEBs": "SEBs",
     "messages": "messages",
-    "events": "events",
+    "events": "log events",
     "backward": "backward dependencies",
     "forward": "forward dependencies",
 }
@@ -238,7 +238,8 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
     rows = []
     for change in changes:
         field, first = change.field, change.first
-        item = "" if first.item is None else f", {field.of[:-1]} {first.item}"
+        what = "message" if field.of == "messages" else "index"
+        item = "" if first.item is None else f", {what} {first.item}"
         where = f"PE {first.pe}, SEB {first.seb}{item}"
         changed = f"{change.count:,} of {change.of:,}"
         values = (

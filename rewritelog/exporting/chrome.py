@@ -51,7 +51,7 @@ class ChromeMaker:
         }
         for name, rows, events in (
             ("brackets", contents.brackets, self._brackets),
-            ("events", contents.events, self._instants),
+            ("log events", contents.log_events, self._instants),
         ):
             seb = contents.row_of(rows)
             kept = finite[seb]
@@ -131,7 +131,7 @@ class ChromeMaker:
 
 def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
     """Write all events; return their numbers by kind, and that of SEBs left out as not finite."""
-    counts = Counter(dict.fromkeys(("SEBs", "brackets", "events", "flows", "left out"), 0))
+    counts = Counter(dict.fromkeys(("SEBs", "brackets", "log events", "flows", "left out"), 0))
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
     for some in events:

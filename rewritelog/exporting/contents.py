@@ -78,7 +78,7 @@ class Contents:
         return self._chosen(self._in_order(message_rows))
 
     @cached_property
-    def events(self) -> Table:
+    def log_events(self) -> Table:
         """Rows of `EVENT_ROW`."""
         return self._chosen(self._in_order(event_rows))
 

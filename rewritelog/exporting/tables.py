@@ -26,7 +26,7 @@ _ROW_GROUP = 1 << 16
 TABLES = {
     "sebs": SEB_ROW,
     "messages": MESSAGE_ROW,
-    "events": EVENT_ROW,
+    "log_events": EVENT_ROW,
     "dependencies": DEPENDENCY_ROW,
     "brackets": BRACKET_ROW,
     "params": PARAM_ROW,

@@ -68,7 +68,7 @@ class LogInfo(Readable):
     """The timeline files."""
     sebs: int
     messages: int
-    events: int
+    log_events: int
     backward: int
     """The number of backward dependencies."""
     forward: int
@@ -160,7 +160,7 @@ class LogInfo(Readable):
         counts = (
             count_text(self.sebs, "SEB"),
             count_text(self.messages, "message"),
-            count_text(self.events, "event"),
+            count_text(self.log_events, "log event"),
             count_text(self.backward, "backward dependency", "backward dependencies"),
             count_text(self.forward, "forward dependency", "forward dependencies"),
         )

@@ -111,6 +111,7 @@ def _survey_of(block: CheckedBlock) -> Survey:
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)
     brackets = block.brackets.counts
     lists = dict(zip(LISTS, block.records.counts.sum(axis=0).tolist(), strict=True))
+    lists["log_events"] = lists.pop("events")
     flags = {
         "not_finite": ~finite,
         "unclosed": finite & ~closed,

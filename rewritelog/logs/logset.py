@@ -135,9 +135,9 @@ class LogSet:
         """Return the messages of some or all PEs, one row for each (see `MESSAGE_ROW`)."""
         return self._table("messages", pes)
 
-    def events(self, pes: int | Iterable[int] | None = None) -> Rows:
+    def log_events(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the log events of some or all PEs, one row for each (see `EVENT_ROW`)."""
-        return self._table("events", pes)
+        return self._table("log_events", pes)
 
     def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
         chosen = self.pes if pes is None else [pes] if isinstance(pes, int) else pes

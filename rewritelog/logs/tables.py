@@ -33,12 +33,15 @@ def _native(dtype: np.dtype[Any]) -> list[Any]:
     return fields
 
 
+_COLUMNS = {"event": "log_event", "events": "log_events"}
+"""Columns that are not called as the format calls what they hold: an event is a kernel's name."""
+
 SEB_ROW = np.dtype(
     [
         *_SEB,
         ("offset", np.int64),
         *_native(_NEWEST.seb),
-        *((name, np.int64) for name in LISTS),
+        *((_COLUMNS.get(name, name), np.int64) for name in LISTS),
     ]
 )
 """A SEB: its location, its fields, and the lengths of its lists. Times are in seconds."""
@@ -51,7 +54,7 @@ MESSAGE_ROW = np.dtype(
 EVENT_ROW = np.dtype(
     [
         *_SEB,
-        ("event", np.int64),
+        ("log_event", np.int64),
         ("offset", np.int64),
         *_native(_NEWEST.event),
         ("index", np.int64),
@@ -66,7 +69,7 @@ DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 _ROWS = {
     "sebs": SEB_ROW,
     "messages": MESSAGE_ROW,
-    "events": EVENT_ROW,
+    "log_events": EVENT_ROW,
     "dependencies": DEPENDENCY_ROW,
 }
 
@@ -77,7 +80,7 @@ class Tables:
 
     sebs: Table
     messages: Table
-    events: Table
+    log_events: Table
     dependencies: Table
 
 
@@ -106,7 +109,9 @@ def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name
         if name in (records.newest.names or ()):
             rows[name] = records[name]
     if list_name:
-        rows[list_name] = np.arange(len(records)) - block.first(f"{list_name}s")[records.seb]
+        rows[_COLUMNS.get(list_name, list_name)] = (
+            np.arange(len(records)) - block.first(f"{list_name}s")[records.seb]
+        )
     return rows
 
 
@@ -114,7 +119,7 @@ def seb_rows(block: BlockRecords) -> Table:
     """Return the SEBs of a block as rows of `SEB_ROW`."""
     rows = _rows(block, block.sebs, SEB_ROW, "")
     for column, name in enumerate(LISTS):
-        rows[name] = block.counts[:, column]
+        rows[_COLUMNS.get(name, name)] = block.counts[:, column]
     return rows
 
 

@@ -89,7 +89,7 @@ def test_tables_of_logs_become_frames() -> None:
     assert "obj_id" not in sebs.columns
     assert {type(name) for name in sebs["name"]} == {str}
     assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
-    assert "text" in rewritelog.to_pandas(logs.events([0])).columns
+    assert "text" in rewritelog.to_pandas(logs.log_events([0])).columns
     assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)
 
 
@@ -205,7 +205,7 @@ def test_names_and_texts_are_str_and_a_notebook_shows_a_table() -> None:
     logs = rewritelog.open_logs(CELLS)
     assert logs.sebs(0)["name"].dtype.kind == "U"
     assert logs.sebs(0)["name"][0] == "msgep"
-    assert set(logs.events([1])["text"]) <= {"startTraceBigSim %f\n", "endTraceBigSim %f\n"}
+    assert set(logs.log_events([1])["text"]) <= {"startTraceBigSim %f\n", "endTraceBigSim %f\n"}
     assert "<td>log version</td><td>6</td>" in logs._repr_html_()
 
 

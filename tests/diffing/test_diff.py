@@ -62,7 +62,7 @@ def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Pat
         "endTime",
         "message sendTime",
         "message recvTime",
-        "event rTime",
+        "log event rTime",
     }
     assert changed["endTime"] == report.to_json()["counts"]["by_dilation"]
 
@@ -165,12 +165,12 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         (with_message(tid=-2), "message tID", "0", "-2"),
         (with_message(size=-64), "message size", "64", "-64"),
         (with_message(group=3), "message group", "1", "3"),
-        (with_event(0, type=2), "event type", "3", "2"),
-        (with_event(2, r_time=-0.0), "event rTime", "0.5", "-0"),
-        (with_event(2, data=-7), "event index", "7", "-7"),
+        (with_event(0, type=2), "log event type", "3", "2"),
+        (with_event(2, r_time=-0.0), "log event rTime", "0.5", "-0"),
+        (with_event(2, data=-7), "log event index", "7", "-7"),
         (
             with_event(1, data=b"e\x1b[2J\0"),
-            "event text",
+            "log event text",
             "'endTraceBigSim %f\\\\n'",
             r"'e\\x1b[2J'",
         ),

@@ -48,7 +48,7 @@ def same(found: list[Any], wanted: list[Any]) -> bool:
 
 def expected(logs: LogSet) -> dict[str, Rows]:
     """What the tables hold, from the API that other tests check against the slow reader."""
-    sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
+    sebs, messages, events = logs.sebs(), logs.messages(), logs.log_events()
     names, texts = sebs["name"].tolist(), events["text"].tolist()
     times = {f"{n}_s": sebs[n].tolist() for n in sebs.dtype.names or () if n.endswith("_time")}
     plain = ("pe", "seb", "ep", "src_pe", "msg_id", "flag", "messages", "backward")
@@ -67,7 +67,7 @@ def expected(logs: LogSet) -> dict[str, Rows]:
             "size_bytes": messages["size"].tolist(),
             "tid": messages["tid"].tolist(),
         },
-        "events": {
+        "log_events": {
             "seb": events["seb"].tolist(),
             "type": events["type"].tolist(),
             "r_time_s": events["r_time"].tolist(),
@@ -102,7 +102,7 @@ def test_brackets_and_records_are_those_of_the_logs(sample_logs: Path, tmp_path:
     assert list(zip(brackets["pe"], brackets["seb"], strict=True)) == list(
         zip(records["pe"], records["seb"], strict=True)
     )
-    events = open_logs(folder).events()
+    events = open_logs(folder).log_events()
     marks = [float(time) for pair in zip(brackets["start_s"], brackets["end_s"], strict=True)
              for time in pair]  # fmt: skip
     assert np.allclose(marks, events["r_time"], rtol=0, atol=1e-18)
@@ -165,7 +165,7 @@ def test_a_timeline_in_parts_gives_the_same_tables(
         assert lines[0] == lines[1]
 
 
-@pytest.mark.parametrize("name", ["sebs", "messages", "events"])
+@pytest.mark.parametrize("name", ["sebs", "messages", "log_events"])
 def test_data_frames_have_the_columns_of_the_files(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ DUMPS = {
     "versions_v6-big": "versions/v6-big",
 }
 SEB_COLUMNS = {
+    "events": "log_events",
     "start": "start_time",
     "end": "end_time",
     "exec": "exec_time",

@@ -45,7 +45,8 @@ def test_agrees_with_the_dumps_of_the_cpp_library(name: str, reference: Path) ->
     closed = [(start, end) for start, end in times if end >= start]
     assert found.sebs == len(sebs)
     assert found.messages == sum(1 for _ in _rows(dump / "messages.csv"))
-    for kind in ("events", "backward", "forward"):
+    assert found.log_events == sum(int(row["events"]) for row in sebs)
+    for kind in ("backward", "forward"):
         assert getattr(found, kind) == sum(int(row[kind]) for row in sebs)
     assert found.unclosed == len(times) - len(closed)
     assert found.zero_length == sum(start == end for start, end in closed)
@@ -71,7 +72,7 @@ def test_describes_the_machine_and_what_is_beside(reference: Path) -> None:
     text = " ".join(found.text().split())  # lines are wrapped by the length of the folder's name
     assert "4 × 2 × 2 nodes, 1 worker thread and 1 communication thread per node: 16 PEs" in text
     assert "log version 6, little-endian, header version 1" in text
-    assert "932 SEBs, 545 messages, 3,327 events" in text
+    assert "932 SEBs, 545 messages, 3,327 log events" in text
     assert "cellsp.sts (12.7 kB)" in text
 
 
@@ -238,7 +239,7 @@ def test_durations_beyond_all_numbers_become_null(made: MadeLogs) -> None:
 
 def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
     before = made.survey()
-    events = open_logs(made.folder).events([2])
+    events = open_logs(made.folder).log_events([2])
     mark = next(event for event in events if event["text"] == "endTraceBigSim %f\n")
     made.put_at(2, int(mark["offset"]) + 13, b"endTraceBigsim")
     found = made.survey()
@@ -251,7 +252,7 @@ def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     many = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
     line = [made_seb(0, 1, events=bracket(0, 0.5)), made_seb(1, 2, events=many), made_seb(2, 3)]
     found = survey(open_logs(write_logs(tmp_path / "logs", [line, line[::-1]])))
-    assert (found.brackets, found.events, found.irregular) == (2 * 101, 2 * 202, 0)
+    assert (found.brackets, found.log_events, found.irregular) == (2 * 101, 2 * 202, 0)
     assert (found.sebs, found.seb_seconds) == (6, 6.0)
 
 

@@ -286,7 +286,7 @@ def test_an_event_without_a_time_keeps_it(tmp_path: Path) -> None:
     events = [{"type": 1, "r_time": nowhere, "data": 0}, *bracket(0.25, 0.5)]
     folder = write_logs(tmp_path / "in", [[seb(0, 1, events=events)]])
     rewrite(folder, tmp_path / "out", DOUBLED)
-    moved = rewritelog.open_logs(tmp_path / "out").events()["r_time"]
+    moved = rewritelog.open_logs(tmp_path / "out").log_events()["r_time"]
     assert moved[:1].tobytes() == struct.pack("<d", nowhere)
     assert moved[1:].tolist() == [0.5, 1.0]
 

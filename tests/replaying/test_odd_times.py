@@ -77,7 +77,7 @@ def test_written_events_lie_in_their_seb(tmp_path: Path) -> None:
     assert rules_broken(tmp_path / "out") <= before - {"exec-time"}
     (written,) = open_logs(tmp_path / "out").sebs()
     assert (written["start_time"], written["end_time"], written["exec_time"]) == (0, 10, 10)
-    assert open_logs(tmp_path / "out").events()["r_time"].tolist() == [5, 10, 10, 10]
+    assert open_logs(tmp_path / "out").log_events()["r_time"].tolist() == [5, 10, 10, 10]
 
 
 @pytest.mark.parametrize(("end", "written"), [(0.0, -1.0), (-1.0, -1.0), (-7.0, -7.0)])

@@ -45,7 +45,7 @@ class Case:
         (self.seb,) = logs.sebs()
         self.sent = logs.messages()["send_time"]
         self.received = logs.messages()["recv_time"]
-        self.events = logs.events()["r_time"]
+        self.events = logs.log_events()["r_time"]
 
     def unchanged(self) -> bool:
         return (self.folder / "in/bgTrace0").read_bytes() == (

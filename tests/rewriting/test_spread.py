@@ -59,7 +59,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def brackets(folder: Path) -> np.ndarray:
     """The lengths of all brackets by PE, SEB and bracket, as the marks of the log bound them."""
-    times = open_logs(folder).events()["r_time"].reshape(6, 40, 2, 2)
+    times = open_logs(folder).log_events()["r_time"].reshape(6, 40, 2, 2)
     return np.asarray(times[..., 1] - times[..., 0])
 
 

@@ -72,7 +72,7 @@ def logs(options: SynthOptions, tmp_path_factory: pytest.TempPathFactory) -> Log
 
 
 def test_passes_the_rules_of_the_readers(logs: LogSet) -> None:
-    sebs, messages, events = logs.sebs(), logs.messages(), logs.events()
+    sebs, messages, events = logs.sebs(), logs.messages(), logs.log_events()
     closed = sebs["end_time"] >= sebs["start_time"]
     started = sebs["msg_id"] >= 0
     assert (messages["recv_time"] >= messages["send_time"]).all()
@@ -171,7 +171,7 @@ def test_averages_are_those_asked_for(tmp_path: Path) -> None:
 def test_looks_like_real_logs(tmp_path: Path) -> None:
     synthesise(tmp_path / "made", SynthOptions())
     logs = open_logs(tmp_path / "made")
-    sebs, events = logs.sebs(), logs.events()
+    sebs, events = logs.sebs(), logs.log_events()
     assert {"msgep", "user_code", "addMsg"} <= set(sebs["name"])
     assert (sebs["end_time"] == sebs["start_time"]).sum() > 100
     assert (sebs["backward"] == 2).any()
@@ -182,7 +182,7 @@ def test_looks_like_real_logs(tmp_path: Path) -> None:
 
 def _check_send_regions(logs: LogSet) -> None:
     """Check that messages are sent before, inside and after brackets."""
-    events, messages = logs.events([3]), logs.messages([3])
+    events, messages = logs.log_events([3]), logs.messages([3])
     seb = int(events[events["type"] == 3]["seb"][0])
     start, end = sorted(events[events["seb"] == seb]["r_time"])
     sent = messages[messages["seb"] == seb]["send_time"] - logs.sebs([3])[seb]["start_time"]
@@ -326,7 +326,7 @@ def _of_messages(logs: LogSet, field: str) -> Any:
 
 def _bracketed_sebs(logs: LogSet, pe: int) -> list[int]:
     """Return the SEBs of a PE that have marks; each must have one start and one end in order."""
-    marks = [event for event in logs.events([pe]) if event["type"] == 3]
+    marks = [event for event in logs.log_events([pe]) if event["type"] == 3]
     starts, ends = marks[::2], marks[1::2]
     for start, end in zip(starts, ends, strict=True):
         assert start["text"] == "startTraceBigSim %f\n"
