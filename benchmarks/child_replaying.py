@@ -16,7 +16,7 @@ from rewritelog.replaying.run import replay, replay_prepared
 
 
 def main() -> None:
-    """Replay, after a first one of a small log set that loads the kernels."""
+    """Replay, after a first one of a small log set, which imports all that is needed."""
     warm, logs, *rest = sys.argv[1:]
     options = ReplayOptions(gains=int(rest[0]) if rest else None)
     replay(warm)

@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -81,13 +80,13 @@ class Workshop:
 
     def rewriting(self, logs: Path, *words: str | Path) -> Job:
         """Return a job: a rewrite of the logs; its output is removed when it was timed."""
-        return partial(self.rewrite_under, [], logs, *words)
+        return partial(self._rewrite, logs, *words)
 
-    def rewrite_under(self, launcher: Sequence[str], logs: Path, *words: str | Path) -> Ran:
-        """Rewrite the logs, the command line begun with a launcher's; remove the output."""
+    def _rewrite(self, logs: Path, *words: str | Path) -> Ran:
+        """Rewrite the logs; remove the output."""
         self._settle(logs)
         out = self.folder / "rewritten"
-        ran = run([*launcher, *rewritelog("rewrite", logs, out, *BASE, *words)])
+        ran = run(rewritelog("rewrite", logs, out, *BASE, *words))
         shutil.rmtree(out)
         return ran
 

@@ -51,7 +51,7 @@ def main() -> None:
             if sebs <= MOST_FOR_ALL_GAINS:
                 rows.append(_row(logs, "10"))
             shutil.rmtree(logs)
-    title = f"Loaded kernels, the quickest of {ROUNDS} runs, on {PES:,} PEs:"
+    title = f"The quickest of {ROUNDS} runs, on {PES:,} PEs:"
     text = f"{machine()}\n\n{Table(title, HEAD, rows).text()}"
     print(text)
     if given.out:

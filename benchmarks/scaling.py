@@ -14,11 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.logs import Workshop, fitted, timeline_bytes
-from benchmarks.process import PYTHON, Job, Ran, in_turns, median_s, peak, walls
+from benchmarks.process import PYTHON, Job, Ran, in_turns, median_s, peak, rewritelog, run, walls
 from benchmarks.results import Table, file_system, machine, put_into
 
-SIZES_GB = (0.1, 1.0, 2.0, 5.0)
-ROUNDS, RANKS = 3, 3
+SIZES_GB = (0.1, 1.0)
+ENGINES_GB = 1.0
+"""The size on which engines are compared."""
+ROUNDS, RANKS = 3, (1, 2, 4)
 HEAD = (
     "log set",
     "PEs",
@@ -28,9 +30,24 @@ HEAD = (
     "constant, 1 thread",
     "constant, 2 threads",
     "least squares, 2 threads",
-    f"least squares, {RANKS} ranks",
     "peak memory",
 )
+COMMANDS = {
+    "`rewrite`, constant": ("rewrite", "{}", "{}.out", "--dilation", "0.5", "--no-flush"),
+    "`rewrite`, least squares": (
+        *("rewrite", "{}", "{}.out", "--model", "least-squares", "--timings", "{}/timings.txt"),
+        "--no-flush",
+    ),
+    "`convert`": ("convert", "{}", "{}.out", "--byte-order", "big"),
+    "`check`": ("check", "{}"),
+    "`info`": ("info", "{}"),
+    "`diff`": ("diff", "{}", "{}"),
+}
+"""Commands and their words, in which `{}` is the folder of the logs."""
+ENGINES = {
+    "2 threads": (),
+    **{f"{ranks} rank{'s' * (ranks > 1)}": ("--engine", "mpi") for ranks in RANKS},
+}
 
 
 def main() -> None:
@@ -45,11 +62,17 @@ def main() -> None:
             print(f"measuring: {size_gb:g} GB", file=sys.stderr, flush=True)
             rows.append(_row(shop, size_gb))
             print(rows[-1], file=sys.stderr, flush=True)
+            if size_gb == ENGINES_GB:
+                commands = _commands(shop.logs(size_gb))
             shutil.rmtree(shop.logs(size_gb))
             shop.close()
         notes = f"- file system of the logs: {file_system(shop.folder)}"
     title = f"Whole processes, medians of {ROUNDS} rounds in turns, with the most seconds behind:"
-    text = f"{machine()}\n{notes}\n\n{Table(title, HEAD, rows).text()}"
+    second = f"Wall seconds of whole processes on {ENGINES_GB:g} GB, medians of {ROUNDS} rounds:"
+    text = (
+        f"{machine()}\n{notes}\n\n{Table(title, HEAD, rows).text()}\n\n"
+        f"{Table(second, ('command', *ENGINES), commands).text()}"
+    )
     print(text)
     if given.out:
         put_into(given.out, text)
@@ -74,7 +97,6 @@ def _row(shop: Workshop, size_gb: float) -> list[str]:
         "one thread": shop.rewriting(logs, "--jobs", "1"),
         "threads": shop.rewriting(logs, "--jobs", "2"),
         "least squares": shop.rewriting(logs, "--jobs", "2", *least_squares),
-        "ranks": partial(shop.rewrite_under, _mpiexec(), logs, "--engine", "mpi", *least_squares),
     }
     ran = in_turns(jobs, ROUNDS)
     pes, sebs, records = _sizes(shop, logs)
@@ -89,11 +111,33 @@ def _row(shop: Workshop, size_gb: float) -> list[str]:
     ]
 
 
-def _mpiexec() -> list[str]:
+def _commands(logs: Path) -> list[list[str]]:
+    """Return a row for each command, with its median time on each engine."""
+    out = logs.with_name(f"{logs.name}.out")
+    rows = []
+    for name, words in COMMANDS.items():
+        own = [word.format(logs) for word in words]
+        jobs: dict[str, Job] = {}
+        for engine, more in ENGINES.items():
+            first = _mpiexec(int(engine.split()[0])) if more else []
+            command = [*first, *rewritelog(*own, "--quiet", *more)]
+            jobs[engine] = partial(_without, out, command)
+        times = (f"{median_s(runs):.1f}" for runs in in_turns(jobs, ROUNDS).values())
+        rows.append([name, *times])
+        shutil.rmtree(out, ignore_errors=True)
+    return rows
+
+
+def _without(out: Path, command: list[str | Path]) -> Ran:
+    shutil.rmtree(out, ignore_errors=True)
+    return run(command)
+
+
+def _mpiexec(ranks: int) -> list[str]:
     found = shutil.which("mpiexec", path=str(Path(PYTHON).parent)) or shutil.which("mpiexec")
     if found is None:
         raise SystemExit("mpiexec is not installed: pip install mpich mpi4py")
-    return [found, "-n", str(RANKS)]
+    return [found, "-n", str(ranks)]
 
 
 def _sizes(shop: Workshop, logs: Path) -> tuple[int, ...]:
