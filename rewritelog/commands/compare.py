@@ -41,8 +41,7 @@ class Compare(Jobs, Seed, ModelInputs, Command["CompareReport"]):
 
     timings: TimingsLike = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     models: str | Sequence[str] | None = option(
-        "The models to compare [default: auto, least-squares, and gaussian-process where "
-        "scikit-learn is installed].",
+        "The models to compare [default: auto, least-squares].",
         default=None, metavar="NAME,NAME,...", group=MODEL, read=_names, complete=complete_models,
         kw_only=False,
     )  # fmt: skip
@@ -56,9 +55,9 @@ class Compare(Jobs, Seed, ModelInputs, Command["CompareReport"]):
     def run(self) -> CompareReport:
         """Return the errors of each model."""
         from rewritelog.api.timings import Timings
-        from rewritelog.evaluation.compare import CompareRequest, compare, default_models
+        from rewritelog.evaluation.compare import DEFAULT_MODELS, CompareRequest, compare
 
-        given, models = self.given, default_models() if self.models is None else self.models
+        given, models = self.given, DEFAULT_MODELS if self.models is None else self.models
         in_memory = given.timings.read if isinstance(given.timings, Timings) else None
         request = same_fields(
             CompareRequest,

@@ -215,6 +215,19 @@ CORE void shape_errors(const double *logs, int64_t shapes, const double *fixed,
                        const double *weights, const double *target, int64_t target_len,
                        double *shape, double *errors);
 
+/* ---- process.c: means of a Gaussian process ---- */
+
+/* Fill `means` with that of each row: the sum over points of smooth_weight (1 + s + s^2/3) exp(-s) +
+   rough_weight exp(-r), where s^2 is the squared distance in units of `smooth_scales` (inputs), the
+   inverse squares of lengths, and r^2 that in units of `rough_scales`. The distance of two values of
+   an input that `codes` names is 0 or 1. `rows` has the shape (rows, inputs), `points` the shape
+   (inputs, points); all numbers are finite. A row's mean does not depend on other rows. */
+CORE void process_means(const double *rows, int64_t inputs, const bool *codes,
+                        const double *smooth_scales, const double *rough_scales,
+                        const double *points, const double *smooth_weights,
+                        const double *rough_weights, int64_t rough_weights_len, double *means,
+                        int64_t means_len);
+
 /* ---- replay.c: a program run on its PEs, in the order of the times when SEBs are ready ---- */
 
 /* The inputs of a SEB; of simultaneous last ones the kind listed last wins. */

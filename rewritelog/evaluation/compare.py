@@ -25,10 +25,8 @@ from rewritelog.models.base import (
 )
 from rewritelog.models.checks import checked_fit, checked_prediction, total_seconds
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.models.gaussian_process import MODEL as GAUSSIAN_PROCESS
-from rewritelog.models.gaussian_process import is_installed
 from rewritelog.models.metrics import Score, TimePairs
-from rewritelog.models.registry import describe_options, known_models, load_model, model_class
+from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import listening, report_progress
 from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
@@ -37,14 +35,8 @@ from rewritelog.timings.texts import read_model_text, read_texts
 
 HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
 
-
-def default_models() -> tuple[str, ...]:
-    """Return the models that are compared by default.
-
-    Gaussian processes are included if scikit-learn is installed.
-    """
-    opaque = (GAUSSIAN_PROCESS,) if GAUSSIAN_PROCESS in known_models() and is_installed() else ()
-    return ("auto", *opaque, "least-squares")
+DEFAULT_MODELS = ("auto", "least-squares")
+"""The models that are compared by default."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ finds these and those of third parties by name, and `checks` validates what they
 `expressions` and `formulas` parse what users write about their kernels. `fitting` is the engine of
 all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are configurations of
 it; `fitted_events` holds the fits of all events, `fit_report` describes them. `outside` (regressors
-of third parties, as `module:Class`), `gaussian_process`, `coefficients` (a fit made elsewhere) and
-`constant` do without it. `exact_times` and `exact_matches` are mean times of
+of third parties, as `module:Class`), `coefficients` (a fit made elsewhere) and `constant` do
+without it. `exact_times` and `exact_matches` are mean times of
 identical parameters, `distinct_points` finds these parameters. `fit_schema` declares the JSON of a
 fit, `model_file` writes a fit to a file and reads it back; `from_file` is the model of such a file.
 """

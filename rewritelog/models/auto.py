@@ -25,7 +25,9 @@ class Auto(Model[AutoOptions]):
     def __init__(self, options: AutoOptions, text: ModelText | None = None) -> None:
         super().__init__(options, text)
         self._formulas = None if text is None else parse_formulas(text.text, text.name)
-        self._config = FitConfig(options.weights, options.loss, options.exact_match)
+        self._config = FitConfig(
+            options.weights, options.loss, options.exact_match, options.correction
+        )
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return a fit for each event."""

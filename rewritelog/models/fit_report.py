@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import FittedFunction, FittedMixture
+from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import (
     WIDTH,
@@ -65,11 +65,13 @@ def summarise(fit: EventFit) -> list[str]:
     lines = _wrap("", _quality_texts(f"{label}: ", whole, fit.samples), ", ", indent=2)
     lines += _wrap("  on held-out samples: ", _held_out_texts(whole), ", ")
     lines += _formula_lines("  seconds = ", whole, rename)
+    lines += _correction_lines("  ", whole, fit.parameters, rename)
     lines += _extrapolation_lines(whole, rename)
     for one in fit.classes[1:]:
         head = f"  class {one.value:g}: "
         lines += _wrap("", _quality_texts(head, one, one.samples), ", ", indent=4)
         lines += _formula_lines("    seconds = ", one, rename)
+        lines += _correction_lines("    ", one, fit.parameters, rename)
     names = parameter_names(fit.parameters, fit.names)
     ranges = (
         f"{name} {low:.6g} to {high:.6g}"
@@ -118,6 +120,21 @@ def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
         return _mixture_lines(head, fit.function, rename)
     terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
     return _wrap(head, (rename(_coefficient_text(one)) for one in terms), " + ")
+
+
+def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Rename) -> list[str]:
+    """Return what the correction of a function adds to its formula, if it has one."""
+    function, after = fit.function, fit.quality.held_out_error
+    if not isinstance(function, CorrectedFunction) or fit.formula_error is None or after is None:
+        return []
+    before = share_text(fit.formula_error, 1).removesuffix(" %")
+    parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
+    used = function.correction.parameters
+    if len(used) < parameters:
+        parts.append("it depends on " + some_text([f"p{number}" for number in used], 5))
+    codes = function.correction.codes
+    parts += [f"the values of p{number} count as codes without order" for number in codes]
+    return _wrap(f"{indent}corrected: ", map(rename, parts), "; ")
 
 
 def _mixture_lines(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:

@@ -21,15 +21,18 @@ from rewritelog.arrays import Floats
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.exact_times import ExactTimes, hash_rows
 from rewritelog.models.expressions import MAX_PARAMETERS, FormulaError, Origin, parse
+from rewritelog.models.fitting.correction import Correction, InputKind, Inputs
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import Growth
 from rewritelog.models.fitting.function import (
     AnyFunction,
+    CorrectedFunction,
     FittedFunction,
     FittedMixture,
     PredictionBounds,
 )
+from rewritelog.models.fitting.process import Kernel, Process
 from rewritelog.models.formulas.names import checked_names
 from rewritelog.text import exact_number, json_number
 
@@ -45,6 +48,10 @@ EventName: TypeAlias = Annotated[str, Meta(max_length=1 << 20)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 ParameterCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_PARAMETERS)]
+
+Positive: TypeAlias = Annotated[float, Meta(ge=1e-100, le=1e100)]
+
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e100)]
 
 Exact: TypeAlias = float | Literal["nan", "inf", "-inf"]
 """A number that need not be finite, as model files hold it; all others have to be."""
@@ -180,22 +187,128 @@ class MixtureForm(FunctionForm, frozen=True, kw_only=True, tag="mixture"):
         return FittedMixture(tuple(members), tuple(one.share for one in self.members))
 
 
-AnyForm: TypeAlias = SumForm | MixtureForm
+class InputForm(Form, frozen=True, kw_only=True):
+    """An input of a correction's process; lengths are in units of `deviation`."""
 
-FORMS: dict[type, Any] = {FittedFunction: SumForm, FittedMixture: MixtureForm}
+    parameter: Annotated[int, Meta(ge=1)]
+    kind: InputKind
+    unit: Positive = 1.0
+    centre: float
+    deviation: Positive
+    code: bool = False
+    smooth_length: Positive
+    rough_length: Positive
+
+
+class CorrectionForm(Form, frozen=True, kw_only=True):
+    """A correction; reports lack the last two fields."""
+
+    inputs: Annotated[list[InputForm], Meta(min_length=1)]
+    smooth: NotNegative
+    rough: NotNegative
+    noise: NotNegative
+    most: NotNegative
+    params: list[list[float]]
+    weights: list[float]
+
+    @classmethod
+    def of(cls, correction: Correction) -> CorrectionForm:
+        """Return the form of a correction."""
+        inputs, kernel = correction.inputs, correction.process.kernel
+        columns = zip(
+            (inputs.parameters + 1).tolist(),
+            inputs.kinds,
+            inputs.units.tolist(),
+            inputs.centres.tolist(),
+            inputs.deviations.tolist(),
+            kernel.codes.tolist(),
+            kernel.smooth_lengths.tolist(),
+            kernel.rough_lengths.tolist(),
+            strict=True,
+        )
+        names = InputForm.__struct_fields__
+        return cls(
+            inputs=[InputForm(**dict(zip(names, one, strict=True))) for one in columns],
+            smooth=kernel.smooth,
+            rough=kernel.rough,
+            noise=kernel.noise,
+            most=correction.most,
+            params=correction.params.tolist(),
+            weights=correction.process.weights.tolist(),
+        )
+
+    def made(self, known: Range) -> Correction:
+        """Return the correction."""
+        many = len(known[0])
+        for index, one in enumerate(self.inputs):
+            if one.parameter > many:
+                problem = f"is {one.parameter}; the event has {many} parameters"
+                raise MisfitError(problem, f".inputs[{index}].parameter")
+        names = InputForm.__struct_fields__
+        columns = {name: [getattr(one, name) for one in self.inputs] for name in names}
+        inputs = Inputs(
+            np.array(columns["parameter"], dtype=np.int64) - 1,
+            tuple(columns["kind"]),
+            np.array(columns["unit"]),
+            np.array(columns["centre"]),
+            np.array(columns["deviation"]),
+        )
+        kernel = Kernel(
+            np.array(columns["code"], dtype=np.bool_),
+            np.array(columns["smooth_length"]),
+            np.array(columns["rough_length"]),
+            self.smooth,
+            self.rough,
+            self.noise,
+        )
+        params = _table(self.params, many, "params")
+        weights = _numbers(self.weights, len(params), "weights")
+        process = Process(kernel, inputs.columns(params), weights)
+        return Correction(inputs, params, process, self.most)
+
+
+class CorrectedForm(FunctionForm, frozen=True, kw_only=True, tag="corrected"):
+    """A formula times the factor of a correction."""
+
+    formula: SumForm
+    correction: CorrectionForm
+
+    @classmethod
+    def of(cls, function: CorrectedFunction, known: Range | None) -> CorrectedForm:
+        """Return the form of a corrected function."""
+        return cls(
+            formula=SumForm.of(function.formula, known),
+            correction=CorrectionForm.of(function.correction),
+        )
+
+    def made(self, known: Range) -> CorrectedFunction:
+        """Return the corrected function."""
+        with at(".formula"):
+            formula = self.formula.made(known)
+        with at(".correction"):
+            correction = self.correction.made(known)
+        return CorrectedFunction(formula, correction)
+
+
+AnyForm: TypeAlias = SumForm | MixtureForm | CorrectedForm
+
+FORMS: dict[type, Any] = {
+    FittedFunction: SumForm,
+    FittedMixture: MixtureForm,
+    CorrectedFunction: CorrectedForm,
+}
 """The form of each kind of function."""
 
 
-def function_form(function: AnyFunction, known: Range | None) -> AnyForm:
+def function_form(function: AnyFunction, known: Range | None) -> Any:
     """Return the form of a function of any kind."""
-    form: AnyForm = FORMS[type(function)].of(function, known)
-    return form
+    return FORMS[type(function)].of(function, known)
 
 
 class GrowthForm(Form, frozen=True, kw_only=True):
     """How a function is extrapolated beyond the range of the samples."""
 
-    function: AnyForm | None = None
+    function: SumForm | MixtureForm | None = None
     error: float | None = None
     least_s: float
     most_s: float | None = None
@@ -275,6 +388,7 @@ class ClassForm(Form, frozen=True, kw_only=True):
     samples: Count
     family: Text
     function: AnyForm
+    formula_error: Exact | None = None
     growth: GrowthForm | None = None
     total_ratio: Annotated[float, Meta(ge=0)] = 1.0
     coefficients: list[CoefficientForm] = []
@@ -295,6 +409,7 @@ class ClassForm(Form, frozen=True, kw_only=True):
             samples=fit.samples,
             family=fit.family,
             function=function_form(fit.function, known),
+            formula_error=fit.formula_error,
             growth=None if fit.growth is None else GrowthForm.of(fit.growth, known),
             total_ratio=fit.total_ratio,
             coefficients=[CoefficientForm(**vars(one)) for one in fit.coefficients],
@@ -319,6 +434,7 @@ class ClassForm(Form, frozen=True, kw_only=True):
             samples=self.samples,
             family=self.family,
             function=function,
+            formula_error=None if self.formula_error is None else float(self.formula_error),
             growth=growth,
             total_ratio=self.total_ratio,
             coefficients=tuple(Coefficient(**_exact_fields(one)) for one in self.coefficients),
@@ -454,6 +570,8 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
     made: dict[str, Any] = _plain(EventForm.of(fit, None, None), json_number, complete=True)
     for one in made["classes"]:
         del one["leverage_root"], one["ratios"]
+        if correction := one["function"].get("correction"):
+            del correction["params"], correction["weights"]
     if fit.exact_matches is not None:
         weights = fit.exact_matches.weights
         mean = json_number(float(weights.mean())) if len(weights) else None

@@ -54,6 +54,12 @@ class FitOptions:
 class AutoOptions(FitOptions):
     """Options of the automatic model."""
 
+    correction: Literal["auto", "none"] = option(
+        "auto",
+        "Whether a formula is corrected by a smooth function of the parameters where that clearly "
+        "predicts held-out samples better, or never.",
+    )
+
 
 @dataclass(frozen=True)
 class CountersOptions(FitOptions):
@@ -61,15 +67,6 @@ class CountersOptions(FitOptions):
 
     exact_match: Literal["auto", "always", "never"] = option(
         "never", "Whether the mean of samples with identical counters replaces the fit."
-    )
-
-
-@dataclass(frozen=True)
-class GaussianProcessOptions:
-    """Options of the model of Gaussian processes."""
-
-    most_lines: int = option(
-        256, "Fit to at most N lines of each event; the time of a fit grows with their cube."
     )
 
 

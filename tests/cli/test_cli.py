@@ -197,7 +197,7 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         (["OUT", "--jobs", "-1"], "jobs"),
         (
             ["OUT", "--model", "nonsense"],
-            "counters, gaussian-process, least-squares",
+            "counters, least-squares",
         ),
         (["OUT", "--model", "least-squares"], "is fitted to timing lines: give some"),
         (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),

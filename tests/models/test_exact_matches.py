@@ -36,14 +36,14 @@ def test_always_gives_the_mean_of_the_measured_times(event: MakeTimings) -> None
 
 def test_never_gives_the_fit_although_it_was_measured() -> None:
     timings, sets, truth = rough(noise=0.01)
-    judged = auto(timings, exact_match="never").predict_detailed("kernel", sets)
+    judged = auto(timings, exact_match="never", correction="none").predict_detailed("kernel", sets)
     assert not judged.exact.any()
     assert relative_errors(judged.seconds, truth).mean() > 0.1
 
 
 def test_auto_trusts_times_that_come_back_where_the_fit_is_rough() -> None:
     timings, sets, truth = rough(noise=0.01)
-    judged = auto(timings, exact_match="auto").predict_detailed("kernel", sets)
+    judged = auto(timings, exact_match="auto", correction="none").predict_detailed("kernel", sets)
     assert judged.exact.all()
     assert relative_errors(judged.seconds, truth).mean() < 0.02
 
@@ -62,7 +62,7 @@ def test_auto_knows_nothing_where_nothing_was_measured_twice(event: MakeTimings)
     rng = np.random.default_rng(2)
     p = rng.uniform(1, 100, 50)
     timings = event(p, seconds=1e-6 * p * rng.normal(1, 0.1, 50))
-    fitted = auto(timings, exact_match="auto")
+    fitted = auto(timings, exact_match="auto", correction="none")
     assert not fitted.predict_detailed("kernel", timings.params).exact.any()
     never = auto(timings, exact_match="never")
     assert fitted.predict("kernel", timings.params) == pytest.approx(
@@ -77,7 +77,7 @@ def test_a_mean_of_more_times_has_more_weight() -> None:
         np.vstack((timings.params, np.full((40, 1), 1.0))),
         np.concatenate((timings.seconds, np.full(40, 1e-5))),
     )
-    fitted = auto(more, exact_match="auto").fits["kernel", 1]
+    fitted = auto(more, exact_match="auto", correction="none").fits["kernel", 1]
     assert fitted.exact_matches is not None
     weights = fitted.exact_matches.weights[fitted.exact_matches.times.find(sets)]
     assert weights[0] > weights[1:].max()

@@ -28,7 +28,10 @@ ROOT = Path(__file__).resolve().parents[2]
 CORES = ("tracebigsim/core", "rewritelog/core")
 LIBRARY = "libcore.so"
 
-_FLAGS = "-std=c11 -O3 -ffp-contract=off -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror"
+_FLAGS = (
+    "-std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -shared "
+    "-fvisibility=hidden -Wall -Wextra -Werror"
+)
 """No flag reorders or contracts floating-point operations, so that results have the same bits."""
 
 _ZIG = "-m ziglang cc -mcpu=baseline"

@@ -15,8 +15,8 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.calibration import calibrate
 from rewritelog.models.fitting.families import Family, SelectionSamples
 from rewritelog.models.fitting.function import (
-    AnyFunction,
     FittedFunction,
+    Formula,
     geometric_mean,
     mixture_of,
     prediction_bounds,
@@ -127,7 +127,7 @@ def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> C
         for name, seconds in part.items():
             predicted[name][held_out] = seconds
     return CrossValidation(
-        samples, {name: _compare(seconds, samples) for name, seconds in predicted.items()}
+        samples, {name: compare(seconds, samples) for name, seconds in predicted.items()}
     )
 
 
@@ -179,7 +179,7 @@ def solve_families(
     families: Mapping[str, Family],
     given: SelectionSamples,
     samples: Samples | None = None,
-) -> AnyFunction:
+) -> Formula:
     """Return the function of the selected family, or the mixture of several with their weights.
 
     Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
@@ -241,7 +241,8 @@ def select_family(families: Mapping[str, Family], validation: CrossValidation) -
     return best
 
 
-def _compare(predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
+def compare(predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
+    """Return held-out predictions with their errors."""
     errors = np.abs(predicted_s - samples.seconds) / samples.sigma_s
     limited = np.where(np.isfinite(errors), np.minimum(errors, LARGEST_ERROR), LARGEST_ERROR)
     return HeldOutPredictions(predicted_s, limited)

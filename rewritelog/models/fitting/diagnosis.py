@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.fitting.columns import columns_of, singular_values, unit_columns
-from rewritelog.models.fitting.function import AnyFunction, FittedFunction
+from rewritelog.models.fitting.function import AnyFunction, FittedMixture
 from rewritelog.models.fitting.intervals import coverage
 from rewritelog.models.fitting.leverage import leverage_root, leverages_of
 from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
@@ -152,10 +152,10 @@ class _Sums:
     def add(self, function: AnyFunction, block: Samples) -> tuple[Floats, Floats]:
         """Add a block of samples; return the values of its terms, and its predictions."""
         columns = columns_of(function.terms, block.params)
-        if isinstance(function, FittedFunction):
-            raw = function.raw(block.params, columns)
-        else:
+        if isinstance(function, FittedMixture):
             raw = function.raw(block.params)
+        else:
+            raw = function.raw(block.params, columns)
         predicted = function.bounded(raw, block.params)
         residual = block.seconds - predicted
         with np.errstate(all="ignore"):

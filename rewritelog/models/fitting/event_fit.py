@@ -31,6 +31,8 @@ class ClassFit:
     samples: int
     family: str
     function: AnyFunction
+    formula_error: float | None
+    """Mean held-out error of the formula of a corrected function without its correction."""
     growth: Growth | None
     """How the function is extrapolated; None if simply by its formula."""
     total_ratio: float

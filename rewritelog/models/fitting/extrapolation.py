@@ -32,8 +32,9 @@ from rewritelog.models.fitting.families import (
     corners_of,
     slopes_between,
 )
-from rewritelog.models.fitting.function import AnyFunction, growth_between
+from rewritelog.models.fitting.function import AnyFunction, Formula, growth_between
 from rewritelog.models.fitting.intervals import widening_rate
+from rewritelog.models.fitting.samples import Samples
 
 FEWEST = 12
 """With fewer samples there is no trial."""
@@ -88,7 +89,7 @@ function has no value above 0, it counts as no less than this share of its value
 class Growth:
     """How a fit is extrapolated beyond the range of the samples."""
 
-    function: AnyFunction | None
+    function: Formula | None
     """The function whose growth from the edge of the range is used; None for the fit's own."""
     error: float | None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
@@ -185,10 +186,12 @@ def growth_of(
     families: Mapping[str, Family],
     given: SelectionSamples,
     validation: CrossValidation,
+    held_out_s: Floats | None,
 ) -> Growth:
     """Return how to extrapolate, from trials on the samples with large parameters.
 
-    `own` are the weights of the families that were selected for predictions within the range.
+    `own` are the weights of the families that were selected for predictions within the range, and
+    `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
     """
     samples = given.samples
     positive = samples.seconds[samples.seconds > 0]
@@ -204,18 +207,17 @@ def growth_of(
     distances = np.concatenate([trial.distances for trial in trials])
     weights = weighing.weights({name: _trial_error(of_family) for name, of_family in logs.items()})
     residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
-    error = widening_rate(_ratios(own, validation), np.exp(-residual), distances)
+    error = widening_rate(_ratios(validation.samples, held_out_s), np.exp(-residual), distances)
     function = None if weights == own else solve_families(weights, families, given)
     return Growth(function, error, least_s, most_s)
 
 
-def _ratios(own: Mapping[str, float], validation: CrossValidation) -> Floats:
+def _ratios(samples: Samples, held_out_s: Floats | None) -> Floats:
     """Return measured over predicted time of the held-out samples, ascending."""
-    held_out_s = validation.predicted_by(own)
     if held_out_s is None:
         return np.zeros(0)
     with np.errstate(all="ignore"):
-        ratios = validation.samples.seconds / held_out_s
+        ratios = samples.seconds / held_out_s
     return np.sort(ratios[np.isfinite(ratios)])
 
 

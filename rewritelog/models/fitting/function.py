@@ -1,4 +1,4 @@
-"""Fitted functions: seconds as a sum of terms of an event's parameters; mixtures of such sums."""
+"""Fitted functions: sums of terms of an event's parameters, corrected ones, and mixtures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting.correction import Correction
 from rewritelog.models.fitting.samples import Samples
 
 
@@ -96,6 +97,34 @@ class FittedFunction:
 
 
 @dataclass(frozen=True)
+class CorrectedFunction:
+    """seconds = formula · factor of the correction, limited to the bounds of the formula.
+
+    Its growth beyond the samples is that of the formula.
+    """
+
+    formula: FittedFunction
+    correction: Correction
+
+    @property
+    def terms(self) -> tuple[Expression, ...]:
+        """The terms of the formula."""
+        return self.formula.terms
+
+    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds without bounds; see `FittedFunction.raw`."""
+        return self.formula.raw(params, columns) * self.correction.factors(params)
+
+    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
+        return self.bounded(self.raw(params, columns), params)
+
+    def bounded(self, raw: Floats, params: Floats) -> Floats:
+        """Limit the seconds that `raw` returned for these rows to the bounds."""
+        return self.formula.bounded(raw, params)
+
+
+@dataclass(frozen=True)
 class FittedMixture:
     """The weighted geometric mean of functions: seconds = Π function^weight.
 
@@ -142,6 +171,8 @@ def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Float
 
 def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Floats:
     """Return f(params) / f(edge) for each pair of rows; NaN where it is undefined."""
+    if isinstance(function, CorrectedFunction):
+        function = function.formula
     if isinstance(function, FittedFunction):
         with np.errstate(all="ignore"):
             return np.asarray(function.predict(params) / function.predict(edge))
@@ -149,10 +180,12 @@ def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Float
     return geometric_mean(factors, function.weights)
 
 
-AnyFunction: TypeAlias = FittedFunction | FittedMixture
+Formula: TypeAlias = FittedFunction | FittedMixture
+
+AnyFunction: TypeAlias = Formula | CorrectedFunction
 
 
-def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> AnyFunction:
+def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> Formula:
     """Return the geometric mean of functions, or the function itself if there is only one."""
     return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(weights))
 

@@ -62,6 +62,7 @@ def fit_one_sample(
             np.array([constant_s]),
             bounds=PredictionBounds(parameters.lowest, parameters.highest, 0.0, None),
         ),
+        formula_error=None,
         growth=Growth(None, None, LEAST_SHARE * time_s, time_s),
         total_ratio=UNSEEN.total_ratio,
         coefficients=(Coefficient("1", constant_s, None),),

@@ -14,6 +14,7 @@ from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matc
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.automatic import PROPORTIONAL, automatic_families, few_families
 from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.corrected import UseCorrection, choose_correction
 from rewritelog.models.fitting.cross_validation import (
     NOT_VALIDATED,
     CrossValidation,
@@ -30,7 +31,7 @@ from rewritelog.models.fitting.families import (
     SelectionSamples,
     fixed_terms,
 )
-from rewritelog.models.fitting.function import AnyFunction, FittedMixture
+from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture, Formula
 from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting
@@ -57,6 +58,8 @@ class FitConfig:
     weights: Weighting = "relative"
     loss: Loss = "huber"
     exact_match: ExactMatch = "auto"
+    correction: UseCorrection = "none"
+    """Whether the selected function may be corrected by what it leaves."""
     families: Mapping[str, Family] | None = None
     """The families to choose from; None for the automatic choice."""
     category: Expression | None = None
@@ -120,19 +123,32 @@ def _fit_class(
     if len(samples) >= FEWEST_TO_VALIDATE:
         validation = cross_validate(families, given)
     weights = select_families(families, validation)
+    corrected = None
+    if config.correction == "auto" and config.families is None and len(weights) == 1:
+        corrected = choose_correction(next(iter(weights)), families, given, validation)
+    if corrected is not None:
+        weights = {corrected.family: 1.0}
     growth, held_out_s = None, validation.predicted_by(weights)
+    final_s = held_out_s if corrected is None else corrected.held_out.predicted_s
     if config.families is None:
-        growth = growth_of(weights, families, given, validation)
+        growth = growth_of(weights, families, given, validation, final_s)
     if samples is not given.samples:  # what follows works on all of the many samples
         given.table.forget_values()
-    function = solve_families(weights, families, given, samples)
-    diagnosis = diagnose(function, samples, validation.samples, held_out_s)
-    names, coefficients = _coefficients(function, given.parameters, samples, config, diagnosis)
+    formula = solve_families(weights, families, given, samples)
+    diagnosis = diagnose(formula, samples, validation.samples, held_out_s)
+    names, coefficients = _coefficients(formula, given.parameters, samples, config, diagnosis)
+    function: AnyFunction = formula
+    formula_error = None
+    if corrected is not None and isinstance(formula, FittedFunction):
+        formula_error = diagnosis.quality.held_out_error
+        function = corrected.apply(formula, given.samples)
+        diagnosis = diagnose(function, samples, validation.samples, final_s)
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family=_family_name(function, families, weights),
+        family=_family_name(formula, families, weights),
         function=function,
+        formula_error=formula_error,
         growth=growth,
         total_ratio=diagnosis.total_ratio,
         coefficients=coefficients,
@@ -141,11 +157,11 @@ def _fit_class(
         leverage_root=diagnosis.leverage_root,
         ratios=diagnosis.ratios,
     )
-    return fit, validation, held_out_s
+    return fit, validation, final_s
 
 
 def _family_name(
-    function: AnyFunction, families: Mapping[str, Family], weights: Mapping[str, float]
+    function: Formula, families: Mapping[str, Family], weights: Mapping[str, float]
 ) -> str:
     """Return what reports call the function: by the simplest of the families that chose it."""
     if isinstance(function, FittedMixture):
@@ -196,7 +212,7 @@ def _held_out_times(
 
 
 def _coefficients(
-    function: AnyFunction,
+    function: Formula,
     parameters: Parameters,
     samples: Samples,
     config: FitConfig,

@@ -1,0 +1,129 @@
+"""Whether a fit is corrected, and which formula: held-out samples decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.models.fitting.correction import (
+    FEWEST,
+    MOST_POINTS,
+    Correction,
+    explains_something,
+)
+from rewritelog.models.fitting.cross_validation import (
+    CrossValidation,
+    HeldOutPredictions,
+    compare,
+    fit_family,
+)
+from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
+from rewritelog.models.fitting.samples import Samples
+
+UseCorrection: TypeAlias = Literal["auto", "none"]
+
+GOOD_ENOUGH = 0.02
+"""A formula with a smaller held-out error is not corrected: there is little to gain."""
+
+CLEARLY = 2.0
+"""A correction has to lower the held-out error by this many standard errors of the difference."""
+
+LEAST_GAIN = 0.1
+"""It also has to lower it by this share."""
+
+SHORT_FORMULA = "power law"
+"""The family of short formulas that a correction is also tried on."""
+
+NEARLY_AS_GOOD = 1.05
+"""The short formula is preferred if its corrected error is at most this multiple of the other's."""
+
+
+@dataclass(frozen=True)
+class CorrectedFit:
+    """A family whose formula is corrected, and what is known about it."""
+
+    family: str
+    correction: Correction
+    held_out: HeldOutPredictions
+    """Of the corrected function."""
+    rows: Ints
+    """The samples that the correction interpolates between."""
+
+    def apply(self, formula: FittedFunction, samples: Samples) -> CorrectedFunction:
+        """Return a formula corrected by what it leaves of the same samples."""
+        some = samples.part(self.rows)
+        logs = _residuals(some, formula.predict(some.params))
+        correction, _ = self.correction.given(some.params, logs)
+        return CorrectedFunction(formula, correction)
+
+
+def choose_correction(
+    selected: str,
+    families: Mapping[str, Family],
+    given: SelectionSamples,
+    validation: CrossValidation,
+) -> CorrectedFit | None:
+    """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
+
+    `selected` is the family whose formula predicts them best without a correction.
+    """
+    samples = given.samples
+    rows = np.arange(len(samples))
+    if len(samples) > MOST_POINTS:
+        rows = samples.drawn_rows(MOST_POINTS)
+    if len(rows) < FEWEST or not (samples.seconds > 0).all():
+        return None
+    plain = validation.predictions[selected]
+    if plain.mean_error < GOOD_ENOUGH:
+        return None
+    some = samples.part(rows)
+    if not explains_something(some.params, _residuals(some, plain.predicted_s[rows])):
+        return None
+    tried = [
+        _tried(name, families[name], given, rows)
+        for name in dict.fromkeys((SHORT_FORMULA, selected))
+        if name in families
+    ]
+    best = min(tried, key=lambda one: one.held_out.mean_error)
+    if tried[0].held_out.mean_error <= NEARLY_AS_GOOD * best.held_out.mean_error:
+        best = tried[0]
+    gain = plain.errors - best.held_out.errors
+    standard_error = gain.std() / np.sqrt(len(gain))
+    if gain.mean() > max(CLEARLY * standard_error, LEAST_GAIN * plain.mean_error):
+        return best
+    return None
+
+
+def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> CorrectedFit:
+    """Return a family's corrected fit, with predictions of all samples, each without itself.
+
+    The correction is left without each sample in turn, but the formula's k coefficients are not:
+    what remains of n samples is therefore enlarged by n/(n − k).
+    """
+    samples = given.samples
+    formula = fit_family(family, given)
+    formula_s = formula.predict(samples.params)
+    some = samples.part(rows)
+    learnt = Correction.learnt(some.params, _residuals(some, formula_s[rows]))
+    correction, logs = learnt.given(some.params, _residuals(some, formula_s[rows]))
+    others: Flags = np.ones(len(samples), dtype=np.bool_)
+    others[rows] = False
+    factors = np.empty(len(samples))
+    factors[rows] = np.exp(logs)
+    factors[others] = correction.factors(samples.params[others])
+    remaining = _residuals(samples, formula_s * factors)
+    remaining *= len(samples) / max(len(samples) - len(formula.terms), 1)
+    held_out_s = samples.seconds / np.exp(remaining)
+    return CorrectedFit(name, learnt, compare(held_out_s, samples), rows)
+
+
+def _residuals(samples: Samples, predicted_s: Floats) -> Floats:
+    """Return the logarithms of measured over predicted times; 0 where there is none."""
+    with np.errstate(all="ignore"):
+        logs = np.log(samples.seconds / predicted_s)
+    return np.where(np.isfinite(logs), logs, 0.0)

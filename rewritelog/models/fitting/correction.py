@@ -1,0 +1,233 @@
+"""The correction of a formula: a factor for what it leaves, smooth or with steps.
+
+T = formula(p) · exp(c(p)), c being the mean of a Gaussian process over the parameters, given the
+logarithms of measured over predicted times: universal kriging with the formula as its trend
+(Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c
+is 0, and the formula alone predicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints, distinct, median
+from rewritelog.models.exact_times import grouped
+from rewritelog.models.fitting.process import Kernel, Process, condition, learn
+
+FEWEST = 100
+"""With fewer samples there is no correction."""
+
+MOST_POINTS = 1000
+"""The samples between which a correction interpolates are at most this many."""
+
+InputKind: TypeAlias = Literal["log", "arsinh", "aligned", "32", "64", "128", "256"]
+
+STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
+"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted; and
+whether it is a multiple of powers of two."""
+
+MOST_ALIGNED = 16
+"""Multiples of higher powers of two fill the vectors of a processor no better."""
+
+MANY_VALUES = 32
+"""Steps of tiles are looked for in whole-number parameters with at least this many values."""
+
+FEW_VALUES = 8
+"""A parameter with three to this many values may be a code, whose order means nothing."""
+
+NEIGHBOURS = 3
+LEAST_CORRELATION = 0.05
+"""A residual has to be correlated with the mean of this many neighbours' by more than this, and by
+more than two standard errors of a correlation by chance."""
+
+LARGEST = 5.0
+"""Residuals of more than this many robust standard deviations count as this many."""
+
+LEAST_LIMIT = 0.1
+"""Residuals up to this size count as they are, however small the others."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
+
+    parameters: Ints
+    """The parameter of each input, counted from 0, shape (inputs,)."""
+    kinds: tuple[InputKind, ...]
+    """`log`, `arsinh`, `aligned`, or the size of a tile."""
+    units: Floats
+    """What the parameter is divided by before its arsinh is taken, shape (inputs,)."""
+    centres: Floats
+    deviations: Floats
+    """Each input has these subtracted, and is divided by these, shape (inputs,)."""
+
+    @classmethod
+    def of(cls, params: Floats) -> Inputs:
+        """Return the inputs for these samples, those that vary among them."""
+        parameters, kinds, units = list[int](), list[InputKind](), list[float]()
+        for index, values in enumerate(params.T):
+            if not np.ptp(values):
+                continue
+            middle = median(np.abs(values))
+            size: InputKind = "log" if values.min() > 0 else "arsinh"
+            mine = [size, *_step_kinds(values)]
+            parameters += [index] * len(mine)
+            kinds += mine
+            units += [middle if middle > 0 else 1.0] * len(mine)
+        unscaled = cls(
+            np.array(parameters, dtype=np.int64),
+            tuple(kinds),
+            np.array(units),
+            np.zeros(len(kinds)),
+            np.ones(len(kinds)),
+        )
+        columns = unscaled.columns(params)
+        deviations = columns.std(axis=0)
+        varying = np.flatnonzero(deviations > 1e-9)
+        return cls(
+            unscaled.parameters[varying],
+            tuple(kinds[index] for index in varying),
+            unscaled.units[varying],
+            columns[:, varying].mean(axis=0),
+            deviations[varying],
+        )
+
+    def columns(self, params: Floats) -> Floats:
+        """Return the inputs of each row, shape (rows, inputs)."""
+        columns = np.empty((len(params), len(self.kinds)))
+        for index, kind in enumerate(self.kinds):
+            values = params[:, self.parameters[index]]
+            columns[:, index] = _input(kind, values, float(self.units[index]))
+        return (columns - self.centres) / self.deviations
+
+
+def _step_kinds(values: Floats) -> list[InputKind]:
+    """Return the kinds of inputs that have steps in this parameter."""
+    if (values < 1).any() or (values != np.rint(values)).any():
+        return []
+    if len(distinct(values)) < MANY_VALUES:
+        return []
+    return [*STEPS]
+
+
+def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
+    """Return the input of this kind for each value of its parameter."""
+    if kind == "arsinh":
+        return np.asarray(np.arcsinh(values / unit))
+    if kind == "log":
+        return np.log(np.maximum(values, unit * 1e-9))
+    whole = np.clip(np.rint(values), 1.0, 2.0**52)
+    if kind == "aligned":
+        return np.asarray(np.log2(np.gcd(whole.astype(np.int64), MOST_ALIGNED)))
+    tile = float(kind)
+    return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The factor by which a formula's seconds are multiplied."""
+
+    inputs: Inputs
+    params: Floats
+    """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
+    process: Process
+    """It has a point for each of these samples."""
+    most: float
+    """The logarithms of factors lie between this and its negative."""
+
+    @classmethod
+    def learnt(cls, params: Floats, logs: Floats) -> Correction:
+        """Return the correction that makes these residuals most probable.
+
+        `logs` are the logarithms of measured over predicted times, shape (samples,); there are
+        at most `MOST_POINTS` samples, and at least one parameter varies.
+        """
+        inputs = Inputs.of(params)
+        points = inputs.columns(params)
+        limited = within_reach(logs)
+        nothing = np.zeros(len(inputs.kinds), dtype=np.bool_)
+        kernel = learn(points, limited, nothing)
+        codes = _codes(kernel, points, params[:, inputs.parameters])
+        if codes.any():
+            kernel = learn(points, limited, codes, kernel)
+        return cls._conditioned(inputs, kernel, params, limited)[0]
+
+    def given(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
+        """Return the correction with the same lengths and deviations for these residuals instead.
+
+        Also return the logarithm of the factor at each sample of a correction without that sample.
+        """
+        return self._conditioned(self.inputs, self.process.kernel, params, within_reach(logs))
+
+    @classmethod
+    def _conditioned(
+        cls, inputs: Inputs, kernel: Kernel, params: Floats, logs: Floats
+    ) -> tuple[Correction, Floats]:
+        process, held_out = condition(kernel, inputs.columns(params), logs)
+        return cls(inputs, params, process, float(np.abs(logs).max())), held_out
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The parameters whose values are taken as codes without order, counted from 1."""
+        return tuple((self.inputs.parameters[self.process.kernel.codes] + 1).tolist())
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The parameters that it depends on, counted from 1."""
+        return tuple(dict.fromkeys((self.inputs.parameters + 1).tolist()))
+
+    def factors(self, params: Floats) -> Floats:
+        """Return each row's factor; equal rows are predicted once."""
+        factors = np.ones(len(params))
+        usable = np.flatnonzero(np.isfinite(params).all(axis=1))
+        if not len(usable):
+            return factors
+        _, order, first = grouped(params[usable])
+        rows = params[usable[order[first]]]
+        with np.errstate(all="ignore"):
+            means = self.process.mean(self.inputs.columns(rows))
+        means = np.where(np.isfinite(means), means, 0.0)
+        of_rows = np.exp(np.clip(means, -self.most, self.most))
+        factors[usable[order]] = of_rows[np.cumsum(first) - 1]
+        return factors
+
+
+def within_reach(logs: Floats) -> Floats:
+    """Return residuals, outliers among them limited."""
+    middle = median(logs)
+    reach = max(LARGEST * 1.4826 * median(np.abs(logs - middle)), LEAST_LIMIT)
+    return np.asarray(np.clip(logs, middle - reach, middle + reach))
+
+
+def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
+    """Return which inputs are codes: few values, each unlike even its neighbours in order."""
+    codes = np.zeros(points.shape[1], dtype=np.bool_)
+    for index, column in enumerate(points.T):
+        if 3 <= len(distinct(values[:, index])) <= FEW_VALUES:
+            gap = float(np.diff(distinct(column)).min())
+            codes[index] = kernel.smooth_lengths[index] < gap
+    return codes
+
+
+def explains_something(params: Floats, logs: Floats) -> bool:
+    """Return whether samples with similar parameters have similar residuals.
+
+    The correlation of each residual with the mean of its nearest neighbours' is compared with that
+    which chance allows: it costs little beside learning a correction.
+    """
+    points = Inputs.of(params).columns(params)
+    if not points.shape[1]:
+        return False
+    limited = within_reach(logs)
+    lengths = np.einsum("ij,ij->i", points, points)
+    squares = lengths[:, None] + lengths - 2 * points @ points.T
+    np.fill_diagonal(squares, np.inf)
+    nearest = np.argpartition(squares, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    near = limited[nearest].mean(axis=1)
+    if not (np.ptp(near) and np.ptp(limited)):
+        return False
+    by_chance = 2 / np.sqrt(len(logs)) + LEAST_CORRELATION
+    return bool(np.corrcoef(limited, near)[0, 1] > by_chance)

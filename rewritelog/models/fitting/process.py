@@ -1,0 +1,253 @@
+"""Gaussian processes: a smooth and a rough part, with a length for each input.
+
+C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning (2006): predictions 2.2,
+Matérn covariances and lengths for each input 4.2 and 5.1, marginal likelihood 5.4, held-out
+predictions in closed form 5.4.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats, Ints, median
+from rewritelog.core import core
+
+MOST_TO_LEARN_FROM = 400
+"""Lengths and variances are learnt from at most this many points: the time grows with their cube,
+and more hardly move them."""
+
+MOST_STEPS = 60
+"""Steps of the search for lengths and variances."""
+
+LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
+"""Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
+input: twice the range of most inputs, so that one without effect stays without."""
+
+LEAST_NOISE = 1e-3
+"""The least deviation of the noise, as a share of that of the values."""
+
+FARTHEST, ROUNDS = 4.0, 10
+"""How far a value may be from what the others say of it, and how often that is looked at."""
+
+_LOG_LENGTHS = (-4.0, 7.0)
+_LOG_DEVIATIONS = (-7.0, 2.0)
+"""Bounds in the search for lengths and deviations; the latter relative to that of the values."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A Matérn-5/2 covariance, a Matérn-1/2 covariance and noise, added."""
+
+    codes: Flags
+    """Inputs whose values are equal or not, but neither near nor far, shape (inputs,)."""
+    smooth_lengths: Floats
+    rough_lengths: Floats
+    """Shape (inputs,)."""
+    smooth: float
+    rough: float
+    noise: float
+    """Standard deviations."""
+
+    @property
+    def smooth_scales(self) -> Floats:
+        """The factors of squared distances in the smooth part, shape (inputs,)."""
+        return np.asarray(5.0 / self.smooth_lengths**2)
+
+    @property
+    def rough_scales(self) -> Floats:
+        """The factors of squared distances in the rough part, shape (inputs,)."""
+        return np.asarray(1.0 / self.rough_lengths**2)
+
+    def covariance(self, points: Floats) -> Floats:
+        """Return the covariances, noise included, of points of the shape (points, inputs)."""
+        smooth, rough = self.parts(squares_between(points, self.codes))
+        count = len(points)
+        found = np.empty((count, count))
+        lower = np.tril_indices(count, -1)
+        found[lower] = self.smooth**2 * smooth[0] + self.rough**2 * rough[0]
+        found.T[lower] = found[lower]
+        np.fill_diagonal(found, self.smooth**2 + self.rough**2 + self.noise**2)
+        return found
+
+    def parts(self, squares: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Return `_matern_5_2` and `_matern_1_2` of pairs, given their `squares_between`."""
+        scales = np.vstack((self.smooth_scales, self.rough_scales))
+        smooth, rough = scales @ squares
+        return _matern_5_2(smooth), _matern_1_2(rough)
+
+
+def _matern_5_2(squares: Floats) -> tuple[Floats, Floats]:
+    """Return the covariance, and the negative derivative by half the logarithm of the distance²."""
+    distances = np.sqrt(squares)
+    falling = np.exp(-distances)
+    slope = (1 + distances) * falling
+    return slope + squares / 3 * falling, slope / 3
+
+
+def _matern_1_2(squares: Floats) -> tuple[Floats, Floats]:
+    distances = np.sqrt(squares)
+    falling = np.exp(-distances)
+    return falling, falling / np.maximum(distances, 1e-12)
+
+
+def squares_between(points: Floats, codes: Flags) -> Floats:
+    """Return the squared distances, in each input, of all pairs of points.
+
+    `points` has the shape (points, inputs), the result the shape (inputs, pairs), pairs being in
+    the order of `numpy.tril_indices` below the diagonal.
+    """
+    later, earlier = np.tril_indices(len(points), -1)
+    between = np.empty((points.shape[1], len(later)))
+    for index, column in enumerate(points.T):
+        difference = column[later] - column[earlier]
+        between[index] = difference != 0 if codes[index] else difference**2
+    return between
+
+
+@dataclass(frozen=True)
+class Process:
+    """The mean of a Gaussian process, given values at points."""
+
+    kernel: Kernel
+    points: Floats
+    """Shape (points, inputs)."""
+    weights: Floats
+    """The inverse covariance times the values, shape (points,)."""
+
+    def mean(self, rows: Floats) -> Floats:
+        """Return the mean at each row, shape (rows, inputs), bit for bit independent of others."""
+        means = np.empty(len(rows))
+        kernel = self.kernel
+        core.process_means(
+            np.ascontiguousarray(rows),
+            self.points.shape[1],
+            kernel.codes,
+            kernel.smooth_scales,
+            kernel.rough_scales,
+            np.ascontiguousarray(self.points.T),
+            self.weights * kernel.smooth**2,
+            self.weights * kernel.rough**2,
+            means,
+        )
+        return means
+
+
+def condition(kernel: Kernel, points: Floats, values: Floats) -> tuple[Process, Floats]:
+    """Return the process given these values, and its mean at each point without that point.
+
+    A value further than `FARTHEST` deviations from that mean counts as one that far from it, so
+    that a disturbed measurement hardly affects its surroundings.
+    """
+    from scipy.linalg import cho_factor, cho_solve  # noqa: PLC0415 - heavy
+
+    factor = cho_factor(kernel.covariance(points), lower=True)
+    inverse = cho_solve(factor, np.eye(len(values)))
+    precisions = np.diag(inverse)
+    for _ in range(ROUNDS):
+        errors = inverse @ values / precisions
+        deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
+        means = values - errors
+        values = np.clip(values, means - FARTHEST * deviations, means + FARTHEST * deviations)
+    weights = inverse @ values
+    return Process(kernel, points, weights), values - weights / precisions
+
+
+def learn(points: Floats, values: Floats, codes: Flags, start: Kernel | None = None) -> Kernel:
+    """Return the kernel whose lengths and deviations make the values most probable.
+
+    `points` has the shape (points, inputs), each input with a standard deviation near 1.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415 - heavy
+
+    points, values = points[:MOST_TO_LEARN_FROM], values[:MOST_TO_LEARN_FROM]
+    spread = float(np.sqrt(np.mean(values**2))) or 1.0
+    likelihood = _Likelihood(points, values / spread, codes)
+    inputs = points.shape[1]
+    first = np.concatenate((np.full(2 * inputs, LIKELY_LENGTH), np.log([0.7, 0.4, 0.4])))
+    if start is not None:
+        deviations = np.array([start.smooth, start.rough, start.noise]) / spread
+        first = np.log(np.concatenate((start.smooth_lengths, start.rough_lengths, deviations)))
+    least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
+    bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
+    found = minimize(
+        likelihood.cost,
+        np.clip(first, *np.array(bounds).T),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": MOST_STEPS},
+    )
+    kernel = likelihood.kernel(found.x)
+    return replace(
+        kernel,
+        smooth=kernel.smooth * spread,
+        rough=kernel.rough * spread,
+        noise=kernel.noise * spread,
+    )
+
+
+@dataclass(frozen=True)
+class _Likelihood:
+    """The negative logarithm of the probability of values, less the priors of lengths."""
+
+    points: Floats
+    """Shape (points, inputs)."""
+    values: Floats
+    """Shape (points,)."""
+    codes: Flags
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Squared distances of pairs, shape (inputs, pairs)."""
+        return squares_between(self.points, self.codes)
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """The later and the earlier point of each pair."""
+        return np.tril_indices(len(self.points), -1)
+
+    def kernel(self, logs: Floats) -> Kernel:
+        inputs = self.points.shape[1]
+        sizes = np.exp(logs)
+        smooth, rough, noise = sizes[2 * inputs :].tolist()
+        lengths = sizes[: 2 * inputs].reshape(2, inputs)
+        return Kernel(self.codes, lengths[0], lengths[1], smooth, rough, noise)
+
+    def cost(self, logs: Floats) -> tuple[float, Floats]:
+        """Return it with its gradient, by the logarithms of lengths and deviations."""
+        from scipy.linalg import lapack  # noqa: PLC0415 - heavy
+
+        kernel, inputs, count = self.kernel(logs), len(self.squares), len(self.values)
+        smooth, rough = kernel.parts(self.squares)
+        covariance = np.zeros((count, count))
+        covariance[self.pairs] = kernel.smooth**2 * smooth[0] + kernel.rough**2 * rough[0]
+        np.fill_diagonal(covariance, kernel.smooth**2 + kernel.rough**2 + kernel.noise**2)
+        factor, failed = lapack.dpotrf(covariance, lower=True)
+        if failed:
+            return 1e10, np.zeros(len(logs))
+        inverse, _ = lapack.dpotri(factor, lower=True)
+        weights = lapack.dpotrs(factor, self.values, lower=True)[0]
+        from_usual = (logs[: 2 * inputs] - LIKELY_LENGTH) / LENGTH_DEVIATION
+        cost = 0.5 * float(self.values @ weights) + float(np.log(np.diag(factor)).sum())
+        cost += 0.5 * float(from_usual @ from_usual)
+        # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
+        later, earlier = self.pairs
+        pairs = inverse[self.pairs] - weights[later] * weights[earlier]
+        ends = 0.5 * float(np.trace(inverse) - weights @ weights)
+        slopes = np.vstack((pairs * smooth[1], pairs * rough[1])) @ self.squares.T
+        by_length = np.concatenate(
+            (
+                slopes[0] * kernel.smooth_scales * kernel.smooth**2,
+                slopes[1] * kernel.rough_scales * kernel.rough**2,
+            )
+        )
+        by_deviation = [
+            2 * kernel.smooth**2 * (ends + float(pairs @ smooth[0])),
+            2 * kernel.rough**2 * (ends + float(pairs @ rough[0])),
+            2 * kernel.noise**2 * ends,
+        ]
+        return cost, np.concatenate((by_length + from_usual / LENGTH_DEVIATION, by_deviation))

@@ -1,0 +1,103 @@
+"""Means of a Gaussian process, compared with numpy's own formulas."""
+
+import numpy as np
+import pytest
+
+from rewritelog.models.fitting.process import Kernel, Process, condition, learn
+
+
+def kernel_of(inputs: int, seed: int = 0) -> Kernel:
+    rng = np.random.default_rng(seed)
+    codes = np.arange(inputs) % 3 == 2
+    smooth, rough = rng.uniform(0.5, 4.0, (2, inputs))
+    return Kernel(codes, smooth, rough, 1.3, 0.4, 0.2)
+
+
+def covariances(kernel: Kernel, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The same covariances, written down from the book."""
+    squares = (rows[:, None, :] - points[None]) ** 2
+    squares[:, :, kernel.codes] = rows[:, None, kernel.codes] != points[None][:, :, kernel.codes]
+    smooth = np.sqrt(5 * (squares / kernel.smooth_lengths**2).sum(axis=2))
+    rough = np.sqrt((squares / kernel.rough_lengths**2).sum(axis=2))
+    matern = (1 + smooth + smooth**2 / 3) * np.exp(-smooth)
+    return np.asarray(kernel.smooth**2 * matern + kernel.rough**2 * np.exp(-rough))
+
+
+def points_of(count: int, inputs: int, seed: int) -> np.ndarray:
+    points = np.random.default_rng(seed).normal(size=(count, inputs))
+    points[:, 2::3] = np.rint(points[:, 2::3])
+    return points
+
+
+@pytest.mark.parametrize(("count", "inputs"), [(1, 1), (7, 3), (255, 2), (256, 4), (600, 7)])
+def test_means_are_sums_of_weighted_covariances(count: int, inputs: int) -> None:
+    points, rows = points_of(count, inputs, 1), points_of(50, inputs, 2)
+    kernel = kernel_of(inputs)
+    weights = np.random.default_rng(3).normal(size=count)
+    means = Process(kernel, points, weights).mean(rows)
+    np.testing.assert_allclose(means, covariances(kernel, rows, points) @ weights, rtol=1e-11)
+
+
+def test_a_mean_has_the_same_bits_whatever_other_rows_there_are() -> None:
+    points, rows = points_of(300, 5, 4), points_of(40, 5, 5)
+    process = Process(kernel_of(5), points, np.random.default_rng(6).normal(size=300))
+    alone = [process.mean(rows[index : index + 1])[0] for index in range(len(rows))]
+    assert process.mean(rows).tolist() == alone
+
+
+def test_far_from_all_points_the_mean_is_zero() -> None:
+    process = Process(kernel_of(2), points_of(20, 2, 7), np.ones(20))
+    far = process.mean(np.array([[1e6, 0.0], [-1e300, 1e300], [np.inf, 0.0]]))
+    assert np.abs(far).max() < 1e-290
+
+
+def test_held_out_means_are_those_of_processes_without_the_point() -> None:
+    points, values = points_of(60, 3, 8), np.random.default_rng(9).normal(size=60)
+    kernel = kernel_of(3)
+    process, held_out = condition(kernel, points, values)
+    noise = kernel.noise**2 * np.eye(60)
+    weights = np.linalg.solve(covariances(kernel, points, points) + noise, values)
+    np.testing.assert_allclose(process.weights, weights, rtol=1e-8)
+    for index in range(0, 60, 7):
+        others = np.arange(60) != index
+        alone, _ = condition(kernel, points[others], values[others])
+        mean = alone.mean(points[index : index + 1])
+        np.testing.assert_allclose(held_out[index], mean[0], rtol=1e-8)
+
+
+def test_a_value_unlike_all_around_it_counts_for_little() -> None:
+    points = np.linspace(-2, 2, 81)[:, None]
+    values = np.sin(points[:, 0])
+    values[40] = 4.0
+    kernel = Kernel(np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1)
+    process, held_out = condition(kernel, points, values)
+    np.testing.assert_allclose(process.mean(points), np.sin(points[:, 0]), atol=0.2)
+    assert abs(held_out[40]) < 0.2
+
+
+def test_what_is_learnt_is_most_probable() -> None:
+    """No length or deviation near those learnt makes the values more probable."""
+    rng = np.random.default_rng(10)
+    points = rng.normal(size=(80, 2))
+    values = np.sin(2 * points[:, 0]) + 0.1 * rng.normal(size=80)
+    kernel = learn(points, values, np.zeros(2, dtype=np.bool_))
+    assert 0.05 < kernel.noise < 0.15
+    assert kernel.smooth_lengths[1] > 3 * kernel.smooth_lengths[0]
+
+    def probability(smooth: float, noise: float) -> float:
+        changed = Kernel(
+            kernel.codes,
+            kernel.smooth_lengths * smooth,
+            kernel.rough_lengths,
+            kernel.smooth,
+            kernel.rough,
+            kernel.noise * noise,
+        )
+        covariance = changed.covariance(points)
+        misfit = values @ np.linalg.solve(covariance, values)
+        return float(-0.5 * misfit - 0.5 * np.linalg.slogdet(covariance)[1])
+
+    best = probability(1.0, 1.0)
+    for change in (0.5, 2.0):
+        assert probability(change, 1.0) < best
+        assert probability(1.0, change) < best

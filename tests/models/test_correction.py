@@ -1,0 +1,188 @@
+"""Corrections of formulas: taken where they help, of no effect far away, kept in model files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from models.laws import auto, relative_errors
+
+from rewritelog.arrays import Floats
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fitting.correction import MOST_POINTS, Correction
+from rewritelog.models.fitting.function import CorrectedFunction
+from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model, writable
+from rewritelog.models.sample_digest import digest_of
+
+COUNT = 300
+
+
+def times_of(params: Floats) -> Floats:
+    """A power law with waves, as of a cache that comes and goes: no formula has them."""
+    waves = 0.4 * np.sin(1.5 * np.log(params[:, 0])) * np.cos(1.2 * np.log(params[:, 1]))
+    return np.asarray(1e-7 * params[:, 0] * params[:, 1] ** 0.5 * np.exp(waves))
+
+
+def drawn(count: int, seed: int) -> Floats:
+    rng = np.random.default_rng(seed)
+    return np.rint(10 ** rng.uniform(1, 4, (count, 2)))
+
+
+def waves(count: int = COUNT, noise: float = 0.02, seed: int = 1) -> EventTimings:
+    params = drawn(count, seed)
+    factors = np.exp(noise * np.random.default_rng(seed + 1).normal(size=count))
+    return EventTimings("kernel", params, times_of(params) * factors)
+
+
+@pytest.fixture(scope="module")
+def corrected() -> Any:
+    return auto(waves())
+
+
+def only(fitted: Any) -> Any:
+    (fit,) = fitted.fits.values()
+    return fit
+
+
+def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
+    plain = auto(waves(), correction="none")
+    params = drawn(400, 5)
+    errors = [
+        relative_errors(fitted.predict("kernel", params), times_of(params)).mean()
+        for fitted in (plain, corrected)
+    ]
+    assert errors[0] > 0.1
+    assert errors[1] < 0.4 * errors[0]
+    assert not isinstance(only(plain).whole.function, CorrectedFunction)
+
+
+def test_the_report_says_what_it_adds(corrected: Any) -> None:
+    text = " ".join(" ".join(corrected.summary()).split())
+    whole = only(corrected).whole
+    before = f"{100 * whole.formula_error:.1f}"
+    after = f"{100 * whole.quality.held_out_error:.1f} %"
+    assert f"corrected: a smooth correction takes the mean error from {before} to {after}" in text
+    (described,) = json.loads(json.dumps(corrected.describe(), allow_nan=False))["events"]
+    function = described["classes"][0]["function"]
+    assert function["kind"] == "corrected"
+    assert "params" not in function["correction"]
+
+
+def test_half_of_the_intervals_width_goes_and_the_coverage_stays(corrected: Any) -> None:
+    other = waves(400, seed=7)
+    low, high = corrected.interval("kernel", other.params)
+    inside = (other.seconds >= low) & (other.seconds <= high)
+    assert 0.84 < inside.mean() < 0.98
+
+
+def test_far_away_the_formula_alone_predicts(corrected: Any) -> None:
+    function = only(corrected).whole.function
+    far = np.array([[1e12, 1e12], [1e-9, 1e9]])
+    formula = function.formula.predict(far)
+    np.testing.assert_allclose(function.predict(far), formula, rtol=0.02)
+
+
+def test_beyond_the_range_growth_is_that_of_a_formula(corrected: Any) -> None:
+    edge = only(corrected).highest
+    rows = edge * np.array([[1.0], [2.0], [4.0], [8.0]])
+    grown = corrected.predict("kernel", rows)
+    np.testing.assert_allclose(grown[1:] / grown[:-1], 2**1.5, rtol=0.15)
+
+
+def test_rows_that_are_no_numbers_are_not_predicted(corrected: Any) -> None:
+    rows = np.array([[np.nan, 10.0], [np.inf, 10.0], [100.0, 100.0]])
+    seconds = corrected.predict("kernel", rows)
+    assert np.isnan(seconds[0])
+    assert seconds[2] == corrected.predict("kernel", rows[2:])[0]
+
+
+def test_equal_rows_have_equal_times_in_any_order(corrected: Any) -> None:
+    rows = drawn(50, 9)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(50), 3))
+    once = corrected.predict("kernel", rows)
+    assert corrected.predict("kernel", rows[order]).tolist() == once[order].tolist()
+
+
+@pytest.mark.parametrize(
+    ("count", "noise", "what"),
+    [(99, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
+)
+def test_none_is_taken_without_need(count: int, noise: float, what: str) -> None:
+    samples = waves(count, noise)
+    if what == "no wave":
+        rng = np.random.default_rng(3)
+        params = samples.params
+        exact = 1e-7 * params[:, 0] * params[:, 1] ** 0.5
+        samples = EventTimings("kernel", params, exact * np.exp(0.1 * rng.normal(size=count)))
+    assert only(auto(samples)).whole.formula_error is None
+
+
+def test_values_unlike_their_neighbours_count_as_codes() -> None:
+    """A code with a pattern of its own over n for each value: 4 is nothing like 3 or 5."""
+    rng = np.random.default_rng(4)
+    n, code = np.rint(10 ** rng.uniform(1, 4, 500)), rng.integers(0, 6, 500).astype(np.float64)
+    shift = np.array([0.0, 2.5, 5.0, 1.2, 3.8, 0.6])[code.astype(np.int64)]
+    seconds = 1e-7 * n * np.exp(0.5 * np.sin(1.5 * np.log(n) + shift))
+    seconds *= np.exp(0.01 * rng.normal(size=500))
+    logs = np.log(seconds / (1e-7 * n))
+    correction = Correction.learnt(np.column_stack((n, code)), logs)
+    assert correction.codes == (2,)
+
+
+def test_an_outlier_does_not_bend_its_surroundings() -> None:
+    samples = waves()
+    seconds = samples.seconds.copy()
+    seconds[100] *= 1000
+    fitted = auto(EventTimings("kernel", samples.params, seconds))
+    near = samples.params[100:101] + 1
+    error = relative_errors(fitted.predict("kernel", near), times_of(near))
+    assert error < 0.5
+
+
+def test_of_many_lines_some_are_interpolated_between() -> None:
+    fitted = auto(waves(3000))
+    function = only(fitted).whole.function
+    assert len(function.correction.params) == MOST_POINTS
+    params = drawn(200, 11)
+    assert relative_errors(fitted.predict("kernel", params), times_of(params)).mean() < 0.03
+
+
+def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
+    timings = (waves(),)
+    source = Source("1", ("t.txt",), COUNT, None, digest_of(timings))
+    file = ModelFile(writable(corrected, "auto"), "params", source)
+    text = model_text(file)
+    assert len(text) < 100_000
+    back = parse_model(text, "m.json").fitted
+    rows = np.vstack((drawn(100, 12), 1e3 * drawn(10, 13)))
+    assert back.predict("kernel", rows).tobytes() == corrected.predict("kernel", rows).tobytes()
+    assert back.summary() == corrected.summary()
+    assert back.describe() == corrected.describe()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("inputs", 0, "parameter"), 3, "is 3; the event has 2 parameters"),
+        (("inputs", 0, "smooth_length"), 0.0, "smooth_length"),
+        (("inputs", 0, "kind"), "cosine", "kind"),
+        (("inputs",), [], "inputs"),
+        (("weights",), [1.0], "must have 300 numbers, not 1"),
+        (("params", 5), [1.0], "must have 2 numbers, not 1"),
+        (("most",), -1.0, "most"),
+    ],
+)
+def test_a_damaged_correction_is_refused(
+    corrected: Any, path: tuple[Any, ...], value: Any, said: str
+) -> None:
+    source = Source("1", ("t.txt",), COUNT, None, digest_of((waves(),)))
+    document = json.loads(model_text(ModelFile(writable(corrected, "auto"), "params", source)))
+    part = document["events"][0]["classes"][0]["function"]["correction"]
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    with pytest.raises(Exception, match=said) as caught:
+        parse_model(json.dumps(document), "m.json")
+    assert type(caught.value).__name__ == "ModelError"
