@@ -69,7 +69,7 @@ def argument(
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
 def declared(cls: type[Class]) -> type[Class]:
     """Make a class of declared fields a frozen dataclass; fields of its last base come first."""
-    return dataclass(frozen=True, kw_only=True, repr=False)(cls)
+    return dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
 
 
 def declarations(cls: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Declaration]]:

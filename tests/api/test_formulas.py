@@ -177,3 +177,18 @@ def test_a_regressor_that_is_not_fitted_raises_what_scikit_learn_does() -> None:
     with pytest.raises(exceptions.NotFittedError, match="call fit first") as caught:
         rewritelog.AutoRegressor().predict([[1]])
     assert isinstance(caught.value, rewritelog.UsageError)
+
+
+def test_every_report_is_shown_whole_by_a_notebook(tmp_path: Path) -> None:
+    cells = SAMPLE_LOGS / "cells"
+    reports = (
+        rewritelog.replay(cells, gains=0),
+        rewritelog.replay(cells, gains=0, against=cells),
+        rewritelog.sweep(cells, {"dilation": [1, 2]}),
+        rewritelog.lost_cycles(cells),
+        rewritelog.convert(cells, tmp_path / "big", byte_order="big"),
+        rewritelog.export(cells, tmp_path / "tables", "csv", pes="0"),
+    )
+    for report in reports:
+        assert report._repr_html_().startswith("<pre>")
+        assert len(repr(report)) < 160
