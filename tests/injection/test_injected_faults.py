@@ -170,7 +170,10 @@ def test_a_call_that_fails_leaves_the_output_whole_or_as_it_was(
 
 
 def other_commands(folder: Path) -> dict[str, list[str]]:
-    """The other commands that read or write logs or timings; each writes at most `out`."""
+    """The other commands that read or write logs or timings; each writes at most `out`.
+
+    Pictures have a suffix.
+    """
     logs, timings, out = str(folder / "in"), str(folder / "timings"), str(folder / "out")
     model = str(folder.parent / "model.json")
     return {
@@ -190,7 +193,19 @@ def other_commands(folder: Path) -> dict[str, list[str]]:
         "predict": ["predict", model, timings, "-o", out],
         "verify": ["verify", model, timings],
         "sample": ["sample", logs, "--fraction=0.5", "-o", out],
+        "compare": ["compare", timings, "--models=least-squares,constant", "--folds=3"],
+        "compare -o": ["compare", timings, "--models=constant", "--folds=3", "--report", out],
+        "sweep": ["sweep", logs, "--vary=latency=1us,2us", "-o", out, "-j1"],
+        "timeline": ["timeline", logs, "-o", f"{out}.svg"],
+        "timeline page": ["timeline", logs, "-o", f"{out}.html"],
     }
+
+
+def remove_outputs(folder: Path) -> None:
+    """Remove what a command wrote."""
+    for out in [folder / "out", *folder.glob("out.*")]:
+        shutil.rmtree(out, ignore_errors=True)
+        out.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
@@ -210,12 +225,14 @@ def test_an_input_or_output_error_is_one_line(
     name: str, call: str, driver: Driver, model: Path
 ) -> None:
     folder = driver.folder
-    out, words = folder / "out", other_commands(folder)[name]
-    source, beside = content(folder / "in"), {path.name for path in folder.iterdir()} - {"out"}
+    words = other_commands(folder)[name]
+    if name.startswith("timeline"):
+        pytest.importorskip("bokeh" if "page" in name else "matplotlib")
+    remove_outputs(folder)
+    source, beside = content(folder / "in"), {path.name for path in folder.iterdir()}
     assert model.exists()
     for number in range(1, 10_000):
-        shutil.rmtree(out, ignore_errors=True)
-        out.unlink(missing_ok=True)
+        remove_outputs(folder)
         code, seen, printed = driver.run(words, call, number, errno.EIO)
         if seen < number:
             assert code == 0, printed
@@ -223,11 +240,12 @@ def test_an_input_or_output_error_is_one_line(
         where = f"{call} {number} of {name}: {printed}"
         assert "Traceback" not in printed, where
         assert content(folder / "in") == source, where
-        assert {path.name for path in folder.iterdir()} - {"out"} == beside, where
+        found = {path.name for path in folder.iterdir()}
+        assert {name for name in found if name.partition(".")[0] != "out"} == beside, where
         if name == "check" and code == 1:  # what cannot be read is among its findings
             assert "Input/output error" in printed, where
         elif code != 0:
             assert code == (2 if name == "diff" else 1), where
             assert printed.count("rewritelog: error: ") == 1, where
             assert str(folder) in printed, where
-            assert not out.exists(), where
+            assert found == beside, where
