@@ -5,7 +5,6 @@ Heavy packages are imported only by the commands that need them, so that `--help
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import NoReturn
 
@@ -21,5 +20,7 @@ def main() -> NoReturn:
         from rewritelog.cli.process import main as run  # noqa: PLC0415 - signals come first
     except Stopped as reason:
         sys.stderr.write(f"rewritelog: {reason}\n")
-        os._exit(reason.exit_code)
+        from rewritelog.cli.job import leave_unjoined  # noqa: PLC0415 - as above
+
+        leave_unjoined(reason.exit_code)
     run()

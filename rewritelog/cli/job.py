@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NoReturn
 
 WRONG_USAGE = 2
 """The exit code of wrong usage, which each rank of a shared run detects by itself."""
@@ -40,3 +43,16 @@ def is_shared(words: list[str]) -> bool:
     """Return whether a command line makes the ranks of the job share one run."""
     pairs = pairwise(words)
     return "--engine=mpi" in words or ("--engine", "mpi") in pairs
+
+
+def leave_unjoined(code: int) -> NoReturn:
+    """Exit from a process that has not initialized MPI.
+
+    A rank that fails ends by a signal, since launchers notice no other end of such a rank: those
+    that wait for it in MPI_Init would do so forever.
+    """
+    if code not in (0, WRONG_USAGE) and is_shared(sys.argv) and this_job().ranks > 1:
+        number = code - 128 if code > 128 else signal.SIGTERM
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(code)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
+from rewritelog.cli.job import leave_unjoined
 from rewritelog.stopping import SIGNALS, Stopped
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
@@ -132,12 +132,4 @@ def _leave(code: int) -> NoReturn:
     sys.stderr.flush()
     if "mpi4py.MPI" in sys.modules:
         sys.exit(code)
-    if code not in (0, WRONG_USAGE) and is_shared(sys.argv) and this_job().ranks > 1:
-        _die(code - 128 if code > 128 else signal.SIGTERM)
-    os._exit(code)
-
-
-def _die(number: int) -> None:
-    """End by a signal: launchers notice no other end of ranks that have not initialized MPI."""
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    leave_unjoined(code)

@@ -297,3 +297,26 @@ def test_wrong_usage_of_ranks_is_said_once(rank: str, wrong: list[str]) -> None:
     )
     assert done.returncode == 2
     assert bool(done.stderr) == (rank == "0")
+
+
+@pytest.mark.parametrize(("ranks", "code"), [(1, 143), (3, -signal.SIGTERM)])
+def test_a_signal_during_the_first_imports_ends_a_rank_by_that_signal(
+    ranks: int, code: int
+) -> None:
+    """Launchers notice no other end of a rank that MPI does not know, and the others waited."""
+    script = textwrap.dedent("""
+        import os, signal, sys
+        from rewritelog.cli import main
+        class Signals:
+            def find_spec(self, name, *_):
+                if name == "rewritelog.cli.process":
+                    os.kill(os.getpid(), signal.SIGTERM)
+        sys.meta_path.insert(0, Signals())
+        sys.argv = ["rewritelog", "check", "none", "--engine", "mpi"]
+        main()
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False,
+        env={**os.environ, "PMI_RANK": "0", "PMI_SIZE": str(ranks)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, "rewritelog: ended by SIGTERM\n")
