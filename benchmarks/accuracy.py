@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "cells",
     "exact-match",
     "kernels",
+    "measured",
     "time",
 )
 

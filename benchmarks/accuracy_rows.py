@@ -19,6 +19,7 @@ from benchmarks.accuracy_kernels import (
     sums_off,
     worst,
 )
+from benchmarks.accuracy_measured import mean_error, mean_plain_error, measure_sets
 from benchmarks.process import ROOT, Ran, module, run
 from benchmarks.trials import (
     AUTO,
@@ -37,6 +38,7 @@ from rewritelog.timings.read import read_timings
 REFERENCE = Path(os.environ.get("REWRITELOG_REFERENCE", ROOT.parent / "shared" / "reference"))
 NAMD = REFERENCE / "namd" / "timings.txt"
 KERNELS = REFERENCE / "kernels"
+MEASURED = REFERENCE / "measured"
 CELLS = ROOT / "sample_logs" / "cells" / "timings.txt"
 
 KF_SEEDS, RS_SEEDS, SAMPLE_SEEDS = 5, 30, 10
@@ -204,6 +206,30 @@ def kernels(_effort: Effort) -> list[Line]:
     return lines
 
 
+MEASURED_AIM = 0.05
+
+
+def measured(_effort: Effort) -> list[Line]:
+    """Measure kernels that others measured; `original` is `auto` without a correction."""
+    if not MEASURED.is_dir():
+        why = "skipped: no reference data (REWRITELOG_REFERENCE names the folder)"
+        return [Line("measured", "–", why, "–", "–", None)]
+    sets = measure_sets(MEASURED)
+    lines = []
+    for one in sets:
+        best = min(one.peers, key=lambda peer: one.peers[peer])
+        cells = _percent(one.plain_error), _percent(one.error)
+        peer = f"{_percent(one.peers[best])} ({best})"
+        what = f"{one.name}, sum {one.sum_error * 100:+.1f} %, in intervals {one.coverage:.0%}"
+        lines.append(Line(what, *cells, peer, "at most 5 % behind", not one.behind))
+    every = ", ".join(f"{_percent(mean_error(sets, peer))} ({peer})" for peer in sets[0].peers)
+    mean = mean_error(sets)
+    cells = _percent(mean_plain_error(sets)), _percent(mean)
+    met = mean <= MEASURED_AIM
+    aim = f"≤ {MEASURED_AIM * 100:.3g} %"
+    return [*lines, Line(f"{len(sets)} measured kernels", *cells, every, aim, met)]
+
+
 _MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
     "namd-kf": namd_k_folds,
     "namd-rs": namd_draws,
@@ -212,6 +238,7 @@ _MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
     "cells": cells,
     "exact-match": exact_match,
     "kernels": kernels,
+    "measured": measured,
     "time": fit_times,
 }
 
