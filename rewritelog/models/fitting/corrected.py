@@ -27,8 +27,9 @@ from rewritelog.models.fitting.samples import Samples
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
 
-GOOD_ENOUGH = 0.02
-"""A formula with a smaller held-out error is not corrected: there is little to gain."""
+GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
+"""A formula with a smaller held-out error is not corrected, since there is little to gain; nor is
+one with a larger error, whose samples are too noisy to learn from."""
 
 CLEARLY = 2.0
 """A correction has to lower the held-out error by this many standard errors of the difference."""
@@ -38,9 +39,6 @@ LEAST_GAIN = 0.1
 
 SHORT_FORMULA = "power law"
 """The family of short formulas that a correction is also tried on."""
-
-NEARLY_AS_GOOD = 1.05
-"""The short formula is preferred if its corrected error is at most this multiple of the other's."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +77,17 @@ def choose_correction(
     if len(rows) < FEWEST or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
-    if plain.mean_error < GOOD_ENOUGH:
+    if not GOOD_ENOUGH <= plain.mean_error <= TOO_POOR:
         return None
     some = samples.part(rows)
     if not explains_something(some.params, _residuals(some, plain.predicted_s[rows])):
         return None
     tried = [
         _tried(name, families[name], given, rows)
-        for name in dict.fromkeys((SHORT_FORMULA, selected))
+        for name in dict.fromkeys((selected, SHORT_FORMULA))
         if name in families
     ]
     best = min(tried, key=lambda one: one.held_out.mean_error)
-    if tried[0].held_out.mean_error <= NEARLY_AS_GOOD * best.held_out.mean_error:
-        best = tried[0]
     gain = plain.errors - best.held_out.errors
     standard_error = gain.std() / np.sqrt(len(gain))
     if gain.mean() > max(CLEARLY * standard_error, LEAST_GAIN * plain.mean_error):

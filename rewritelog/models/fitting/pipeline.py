@@ -126,12 +126,17 @@ def _fit_class(
     corrected = None
     if config.correction == "auto" and config.families is None and len(weights) == 1:
         corrected = choose_correction(next(iter(weights)), families, given, validation)
+    final_s = validation.predicted_by(weights)
     if corrected is not None:
-        weights = {corrected.family: 1.0}
-    growth, held_out_s = None, validation.predicted_by(weights)
-    final_s = held_out_s if corrected is None else corrected.held_out.predicted_s
+        final_s = corrected.held_out.predicted_s
+    growth = None
     if config.families is None:
         growth = growth_of(weights, families, given, validation, final_s)
+    if corrected is not None and corrected.family not in weights:
+        if growth is not None and growth.function is None:
+            growth = replace(growth, function=solve_families(weights, families, given))
+        weights = {corrected.family: 1.0}
+    held_out_s = validation.predicted_by(weights)
     if samples is not given.samples:  # what follows works on all of the many samples
         given.table.forget_values()
     formula = solve_families(weights, families, given, samples)
