@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -120,6 +121,16 @@ def in_steps(count: int, size: int = 1 << 20) -> Iterator[slice]:
     for first in range(0, count, size):
         raise_if_stopped()
         yield slice(first, min(first + size, count))
+
+
+def forget_frames() -> None:
+    """Drop the frames in which a request was raised, so that generators suspended in them clean up.
+
+    A signal may come between the `yield` of a context manager and the block of its `with`.
+    """
+    if _request.raised is not None:
+        _request.raised.__traceback__ = _request.raised.__context__ = None
+        gc.collect()
 
 
 def is_stop(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rewritelog.cli.job import leave_unjoined
-from rewritelog.stopping import SIGNALS, Stopped
+from rewritelog.stopping import SIGNALS, Stopped, forget_frames
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
 _OBJECTS_A_COLLECTION = 100_000
@@ -120,6 +120,7 @@ def _leave(code: int) -> NoReturn:
 
     With MPI the interpreter exits normally, so that MPI is finalized.
     """
+    forget_frames()
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     atexit._run_exitfuncs()  # noqa: SLF001 - else what modules registered would be left out

@@ -112,6 +112,39 @@ def test_a_signal_in_a_fit_is_no_error_of_the_model(
     assert {path.name for path in work.iterdir()} - {"__pycache__"} == before | {"started"}
 
 
+SIGNAL_BEFORE_THE_BLOCK = textwrap.dedent("""
+    import contextlib, os, signal
+
+    enter = contextlib._GeneratorContextManager.__enter__
+
+    def enter_and_get_a_signal(self):
+        entered = enter(self)
+        if self.gen.__name__ == os.environ["ENTERED"]:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return entered
+
+    contextlib._GeneratorContextManager.__enter__ = enter_and_get_a_signal
+""")
+
+
+def test_a_signal_between_making_a_folder_and_using_it_leaves_none(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SIGNAL_BEFORE_THE_BLOCK)
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(
+        [SCRIPT, "rewrite", CELLS, tmp_path / "work" / "out", "--dilation", "2"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "ENTERED": "new_folder"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        128 + signal.SIGTERM,
+        "rewritelog: ended by SIGTERM\n",
+    )
+    assert list((tmp_path / "work").iterdir()) == []
+
+
 def test_sighup_leaves_neither_lock_nor_draft(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [SCRIPT, "synth", tmp_path / "out", "--pes", "64"],

@@ -8,7 +8,7 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -38,10 +38,16 @@ MANY_VALUES = 32
 FEW_VALUES = 8
 """A parameter with three to this many values may be a code, whose order means nothing."""
 
+LONGEST = 60.0
+"""An input with a greater length, in standard deviations, has no effect, and is left out."""
+
 NEIGHBOURS = 3
+AROUND = np.array([0.25, 0.25, 0.0, 0.25, 0.25])
+"""How many neighbours a sample has in all inputs, and the weights of those in one parameter."""
+
 LEAST_CORRELATION = 0.05
-"""A residual has to be correlated with the mean of this many neighbours' by more than this, and by
-more than two standard errors of a correlation by chance."""
+"""A residual has to be correlated with the mean of its neighbours' by more than this, and by more
+than two standard errors of a correlation by chance, or three in one of the parameters."""
 
 LARGEST = 5.0
 """Residuals of more than this many robust standard deviations count as this many."""
@@ -87,12 +93,17 @@ class Inputs:
         columns = unscaled.columns(params)
         deviations = columns.std(axis=0)
         varying = np.flatnonzero(deviations > 1e-9)
-        return cls(
-            unscaled.parameters[varying],
-            tuple(kinds[index] for index in varying),
-            unscaled.units[varying],
-            columns[:, varying].mean(axis=0),
-            deviations[varying],
+        scaled = replace(unscaled, centres=columns.mean(axis=0), deviations=deviations)
+        return scaled.part(varying)
+
+    def part(self, some: Ints) -> Inputs:
+        """Return the inputs with these indices."""
+        return Inputs(
+            self.parameters[some],
+            tuple(self.kinds[index] for index in some),
+            self.units[some],
+            self.centres[some],
+            self.deviations[some],
         )
 
     def columns(self, params: Floats) -> Floats:
@@ -153,6 +164,9 @@ class Correction:
         codes = _codes(kernel, points, params[:, inputs.parameters])
         if codes.any():
             kernel = learn(points, limited, codes, kernel)
+        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
+        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
+        inputs, kernel = inputs.part(used), kernel.part(used)
         return cls._conditioned(inputs, kernel, params, limited)[0]
 
     def given(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
@@ -215,8 +229,9 @@ def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
 def explains_something(params: Floats, logs: Floats) -> bool:
     """Return whether samples with similar parameters have similar residuals.
 
-    The correlation of each residual with the mean of its nearest neighbours' is compared with that
-    which chance allows: it costs little beside learning a correction.
+    Samples are neighbours in all inputs, or in a single parameter: of many parameters few may
+    matter. The correlation of each residual with the mean of its neighbours' is compared with that
+    which chance allows, which costs little beside learning a correction.
     """
     points = Inputs.of(params).columns(params)
     if not points.shape[1]:
@@ -226,8 +241,16 @@ def explains_something(params: Floats, logs: Floats) -> bool:
     squares = lengths[:, None] + lengths - 2 * points @ points.T
     np.fill_diagonal(squares, np.inf)
     nearest = np.argpartition(squares, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
-    near = limited[nearest].mean(axis=1)
-    if not (np.ptp(near) and np.ptp(limited)):
-        return False
-    by_chance = 2 / np.sqrt(len(logs)) + LEAST_CORRELATION
-    return bool(np.corrcoef(limited, near)[0, 1] > by_chance)
+    chance = 1 / np.sqrt(len(logs))
+    if _correlation(limited, limited[nearest].mean(axis=1)) > 2 * chance + LEAST_CORRELATION:
+        return True
+    for values in params.T:
+        ordered = limited[np.argsort(values, kind="stable")]
+        around = np.convolve(ordered, AROUND, mode="valid")
+        if _correlation(ordered[2:-2], around) > 3 * chance + LEAST_CORRELATION:
+            return True
+    return False
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0.0

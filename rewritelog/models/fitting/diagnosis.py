@@ -27,6 +27,9 @@ OUTLIER_FACTOR = 2.0
 FEWEST_FOR_TOTAL = 8
 """The sum of fewer samples is no guide to the sum of other calls."""
 
+SIGNIFICANT = 2.0
+"""A ratio of sums differs from 1 if it does so by more than this many standard errors."""
+
 MOST_RATIOS = 999
 """At most this many quantiles of the held-out ratios are kept."""
 
@@ -243,7 +246,7 @@ UNSEEN = HeldOut(None, None, None, None, None, 1.0, np.zeros(0))
 
 
 def _total_ratio(measured: Floats, predicted: Floats) -> float:
-    """Return Σ measured / Σ predicted, or 1 if that differs from 1 by less than its standard error.
+    """Return Σ measured / Σ predicted, or 1 if that does not differ significantly from 1.
 
     The standard error is that of a ratio estimate (W. Cochran, Sampling Techniques, 1977, 2.11).
     """
@@ -254,7 +257,7 @@ def _total_ratio(measured: Floats, predicted: Floats) -> float:
     error = (
         float(np.sqrt(((measured - ratio * predicted) ** 2).sum() * count / (count - 1))) / total
     )
-    return ratio if abs(ratio - 1) > error and ratio > 0 else 1.0
+    return ratio if abs(ratio - 1) > SIGNIFICANT * error and ratio > 0 else 1.0
 
 
 def _thinned(ascending: Floats) -> Floats:

@@ -62,6 +62,15 @@ class Kernel:
         """The factors of squared distances in the rough part, shape (inputs,)."""
         return np.asarray(1.0 / self.rough_lengths**2)
 
+    def part(self, some: Ints) -> Kernel:
+        """Return the kernel of the inputs with these indices."""
+        return replace(
+            self,
+            codes=self.codes[some],
+            smooth_lengths=self.smooth_lengths[some],
+            rough_lengths=self.rough_lengths[some],
+        )
+
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
         smooth, rough = self.parts(squares_between(points, self.codes))
