@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import open_logs
-from rewritelog.logs.params import list_params, read_params
+from rewritelog.formats.bgtrace.params import list_params, read_params
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, scan
 

@@ -17,8 +17,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from rewritelog.logs import params
-from rewritelog.logs.files import InputFile
+from rewritelog.formats.bgtrace import params
+from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.output import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import BlockRewriter

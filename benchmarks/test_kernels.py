@@ -16,8 +16,8 @@ from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
 from rewritelog.arrays import Floats
 from rewritelog.core import core
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.records import records_of
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes
 from rewritelog.models.registry import load_model

@@ -28,9 +28,9 @@ The map of the package, lowest layer first:
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `sums`: exact sums, for results that do not depend on the order of blocks
-- `format`: the binary format, declared once with construct, and the layouts derived from it
 - `models`: duration models: timings in, seconds out; they work on arrays only
-- `logs`: a log set on disk: summary, timeline files, blocks, columns, params
+- `formats`: log formats: bgTrace, declared once with construct, and log sets on disk: summary,
+  timeline files, blocks, columns, params
 - `output`: output folders that are complete or do not exist
 - `timings`: timing lines read from files, and the other files that models need
 - `checking`: validation of a log set: `check`
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         UsageError,
         UsageTypeError,
     )
-    from rewritelog.logs.logset import LogSet
+    from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.replaying.network import Network
 
 __all__ = [
@@ -149,7 +149,7 @@ _HOMES = {
     "api.params": ("Params", "read_params"),
     "api.regressor": ("AutoRegressor",),
     "api.timings": ("Timings", "read_timings"),
-    "logs.logset": ("LogSet",),
+    "formats.bgtrace.logset": ("LogSet",),
     "replaying.network": ("Network",),
 }
 """The modules of public names; errors are in `errors`, and a command's function in its module."""

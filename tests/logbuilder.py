@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rewritelog.format.declaration import (
+from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
     ByteOrder,
     summary_struct,

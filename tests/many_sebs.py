@@ -13,8 +13,8 @@ import numpy as np
 from logbuilder import machine
 from numpy.typing import NDArray
 
-from rewritelog.format import layout
-from rewritelog.format.declaration import summary_struct, timeline_file_struct
+from rewritelog.formats.bgtrace import layout
+from rewritelog.formats.bgtrace.declaration import summary_struct, timeline_file_struct
 
 Floats = NDArray[np.float64]
 

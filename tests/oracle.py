@@ -14,7 +14,7 @@ import logbuilder
 import numpy as np
 
 from rewritelog import open_logs
-from rewritelog.format.declaration import (
+from rewritelog.formats.bgtrace.declaration import (
     MISSING,
     ByteOrder,
     MachineHeader,

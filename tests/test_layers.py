@@ -11,8 +11,7 @@ LAYERS = re.findall(r"^- `(\w+)`", rewritelog.__doc__ or "", re.MULTILINE)
 """The package's modules and folders, lowest first, as its docstring lists them."""
 
 MAY_NOT_KNOW = {
-    "models": {"format"},
-    "logs": {"models"},
+    "formats": {"models"},
     "output": {"models"},
     "checking": {"models", "timings"},
     "synthesis": {"models", "timings", "checking"},

@@ -13,7 +13,7 @@ from logbuilder import bracket, mark, seb, write_logs, write_params, write_timin
 from many_sebs import write_many
 
 from rewritelog.errors import ModelError, TimingError
-from rewritelog.logs import params
+from rewritelog.formats.bgtrace import params
 from rewritelog.models.base import ModelText
 from rewritelog.models.coefficients import parse_coefficients
 from rewritelog.models.model_file import parse_model

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import listening
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from rewritelog.arrays import Floats
-    from rewritelog.logs.logset import LogSet
+    from rewritelog.formats.bgtrace.logset import LogSet
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 InputPath: TypeAlias = PathLike

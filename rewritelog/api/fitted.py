@@ -16,8 +16,8 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError, UsageTypeError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
-from rewritelog.logs.columns import new_frame
-from rewritelog.logs.params import Columns
+from rewritelog.formats.bgtrace.columns import new_frame
+from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models import base
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.checks import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewritelog.arrays import Table
 from rewritelog.errors import UsageTypeError
-from rewritelog.logs.columns import columns_of, new_frame
+from rewritelog.formats.bgtrace.columns import columns_of, new_frame
 
 
 def to_pandas(table: Table) -> Any:

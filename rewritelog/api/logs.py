@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rewritelog.api.arguments import LogsLike, to_input, to_path
-from rewritelog.logs import logset
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace import logset
+from rewritelog.formats.bgtrace.logset import LogSet
 
 
 def open_logs(path: LogsLike) -> LogSet:

@@ -11,8 +11,8 @@ import numpy as np
 from rewritelog.api.arguments import PathLike, to_input
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
-from rewritelog.logs.columns import new_frame
-from rewritelog.logs.params import Columns, list_params
+from rewritelog.formats.bgtrace.columns import new_frame
+from rewritelog.formats.bgtrace.params import Columns, list_params
 from rewritelog.sampling.records import RunRecords, read_folder
 from rewritelog.text import TextTable, count_text, shorten
 

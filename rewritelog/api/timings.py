@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from rewritelog.api.arguments import PathsLike, are_paths, to_column, to_floats, to_inputs, to_table
 from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.logs.columns import new_frame
-from rewritelog.logs.params import Columns
+from rewritelog.formats.bgtrace.columns import new_frame
+from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.text import TextTable, count_text, shorten
 from rewritelog.timings import read

@@ -14,9 +14,9 @@ from rewritelog.checking.findings import SHOWN, Finding
 from rewritelog.checking.message_flags import NeverSent
 from rewritelog.checking.params import BlockParams
 from rewritelog.errors import Location
-from rewritelog.logs.brackets import Brackets, brackets_of
-from rewritelog.logs.records import BlockRecords
-from rewritelog.logs.summary import Summary
+from rewritelog.formats.bgtrace.brackets import Brackets, brackets_of
+from rewritelog.formats.bgtrace.records import BlockRecords
+from rewritelog.formats.bgtrace.summary import Summary
 
 _ITEMS = {
     "messages": "message",

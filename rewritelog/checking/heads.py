@@ -8,11 +8,16 @@ from pathlib import Path
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.versions import likely_version, version_text
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.format.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
-from rewritelog.logs.files import InputFile, paths_in
-from rewritelog.logs.logset import SUMMARY_NAME
-from rewritelog.logs.summary import LOG_VERSION_AT, Summary, parse_summary, summary_faults
-from rewritelog.logs.timelines import TimelineFile, read_timeline_file
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
+from rewritelog.formats.bgtrace.files import InputFile, paths_in
+from rewritelog.formats.bgtrace.logset import SUMMARY_NAME
+from rewritelog.formats.bgtrace.summary import (
+    LOG_VERSION_AT,
+    Summary,
+    parse_summary,
+    summary_faults,
+)
+from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
 
 _MOST_PES = 1 << 31
 """More PEs than any log can have."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
+from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.hashing import mix
-from rewritelog.logs.records import BlockRecords
 
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
 _BYTES_A_FLAG = 32

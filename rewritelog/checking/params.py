@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from rewritelog.checking.findings import Finding
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.params import ParamFolder, ParamNotes, ParamRecords, read_params
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, ParamRecords, read_params
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from rewritelog.checking.message_flags import MessageFlags, NeverSent
 from rewritelog.checking.params import params_of
 from rewritelog.checking.rules import RULES
 from rewritelog.errors import DamagedLogError, RewriteLogError
-from rewritelog.format import layout
-from rewritelog.logs.blocks import Block, read_block
-from rewritelog.logs.faults import FaultHandler
-from rewritelog.logs.params import ParamFolder
-from rewritelog.logs.records import BlockRecords, records_of
-from rewritelog.logs.summary import Summary
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace import layout
+from rewritelog.formats.bgtrace.blocks import Block, read_block
+from rewritelog.formats.bgtrace.faults import FaultHandler
+from rewritelog.formats.bgtrace.params import ParamFolder
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.running.engines import Gathered
 
 

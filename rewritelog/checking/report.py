@@ -9,7 +9,7 @@ from typing import Any
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.checking.rules.rule import Severity
-from rewritelog.logs.summary import Summary
+from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.text import Readable, count_text, printable
 
 

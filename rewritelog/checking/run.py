@@ -13,10 +13,10 @@ from rewritelog.checking.passes import Checked, CheckPass, CheckTask, NotSentPas
 from rewritelog.checking.report import CheckReport
 from rewritelog.cores import limited_to
 from rewritelog.errors import Location
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, plan_blocks
-from rewritelog.logs.logset import log_folder
-from rewritelog.logs.params import ParamFolder, list_params
-from rewritelog.logs.summary import Summary
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks
+from rewritelog.formats.bgtrace.logset import log_folder
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.running.engines import map_blocks, map_over
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from rewritelog.arrays import Bytes
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
-from rewritelog.format import ByteOrder, Layout, layout, number_type
-from rewritelog.format.declaration import COUNT_BYTES, LOG_VERSIONS
-from rewritelog.logs.faults import FAULTS
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.records import seb_records, walk_pieces
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace import ByteOrder, Layout, layout, number_type
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, LOG_VERSIONS
+from rewritelog.formats.bgtrace.faults import FAULTS
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.records import seb_records, walk_pieces
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 
 _SAMPLES, _TRIES = 8, 64
 """The number of timelines read, and of those examined to find some with SEBs."""

@@ -11,7 +11,7 @@ from rewritelog.options import argument, declared, option
 if TYPE_CHECKING:
     from rewritelog.api.arguments import InputPath, LogsLike
     from rewritelog.api.fitted import FittedLike
-    from rewritelog.logs.logset import LogSet
+    from rewritelog.formats.bgtrace.logset import LogSet
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
@@ -206,7 +206,7 @@ class Selection:
 
     def chosen_pes(self, logs: LogSet) -> tuple[int, ...] | None:
         """Return the PEs that are chosen, None for all."""
-        from rewritelog.logs.pes import parse_pes
+        from rewritelog.formats.bgtrace.pes import parse_pes
 
         if isinstance(self.pes, str):
             return parse_pes(self.pes, len(logs.pes))

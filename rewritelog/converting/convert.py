@@ -18,8 +18,15 @@ from rewritelog.converting.records import (
     lost_fields,
 )
 from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
-from rewritelog.format import ByteOrder, Layout, layout
-from rewritelog.format.declaration import (
+from rewritelog.formats.bgtrace import ByteOrder, Layout, layout
+from rewritelog.formats.bgtrace.blocks import (
+    BLOCK_BYTES,
+    Block,
+    LoadedBlock,
+    plan_in_turn,
+    read_block,
+)
+from rewritelog.formats.bgtrace.declaration import (
     INTEGER_FORMATS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
@@ -27,12 +34,11 @@ from rewritelog.format.declaration import (
     summary_struct,
     timeline_file_struct,
 )
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, LoadedBlock, plan_in_turn, read_block
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.provenance import PROVENANCE_NAME
-from rewritelog.logs.records import BlockRecords, records_of
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.provenance import PROVENANCE_NAME
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.output import create_file, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
 from rewritelog.output.flushing import FlushingWork

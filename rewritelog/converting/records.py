@@ -10,9 +10,9 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
-from rewritelog.format import Layout, format_names
-from rewritelog.format.declaration import COUNT_BYTES, MISSING
-from rewritelog.logs.records import BlockRecords, Records
+from rewritelog.formats.bgtrace import Layout, format_names
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, MISSING
+from rewritelog.formats.bgtrace.records import BlockRecords, Records
 
 _GUARDS = {"mpi_size": "mpi_op"}
 """Fields that are only meaningful if another one is not its default."""

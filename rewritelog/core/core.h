@@ -17,7 +17,7 @@
 
 /* ---- walk.c: where SEBs, messages, events and dependencies are ---- */
 
-/* Sizes and offsets in bytes of one log version, derived from `format/declaration.py`. */
+/* Sizes and offsets in bytes of one log version, derived from `formats/bgtrace/declaration.py`. */
 typedef struct {
     int64_t swap; /* whether the byte order differs from this machine's */
     int64_t seb_bytes; /* the fixed part of a SEB, up to the number of messages */
@@ -30,7 +30,7 @@ typedef struct {
     int64_t event_r_time, index_bytes, dependency_bytes;
 } layout;
 
-/* The codes of faults; `logs/faults.py` has a message for each. */
+/* The codes of faults; `formats/bgtrace/faults.py` has a message for each. */
 enum fault_code {
     OK,
     SEB_TRUNCATED,

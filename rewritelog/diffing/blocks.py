@@ -26,11 +26,11 @@ from rewritelog.diffing.fields import (
 )
 from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
 from rewritelog.diffing.totals import Change, FirstDifference, Totals
-from rewritelog.format.declaration import EventType
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import NO_RECORDS, ParamFolder, read_params
-from rewritelog.logs.records import LISTS, BlockRecords, Records, records_of
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.declaration import EventType
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, read_params
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 from rewritelog.text import printable
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps

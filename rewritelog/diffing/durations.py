@@ -10,10 +10,10 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.logs.brackets import IRREGULAR, brackets_of
-from rewritelog.logs.names import NameTable
-from rewritelog.logs.params import ParamRecords
-from rewritelog.logs.records import BlockRecords
+from rewritelog.formats.bgtrace.brackets import IRREGULAR, brackets_of
+from rewritelog.formats.bgtrace.names import NameTable
+from rewritelog.formats.bgtrace.params import ParamRecords
+from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.sums import NOTHING, ExactSum
 from rewritelog.text import printable
 

@@ -9,9 +9,9 @@ from enum import Enum
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
-from rewritelog.format import Record, format_names, layout
-from rewritelog.format.declaration import LOG_VERSIONS
-from rewritelog.logs.records import Records, names_of
+from rewritelog.formats.bgtrace import Record, format_names, layout
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace.records import Records, names_of
 from rewritelog.text import printable
 
 ABSENT = "absent"

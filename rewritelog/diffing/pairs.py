@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.format import Layout
-from rewritelog.logs.blocks import (
+from rewritelog.formats.bgtrace import Layout
+from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
     Buffer,
@@ -23,9 +23,9 @@ from rewritelog.logs.blocks import (
     LongTimeline,
     read_block,
 )
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.fields import ABSENT, FIELDS, Field, FieldKind
 from rewritelog.diffing.totals import FirstDifference, Totals
-from rewritelog.logs.summary import Summary
+from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.text import (
     Readable,
     TextTable,

@@ -9,11 +9,11 @@ from rewritelog.diffing.blocks import DiffTask
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.totals import Totals
-from rewritelog.format.declaration import MACHINE_HEADER_BYTES, MachineHeader
-from rewritelog.logs.blocks import BLOCK_BYTES
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
+from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, MachineHeader
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.running.engines import map_blocks
 
 _MACHINE = {

@@ -15,7 +15,7 @@ import numpy as np
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
-from rewritelog.logs.params import Columns
+from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models.base import (
     EventTimings,
     FittedModel,

@@ -11,12 +11,12 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.logs.blocks import Block, LoadedBlock
-from rewritelog.logs.brackets import brackets_of
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamRecords, read_params
-from rewritelog.logs.records import BlockRecords, records_of
-from rewritelog.logs.tables import dependency_rows, event_rows, message_rows, seb_rows
+from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
+from rewritelog.formats.bgtrace.brackets import brackets_of
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, ParamRecords, read_params
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.tables import dependency_rows, event_rows, message_rows, seb_rows
 from rewritelog.running.engines import map_blocks
 
 Result = TypeVar("Result")

@@ -22,7 +22,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints, Table
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 
 SENT = np.dtype(
     [

@@ -19,9 +19,9 @@ from rewritelog.exporting.programs import StepMaker
 from rewritelog.exporting.simgrid import KINDS as SIMGRID_KINDS
 from rewritelog.exporting.simgrid import SimgridMaker, SimgridPart, SimgridWriter
 from rewritelog.exporting.tables import TablesWriter, arrow_tables, check_parquet, csv_tables
-from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.logs.params import list_params
-from rewritelog.logs.pes import parse_pes
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.pes import parse_pes
 from rewritelog.output import new_folder
 from rewritelog.replaying.order import replayed_order
 from rewritelog.text import Readable, count_text, printable

@@ -14,8 +14,8 @@ import numpy as np
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
-from rewritelog.logs.columns import NamedColumns, columns_of
-from rewritelog.logs.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
+from rewritelog.formats.bgtrace.columns import NamedColumns, columns_of
+from rewritelog.formats.bgtrace.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
 Result = TypeVar("Result")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
+from rewritelog.formats.bgtrace.blocks import Block
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.inspection.dump_reader import TimelineReader
 from rewritelog.inspection.dump_text import json_pieces, text_pieces
-from rewritelog.logs.blocks import Block
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
 from rewritelog.text import count_text
 
 DumpKind: TypeAlias = Literal["text", "jsonl"]

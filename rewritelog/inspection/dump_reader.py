@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format import EventType
-from rewritelog.logs.blocks import Block, Buffer, LongTimeline
-from rewritelog.logs.faults import FAULTS
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.records import LISTS, BlockRecords, Records, offset_of, records_of
+from rewritelog.formats.bgtrace import EventType
+from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
+from rewritelog.formats.bgtrace.faults import FAULTS
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, offset_of, records_of
 
 Record: TypeAlias = dict[str, Any]
 

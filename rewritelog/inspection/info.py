@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.cores import limited_to
+from rewritelog.formats.bgtrace.files import paths_in
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.provenance import PROVENANCE_NAME, Provenance, read_provenance
+from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.tracer import tracer_replaces
 from rewritelog.inspection.survey import Survey, read_survey
-from rewritelog.logs.files import paths_in
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import list_params
-from rewritelog.logs.provenance import PROVENANCE_NAME, Provenance, read_provenance
-from rewritelog.logs.summary import Summary
-from rewritelog.logs.tracer import tracer_replaces
 from rewritelog.text import (
     Readable,
     TextTable,

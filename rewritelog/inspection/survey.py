@@ -15,13 +15,13 @@ from rewritelog.checking.findings import Findings
 from rewritelog.checking.params import params_of
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
-from rewritelog.logs.blocks import BLOCK_BYTES, LoadedBlock
-from rewritelog.logs.brackets import IRREGULAR
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.names import NameTable
-from rewritelog.logs.params import ParamFolder
-from rewritelog.logs.records import LISTS, records_of
-from rewritelog.logs.summary import Summary
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, LoadedBlock
+from rewritelog.formats.bgtrace.brackets import IRREGULAR
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.names import NameTable
+from rewritelog.formats.bgtrace.params import ParamFolder
+from rewritelog.formats.bgtrace.records import LISTS, records_of
+from rewritelog.formats.bgtrace.summary import Summary
 
 PAIRING = ("marks", "param-records", "param-seb")
 """The rules of `check` about brackets and param records."""

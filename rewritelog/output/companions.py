@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rewritelog.errors import OutputWarning
-from rewritelog.logs.files import paths_in
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.files import paths_in
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.output.files import copy_file
 from rewritelog.text import matches
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.cores import in_order
-from rewritelog.logs.files import InputFile, OpenFile
+from rewritelog.formats.bgtrace.files import InputFile, OpenFile
 
 _COPY_BYTES = 1 << 20
 

@@ -12,9 +12,9 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.blocks import LoadedBlock, plan_in_turn
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder, list_params, read_params
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_in_turn
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
 from rewritelog.replaying.columns import LEVELS, BlockColumns, columns_of
 from rewritelog.replaying.links import Starters, grouped, spans
 from rewritelog.replaying.workload import (

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewritelog.cores import limited_to
-from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case

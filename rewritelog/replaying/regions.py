@@ -9,9 +9,9 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.logs.brackets import brackets_of
-from rewritelog.logs.params import ParamRecords
-from rewritelog.logs.records import BlockRecords
+from rewritelog.formats.bgtrace.brackets import brackets_of
+from rewritelog.formats.bgtrace.params import ParamRecords
+from rewritelog.formats.bgtrace.records import BlockRecords
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 

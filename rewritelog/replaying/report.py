@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.blocked import Blocked
 from rewritelog.replaying.categories import LostCycles
 from rewritelog.replaying.gains import Gain

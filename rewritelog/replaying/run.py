@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.cores import cores, in_order
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
 from rewritelog.replaying.blocked import Blocked, find_never_run
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles, region_lengths

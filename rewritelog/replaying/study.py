@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.errors import OutputError, UsageError
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.base import LOST, PES
 from rewritelog.progress import report_progress
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles

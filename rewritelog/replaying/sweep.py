@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.errors import UsageError
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
 from rewritelog.replaying import units
 from rewritelog.replaying.network import QUANTITIES, Network

@@ -14,11 +14,17 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.logs.blocks import Block, LoadedBlock, fault_error, plan_in_turn, read_block
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import list_params
-from rewritelog.logs.records import BlockRecords, records_of
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace.blocks import (
+    Block,
+    LoadedBlock,
+    fault_error,
+    plan_in_turn,
+    read_block,
+)
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.output.flushing import FlushingWork
 from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.logs.blocks import Block, LoadedBlock, read_block
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
+from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, read_block
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
 from rewritelog.output.flushing import FlushingWork
 from rewritelog.rewriting.counts import EXAMPLES, IRREGULAR, DurationSum
 from rewritelog.rewriting.dilations import DilationRules

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.names import NameTable
-from rewritelog.logs.records import records_of
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.names import NameTable
+from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.text import matches
 
 

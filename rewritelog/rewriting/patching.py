@@ -8,11 +8,11 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.core import core
-from rewritelog.logs.blocks import LoadedBlock, raise_fault
-from rewritelog.logs.names import NameTable
-from rewritelog.logs.params import ParamRecords
-from rewritelog.logs.records import Records
-from rewritelog.logs.tracer import tracer_replaces
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, raise_fault
+from rewritelog.formats.bgtrace.names import NameTable
+from rewritelog.formats.bgtrace.params import ParamRecords
+from rewritelog.formats.bgtrace.records import Records
+from rewritelog.formats.bgtrace.tracer import tracer_replaces
 from rewritelog.rewriting.counts import IRREGULAR, BlockCount
 
 _OUTCOMES = {

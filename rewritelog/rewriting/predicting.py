@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.params import Columns, ParamRecords
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.params import Columns, ParamRecords
 from rewritelog.models.base import EventKey, FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.counts import EXAMPLES, RecordState

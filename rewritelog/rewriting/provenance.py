@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import rewritelog
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
 from rewritelog.models.base import Model
 from rewritelog.models.sample_digest import digest_of
 from rewritelog.rewriting.options import RewriteOptions

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import rewritelog
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import ParamFolder
-from rewritelog.logs.provenance import read_provenance
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import ParamFolder
+from rewritelog.formats.bgtrace.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.busy_times import BusyTime, Largest
 from rewritelog.rewriting.counts import BlockCount, DurationSum

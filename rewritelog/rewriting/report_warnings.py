@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import Columns, ParamFolder
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.counts import BlockCount, RecordState
 from rewritelog.rewriting.options import RewriteOptions

@@ -11,10 +11,10 @@ from typing import Any
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.logs.blocks import plan_in_turn
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.blocks import plan_in_turn
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.logset import LogSet, open_logs
-from rewritelog.logs.params import list_params
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.sampling.options import SampleOptions

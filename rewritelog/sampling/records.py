@@ -11,9 +11,9 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.params import (
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import (
     Columns,
     ParamFolder,
     ParamNotes,

@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog import __version__
 from rewritelog.arrays import Ints
 from rewritelog.errors import OutputError
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.replicates import LARGE_SPREAD, Spread

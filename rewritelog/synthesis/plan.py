@@ -10,8 +10,8 @@ import numpy as np
 
 from rewritelog.arrays import Table
 from rewritelog.errors import UsageError
-from rewritelog.format import ByteOrder, Layout, layout
-from rewritelog.format.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
+from rewritelog.formats.bgtrace import ByteOrder, Layout, layout
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
 from rewritelog.synthesis import program
 from rewritelog.synthesis.events import (
     CELLS_OF_A_PE,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
-from rewritelog.format import Layout
-from rewritelog.format.declaration import COUNT_BYTES
-from rewritelog.logs.records import Records
+from rewritelog.formats.bgtrace import Layout
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
+from rewritelog.formats.bgtrace.records import Records
 from rewritelog.synthesis.events import SynthEvent
 from rewritelog.synthesis.program import Regions, SyntheticProgram, send_offset
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rewritelog.errors import UsageError
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.output import check_outputs, write_file
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import message_lines

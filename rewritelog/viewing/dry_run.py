@@ -8,8 +8,8 @@ from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.blocks import compare_loaded
 from rewritelog.diffing.pairs import LoadedPair
 from rewritelog.diffing.totals import Totals
-from rewritelog.logs.blocks import Block, plan_in_turn, read_block
-from rewritelog.logs.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.blocks import Block, plan_in_turn, read_block
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import task_without_output

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rewritelog.errors import UsageError
-from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.rewriting.options import RewriteOptions

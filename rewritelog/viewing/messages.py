@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.records import BlockRecords, records_of
-from rewritelog.logs.tables import MESSAGE_ROW, message_rows
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
 from rewritelog.viewing.timeline import TimelineView
 
 MOST_MESSAGES = 2_000

@@ -11,7 +11,7 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.run import compare_logs
 from rewritelog.diffing.totals import Totals
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup

@@ -15,12 +15,12 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.brackets import brackets_of
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.names import NameTable
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.inspection.survey import Survey, read_survey
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.brackets import brackets_of
-from rewritelog.logs.logset import LogSet
-from rewritelog.logs.names import NameTable
-from rewritelog.logs.records import BlockRecords, records_of
 from rewritelog.text import printable
 from rewritelog.viewing.palette import COLOURS
 

@@ -24,7 +24,7 @@ from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.report import CheckReport
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
-from rewritelog.logs import blocks
+from rewritelog.formats.bgtrace import blocks
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 

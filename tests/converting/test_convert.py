@@ -23,7 +23,7 @@ from rewritelog.errors import (
     RewriteLogError,
     UsageError,
 )
-from rewritelog.format.declaration import ByteOrder
+from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.progress import listening
 
 

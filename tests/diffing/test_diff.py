@@ -416,7 +416,7 @@ def test_a_seb_larger_than_a_block_on_one_side(tmp_path: Path) -> None:
 NEW_FIELDS = """
 from pathlib import Path
 import construct as c
-from rewritelog.format import declaration
+from rewritelog.formats.bgtrace import declaration
 
 def with_field(struct, name, documented):
     def longer(log_version, order):

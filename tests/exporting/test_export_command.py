@@ -13,7 +13,7 @@ from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog.exporting.options import ExportOptions, Target
 from rewritelog.exporting.run import export
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.progress import listening
 
 

@@ -14,9 +14,9 @@ from logbuilder import message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
-from rewritelog.format import declaration, layout
-from rewritelog.format.layout import dtype_of
-from rewritelog.logs.timelines import timeline_borders
+from rewritelog.formats.bgtrace import declaration, layout
+from rewritelog.formats.bgtrace.layout import dtype_of
+from rewritelog.formats.bgtrace.timelines import timeline_borders
 
 
 @pytest.fixture(params=VERSIONS_AND_ORDERS, ids=lambda pair: f"v{pair[0]}-{pair[1]}")

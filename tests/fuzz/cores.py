@@ -20,8 +20,8 @@ from fuzz.corpus import kept
 from fuzz.lines import LINES
 from fuzz.mutation import WORDS
 from fuzz.seeds import make_logs
-from rewritelog.format import ByteOrder, layout
-from rewritelog.format.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace import ByteOrder, layout
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
 
 FOLDER = Path(__file__).parent / "core"
 ROOT = Path(__file__).parents[2]

@@ -18,11 +18,11 @@ from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
+from rewritelog.formats.bgtrace.params import list_params, read_params
+from rewritelog.formats.bgtrace.summary import read_summary
+from rewritelog.formats.bgtrace.timelines import read_timeline_file
 from rewritelog.inspection.dump import dump_lines
 from rewritelog.inspection.info import survey
-from rewritelog.logs.params import list_params, read_params
-from rewritelog.logs.summary import read_summary
-from rewritelog.logs.timelines import read_timeline_file
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.checks import checked_prediction, checked_spread
 from rewritelog.models.model_file import (

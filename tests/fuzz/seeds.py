@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rewritelog.format import ByteOrder
-from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace import ByteOrder
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 

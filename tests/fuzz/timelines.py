@@ -11,8 +11,8 @@ from fuzz.arena import Arena
 from fuzz.promises import MadeRecords, Tools, check_block
 from fuzz.readers import Check
 from fuzz.seeds import make_logs
-from rewritelog.format import ByteOrder, layout
-from rewritelog.format.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace import ByteOrder, layout
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
 
 _ROOM = 1 << 14
 """Bytes that an input may have."""

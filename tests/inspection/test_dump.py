@@ -15,7 +15,7 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.format.declaration import ByteOrder
+from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.inspection import dump_reader
 from rewritelog.inspection.dump import dump_lines
 

@@ -18,11 +18,11 @@ from logbuilder import bracket, write_logs
 from logbuilder import seb as made_seb
 
 from rewritelog.errors import DamagedLogError
+from rewritelog.formats.bgtrace import names
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
 from rewritelog.inspection.survey import read_survey
-from rewritelog.logs import names
-from rewritelog.logs.logset import open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 DUMPED = {

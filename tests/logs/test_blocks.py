@@ -7,8 +7,8 @@ import pytest
 from logbuilder import seb, write_logs
 
 import rewritelog
-from rewritelog.logs.blocks import LoadedBlock, plan_blocks, read_block
-from rewritelog.logs.logset import LogSet
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_blocks, read_block
+from rewritelog.formats.bgtrace.logset import LogSet
 
 
 @pytest.mark.parametrize("block_bytes", [1 << 24, 200])

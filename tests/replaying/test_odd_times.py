@@ -12,7 +12,7 @@ from logbuilder import bracket, mark, message, seb, write_logs, write_params, wr
 
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import gains
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_programs import programs, written
 from slow_replay import SlowReplay
 
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying.categories import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions

@@ -12,7 +12,7 @@ import pytest
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import RewriteLogError
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import gains, write
 from rewritelog.replaying.gains import without_event
 from rewritelog.replaying.network import Network

@@ -7,7 +7,7 @@ import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.logs import params as params_module
+from rewritelog.formats.bgtrace import params as params_module
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import Report
 from rewritelog.rewriting.run import rewrite

@@ -189,7 +189,7 @@ def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.Mon
     run(logs)
     first = (logs.parent / "list.txt").read_bytes()
     monkeypatch.setattr(records, "PES_AT_A_TIME", 1)
-    monkeypatch.setattr("rewritelog.logs.params.SMALL_BYTES", 10)
+    monkeypatch.setattr("rewritelog.formats.bgtrace.params.SMALL_BYTES", 10)
     run(logs)
     assert (logs.parent / "list.txt").read_bytes() == first
 

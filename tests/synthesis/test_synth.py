@@ -18,12 +18,12 @@ from chosen import by_tier
 
 from rewritelog import stopping
 from rewritelog.errors import OutputError, UsageError
-from rewritelog.format.declaration import (
+from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
     timeline_file_struct,
     timeline_struct,
 )
-from rewritelog.logs.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.progress import listening
 from rewritelog.stopping import Stopped
 from rewritelog.synthesis import synth, write

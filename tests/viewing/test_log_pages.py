@@ -14,7 +14,7 @@ from pages import data_of
 
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
-from rewritelog.logs.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.dry_run import compare_dry_run

@@ -11,8 +11,8 @@ from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.logs.logset import open_logs
-from rewritelog.logs.pes import parse_pes
+from rewritelog.formats.bgtrace.logset import open_logs
+from rewritelog.formats.bgtrace.pes import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.palette import BRACKET, IDLE

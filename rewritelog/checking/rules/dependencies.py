@@ -11,8 +11,8 @@ from rewritelog.checking.block import CheckedBlock, Violations
 from rewritelog.checking.findings import SHOWN, Finding
 from rewritelog.checking.rules.rule import Rule, Severity
 from rewritelog.errors import Location
+from rewritelog.formats.bgtrace.records import Records
 from rewritelog.hashing import mix
-from rewritelog.logs.records import Records
 from rewritelog.text import count_text
 
 MOST_SUMS = 1 << 20

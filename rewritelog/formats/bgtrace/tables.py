@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Table
-from rewritelog.format import EventType, layout
-from rewritelog.format.declaration import LOG_VERSIONS
-from rewritelog.logs.blocks import LoadedBlock
-from rewritelog.logs.records import LISTS, BlockRecords, Records, records_of
+from rewritelog.formats.bgtrace import EventType, layout
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 
 _NEWEST = layout(LOG_VERSIONS[-1], "little")
 _SEB: list[Any] = [("pe", np.int64), ("seb", np.int64)]

@@ -10,8 +10,8 @@ import construct as c
 import numpy as np
 
 from rewritelog.core import core
-from rewritelog.format import declaration
-from rewritelog.format.declaration import ByteOrder
+from rewritelog.formats.bgtrace import declaration
+from rewritelog.formats.bgtrace.declaration import ByteOrder
 
 Record: TypeAlias = Literal["seb", "message", "event"]
 

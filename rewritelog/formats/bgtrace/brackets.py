@@ -8,7 +8,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
-from rewritelog.logs.records import BlockRecords
+from rewritelog.formats.bgtrace.records import BlockRecords
 
 IRREGULAR: int = core.IRREGULAR
 """The number of brackets of a SEB whose marks do not pair up in order within the SEB."""

@@ -10,8 +10,8 @@ from typing import Any
 import construct
 
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format import ByteOrder
-from rewritelog.format.declaration import (
+from rewritelog.formats.bgtrace import ByteOrder
+from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     INTEGER_FORMATS,
     LOG_VERSIONS,
@@ -20,8 +20,8 @@ from rewritelog.format.declaration import (
     MachineHeader,
     summary_struct,
 )
-from rewritelog.logs.faults import raise_first
-from rewritelog.logs.files import InputFile
+from rewritelog.formats.bgtrace.faults import raise_first
+from rewritelog.formats.bgtrace.files import InputFile
 
 _ABSENT = {"log_version": 0, "thread_entry_point": -1}
 """The values of fields that older summaries lack."""

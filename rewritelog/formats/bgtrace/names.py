@@ -12,8 +12,8 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Ints
 from rewritelog.core import core
-from rewritelog.format.declaration import NAME_BYTES
-from rewritelog.logs.records import Records, offset_of
+from rewritelog.formats.bgtrace.declaration import NAME_BYTES
+from rewritelog.formats.bgtrace.records import Records, offset_of
 
 _FEW_NAMES = 256
 

@@ -11,12 +11,19 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
-from rewritelog.format import Layout, layout
-from rewritelog.logs.blocks import BLOCK_BYTES, Block, Buffer, LoadedBlock, plan_blocks, read_block
-from rewritelog.logs.columns import Rows, with_text
-from rewritelog.logs.summary import Summary, read_summary
-from rewritelog.logs.tables import Tables, join_tables, tables_of
-from rewritelog.logs.timelines import TimelineFile, read_timeline_file
+from rewritelog.formats.bgtrace import Layout, layout
+from rewritelog.formats.bgtrace.blocks import (
+    BLOCK_BYTES,
+    Block,
+    Buffer,
+    LoadedBlock,
+    plan_blocks,
+    read_block,
+)
+from rewritelog.formats.bgtrace.columns import Rows, with_text
+from rewritelog.formats.bgtrace.summary import Summary, read_summary
+from rewritelog.formats.bgtrace.tables import Tables, join_tables, tables_of
+from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Ints, Table
 from rewritelog.core import core
-from rewritelog.format import Layout, layout
-from rewritelog.format.declaration import LOG_VERSIONS, MISSING, ByteOrder
-from rewritelog.logs.blocks import LoadedBlock, fault_error
-from rewritelog.logs.faults import FaultHandler, raise_first
+from rewritelog.formats.bgtrace import Layout, layout
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MISSING, ByteOrder
+from rewritelog.formats.bgtrace.faults import FaultHandler, raise_first
 
 LISTS = ("messages", "events", "backward", "forward")
 """The lists of a SEB after its fixed part."""

@@ -18,11 +18,11 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format import Layout
-from rewritelog.format.declaration import COUNT_BYTES
-from rewritelog.logs.faults import FAULTS, FaultHandler, FaultKind, raise_first
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.timelines import TimelineFile
+from rewritelog.formats.bgtrace import Layout
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
+from rewritelog.formats.bgtrace.faults import FAULTS, FaultHandler, FaultKind, raise_first
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.text import bytes_text
 
 BLOCK_BYTES = 16 << 20

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.logs.blocks import LoadedBlock, TimelinePart
-from rewritelog.logs.files import InputFile
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
+from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks

@@ -10,11 +10,11 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.format import ByteOrder, number_type
-from rewritelog.format.declaration import COUNT_BYTES, MACHINE_HEADER_BYTES
-from rewritelog.logs.faults import FaultHandler, raise_first
-from rewritelog.logs.files import InputFile
-from rewritelog.logs.summary import Summary, byte_order
+from rewritelog.formats.bgtrace import ByteOrder, number_type
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, MACHINE_HEADER_BYTES
+from rewritelog.formats.bgtrace.faults import FaultHandler, raise_first
+from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.bgtrace.summary import Summary, byte_order
 from rewritelog.text import count_text
 
 _WRAP = 1 << 32

@@ -1,0 +1,1 @@
+"""Log formats: a folder for each."""
