@@ -16,10 +16,13 @@ from rewritelog.errors import TimingError
 from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.progress import report_progress
-from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, TimeUnit
+
+MOST_EVENTS = 100_000
+"""More events than any program has. Each has a fit of its own: 10 kB, and up to 50 ms."""
 
 
 @dataclass(frozen=True)
@@ -213,9 +216,19 @@ class _Gathered:
             known = self._samples.get((event, params.shape[1]))
             if known is None:
                 self._samples[event, params.shape[1]] = tuple(map(_Growing, more))
+                self._refuse_too_many(path)
                 continue
             for column, part in zip(known, more, strict=True):
                 column.append(part)
+
+    def _refuse_too_many(self, path: Path) -> None:
+        if len(self._samples) > MOST_EVENTS:
+            last, _ = next(reversed(self._samples))
+            raise TimingError(
+                f"{path}: more than {MOST_EVENTS:,} different events, such as "
+                f"{printable(shorten(last, 40))!r}: what differs from call to call belongs in "
+                "params:{ … }, not in the name of the event"
+            )
 
     def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
         timings, locations = [], []
