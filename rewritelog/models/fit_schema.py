@@ -21,7 +21,7 @@ from rewritelog.arrays import Floats
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.exact_times import ExactTimes, hash_rows
 from rewritelog.models.expressions import MAX_PARAMETERS, FormulaError, Origin, parse
-from rewritelog.models.fitting.correction import Correction, InputKind, Inputs
+from rewritelog.models.fitting.correction import MOST_POINTS, Correction, InputKind, Inputs
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import Growth
@@ -38,6 +38,9 @@ from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64
 """More parameter sets with the same hash are no coincidence, and would make look-ups slow."""
+
+MOST_INPUTS = 8 * MAX_PARAMETERS
+"""A parameter has at most so many inputs of a correction: its size, tiles and alignment."""
 
 Text: TypeAlias = Annotated[str, Meta(max_length=10_000)]
 """A name or sentence."""
@@ -203,13 +206,13 @@ class InputForm(Form, frozen=True, kw_only=True):
 class CorrectionForm(Form, frozen=True, kw_only=True):
     """A correction; reports lack the last two fields."""
 
-    inputs: Annotated[list[InputForm], Meta(min_length=1)]
+    inputs: Annotated[list[InputForm], Meta(min_length=1, max_length=MOST_INPUTS)]
     smooth: NotNegative
     rough: NotNegative
     noise: NotNegative
     most: NotNegative
-    params: list[list[float]]
-    weights: list[float]
+    params: Annotated[list[list[float]], Meta(max_length=MOST_POINTS)]
+    weights: Annotated[list[float], Meta(max_length=MOST_POINTS)]
 
     @classmethod
     def of(cls, correction: Correction) -> CorrectionForm:

@@ -300,8 +300,9 @@ def models_check(work: Path) -> tuple[Check, list[bytes]]:
 
 
 def _model_files() -> list[bytes]:
-    """Return small model files: of a formula with classes, and with exact matches."""
-    rows = np.random.default_rng(1).integers(1, 6, (12, 2)).astype(np.float64)
+    """Return small model files: of a formula with classes, exact matches, and a correction."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(1, 6, (12, 2)).astype(np.float64)
     samples = [EventTimings("k", rows, 1e-6 * (7 - rows[:, 0]))]
     formula = ModelText(
         "f.toml",
@@ -312,7 +313,13 @@ def _model_files() -> list[bytes]:
         load_model("auto", {}, {"formulas": formula}),
         load_model("least-squares", {"exact_match": "always"}),
     ]
-    files = [ModelFile(writable(model.fit(samples), "m"), "params", source) for model in models]
+    fits = [model.fit(samples) for model in models]
+    wide = np.rint(10 ** rng.uniform(1, 4, (150, 2)))
+    logs = np.log(wide)
+    waves = 1e-7 * wide[:, 0] * np.exp(np.sin(1.5 * logs[:, 0]) * np.cos(1.2 * logs[:, 1]))
+    corrected = load_model("auto", {"exact_match": "never"}).fit([EventTimings("k", wide, waves)])
+    fits.append(corrected)
+    files = [ModelFile(writable(fit, "m"), "params", source) for fit in fits]
     return [model_text(file).encode() for file in files]
 
 

@@ -172,6 +172,8 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
         (("weights",), [1.0], "must have 300 numbers, not 1"),
         (("params", 5), [1.0], "must have 2 numbers, not 1"),
         (("most",), -1.0, "most"),
+        (("weights",), [1.0] * 1001, "weights"),
+        (("params",), [[1.0, 2.0]] * 1001, "params"),
     ],
 )
 def test_a_damaged_correction_is_refused(

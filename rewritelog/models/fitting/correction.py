@@ -109,10 +109,11 @@ class Inputs:
     def columns(self, params: Floats) -> Floats:
         """Return the inputs of each row, shape (rows, inputs)."""
         columns = np.empty((len(params), len(self.kinds)))
-        for index, kind in enumerate(self.kinds):
-            values = params[:, self.parameters[index]]
-            columns[:, index] = _input(kind, values, float(self.units[index]))
-        return (columns - self.centres) / self.deviations
+        with np.errstate(all="ignore"):  # a model file may hold extreme numbers
+            for index, kind in enumerate(self.kinds):
+                values = params[:, self.parameters[index]]
+                columns[:, index] = _input(kind, values, float(self.units[index]))
+            return np.asarray((columns - self.centres) / self.deviations)
 
 
 def _step_kinds(values: Floats) -> list[InputKind]:
