@@ -28,7 +28,7 @@ from rewritelog.text import (
     percent_text,
     printable,
 )
-from rewritelog.timings.read import seconds_of
+from rewritelog.timings.read import refuse_too_many, seconds_of
 
 HEAD: tuple[str, ...] = (
     "lines",
@@ -232,6 +232,7 @@ class _Compared:
         for rows in rows_by_key(lines.table.event, timed):
             name = lines.table.events[int(lines.table.event[rows[0]])]
             self.add_event(name, measured[rows], lines.part(rows))
+            refuse_too_many(lines.path, len(self.events), name)
         for row in self.worst_rows(lines, measured):
             where = f"{lines.path}:{lines.table.line[row]}"
             event = lines.table.events[int(lines.table.event[row])]

@@ -155,6 +155,16 @@ def read_timings_as(
     return found
 
 
+def refuse_too_many(path: Path, events: int, last: str) -> None:
+    """Raise `TimingError` if there are more events than `MOST_EVENTS`, of which one is `last`."""
+    if events > MOST_EVENTS:
+        raise TimingError(
+            f"{path}: more than {MOST_EVENTS:,} different events, such as "
+            f"{printable(shorten(last, 40))!r}: what differs from call to call belongs in "
+            "params:{ … }, not in the name of the event"
+        )
+
+
 def _refuse_faults(path: Path, table: LineTable, *, strict: bool) -> None:
     if strict and table.faults:
         fault = table.faults[0]
@@ -216,19 +226,10 @@ class _Gathered:
             known = self._samples.get((event, params.shape[1]))
             if known is None:
                 self._samples[event, params.shape[1]] = tuple(map(_Growing, more))
-                self._refuse_too_many(path)
+                refuse_too_many(path, len(self._samples), event)
                 continue
             for column, part in zip(known, more, strict=True):
                 column.append(part)
-
-    def _refuse_too_many(self, path: Path) -> None:
-        if len(self._samples) > MOST_EVENTS:
-            last, _ = next(reversed(self._samples))
-            raise TimingError(
-                f"{path}: more than {MOST_EVENTS:,} different events, such as "
-                f"{printable(shorten(last, 40))!r}: what differs from call to call belongs in "
-                "params:{ … }, not in the name of the event"
-            )
 
     def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
         timings, locations = [], []

@@ -14,6 +14,7 @@ CELLS = SAMPLE_LOGS / "cells"
     [
         ["fit", "LINES", "-o", "m.json"],
         ["compare", "LINES"],
+        ["verify", "m.json", "LINES"],
         ["rewrite", str(CELLS), "out", "--timings", "LINES"],
     ],
     ids=lambda arguments: arguments[0],
