@@ -9,7 +9,7 @@ from typing import Any
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import listening
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 
@@ -18,7 +18,7 @@ def watched_rewrite(
     out: Path,
     options: RewriteOptions,
     after_block: Callable[[int, int], Any],
-) -> Report:
+) -> RewriteReport:
     """Rewrite; after each block call a function with the bytes done and in all."""
 
     def advance(stage: str, done: int, total: int, _unit: str) -> None:

@@ -10,7 +10,7 @@ from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.verify import verify_samples
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.replaying.sweep import Sweep
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.report import SampleReport
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import verify_page
@@ -20,7 +20,7 @@ from rewritelog.viewing.sample_page import sample_page
 
 
 def page(
-    of: Report | CompareReport | SampleReport | Sweep | FittedModel,
+    of: RewriteReport | CompareReport | SampleReport | Sweep | FittedModel,
     timings: TimingsLike | None = None,
     *,
     output: PathLike | None = None,
@@ -35,14 +35,14 @@ def page(
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
     path = optional_path(output, "the page")
-    logs = [of.logs.folder] if isinstance(of, Report | SampleReport) else []
+    logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
     check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
     if isinstance(of, FittedModel) != (timings is not None):
         raise UsageTypeError("only the page of a fitted model takes timings")
     if isinstance(of, FittedModel) and timings is not None:
         lines = to_timings(timings, of.columns)
         text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines.read)
-    elif isinstance(of, Report):
+    elif isinstance(of, RewriteReport):
         text = rewrite_page(of)
     elif isinstance(of, CompareReport):
         text = compare_page(of)

@@ -26,11 +26,13 @@ from rewritelog.rewriting.options import RecvPolicy, SpreadName, TotalName
 if TYPE_CHECKING:
     from rewritelog.api.arguments import OutputPath
     from rewritelog.progress import Listener
-    from rewritelog.rewriting.report import Report
+    from rewritelog.rewriting.report import RewriteReport
 
 
 @declared
-class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Command["Report"]):
+class Rewrite(
+    Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Command["RewriteReport"]
+):
     """Rewrite a log set with new SEB durations.
 
     Without a model every duration is multiplied by the dilation. A fitted model predicts the
@@ -70,7 +72,7 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
         "Called with the stage, and how much of it is done.", default=None, shell=False
     )
 
-    def run(self) -> Report:
+    def run(self) -> RewriteReport:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
         from rewritelog.progress import listening
         from rewritelog.rewriting.run import rewrite
@@ -82,7 +84,7 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
         with nullcontext() if self.progress is None else listening(self.progress):
             return rewrite(given.logs, given.out, options)
 
-    def job(self) -> Report:
+    def job(self) -> RewriteReport:
         """Do what the command line asks for: `--dry-run` instead of OUT."""
         if (self.out is None) != self.dry_run:
             raise UsageError(
@@ -92,7 +94,7 @@ class Rewrite(Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Comma
             )
         return self.run()
 
-    def page(self, result: Report) -> str:
+    def page(self, result: RewriteReport) -> str:
         """Return the page of the rewrite."""
         from rewritelog.viewing.rewrite_page import rewrite_page
 

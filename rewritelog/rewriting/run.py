@@ -27,7 +27,7 @@ from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.provenance import write_provenance
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.running.engines import lead, map_blocks, workers
 from rewritelog.timings.read import TimingsRead, read_timings
@@ -43,7 +43,7 @@ def rewrite(
     logs: LogSet | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-) -> Report:
+) -> RewriteReport:
     """Rewrite a log set into the folder `out`, or only report if `out` is None.
 
     Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
@@ -58,7 +58,7 @@ def rewrite_or_serve(
     logs: LogSet | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-) -> Report | None:
+) -> RewriteReport | None:
     """Rewrite as `rewrite` does; in an MPI job all ranks call this, and rank 0 gets the report.
 
     The other ranks work for it, and return None when it is done or has failed.
@@ -67,7 +67,9 @@ def rewrite_or_serve(
     return lead(options.engine, options.jobs, partial(_rewrite, logs, out, options))
 
 
-def _rewrite(logs: LogSet | str | Path, out: str | Path | None, options: RewriteOptions) -> Report:
+def _rewrite(
+    logs: LogSet | str | Path, out: str | Path | None, options: RewriteOptions
+) -> RewriteReport:
     started = time.perf_counter()
     report_progress("reading the heads of the logs")
     source = open_logs(logs)
@@ -84,7 +86,7 @@ def _rewrite(logs: LogSet | str | Path, out: str | Path | None, options: Rewrite
         work = BlockRewriter(task, draft, flush=options.flush)
         statistics = _add_up(work, source, options.block_bytes)
         expected = expected_of(fitted, options.model_name, statistics)
-    return Report(
+    return RewriteReport(
         logs=source,
         out=None if out is None else Path(out),
         options=options,
@@ -117,7 +119,7 @@ def rewrite_task(
     )
 
 
-def task_without_output(report: Report) -> RewriteTask:
+def task_without_output(report: RewriteReport) -> RewriteTask:
     """Return the task of a report, to repeat it without writing."""
     predictor = _predictor(report.model, report.fitted, report.options)
     return rewrite_task(report.logs, predictor, report.params, report.options)

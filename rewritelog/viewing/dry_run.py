@@ -11,13 +11,13 @@ from rewritelog.diffing.totals import Totals
 from rewritelog.formats.bgtrace.blocks import Block, plan_in_turn, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import task_without_output
 from rewritelog.rewriting.running_sums import RunningSums
 from rewritelog.running.engines import map_blocks
 
 
-def compare_dry_run(report: Report) -> Totals:
+def compare_dry_run(report: RewriteReport) -> Totals:
     """Rewrite the logs of a report again without writing, and compare each block with the original.
 
     Takes memory for two blocks per thread. Raise what reading the logs raises.

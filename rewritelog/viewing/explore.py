@@ -17,8 +17,7 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.report_text import summary_sentences
+from rewritelog.rewriting.report import RewriteReport, summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
@@ -139,7 +138,7 @@ class _Effect:
             ],
         }
 
-    def _report(self, fitted: Any) -> Report:
+    def _report(self, fitted: Any) -> RewriteReport:
         source = Source("", (), 0, None, "")
         model = model_of(ModelFile(fitted, "params", source))
         return rewrite(self.logs, None, RewriteOptions(fitted=model, params=self.params))

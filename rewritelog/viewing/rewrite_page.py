@@ -15,8 +15,7 @@ from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup
-from rewritelog.rewriting.report import Report
-from rewritelog.rewriting.report_text import summary_sentences
+from rewritelog.rewriting.report import RewriteReport, summary_sentences
 from rewritelog.rewriting.statistics import total_of
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten
 from rewritelog.viewing.dry_run import compare_dry_run
@@ -41,7 +40,7 @@ COARSER = 8
 DETERMINED = ("the fit", "exact match", "dilation", "untouched")
 
 
-def rewrite_page(report: Report) -> str:
+def rewrite_page(report: RewriteReport) -> str:
     """Return the HTML page of a rewrite, reading the logs once more."""
     totals = _compared(report)
     histogram, swap = _histograms(totals)
@@ -66,7 +65,7 @@ def rewrite_page(report: Report) -> str:
     return page_text(Page(title, verdict, page.sections, report.warnings, scripts, data))
 
 
-def _compared(report: Report) -> Totals:
+def _compared(report: RewriteReport) -> Totals:
     """Return the durations of the old and new logs by SEB name and by event."""
     if report.out is None:
         return compare_dry_run(report)
@@ -74,7 +73,7 @@ def _compared(report: Report) -> Totals:
     return compare_logs(report.logs, open_logs(report.out), params).totals
 
 
-def _shares_section(report: Report) -> Section:
+def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
     names, old_s, new_s = _determined(report)
     rows = [
@@ -89,7 +88,7 @@ def _shares_section(report: Report) -> Section:
     )
 
 
-def _determined(report: Report) -> tuple[list[str], Floats, Floats]:
+def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
     """Return labels, and seconds before and after, by what determined the new time."""
     statistics = report.statistics
     all_s = [statistics.seconds(which) for which in (DurationSum.OLD, DurationSum.NEW)]
@@ -290,7 +289,7 @@ def _histogram_plot() -> Any:
     return plot
 
 
-def _busy_section(report: Report) -> Section:
+def _busy_section(report: RewriteReport) -> Section:
     """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
     old, new = report.busy_times
@@ -322,7 +321,7 @@ def _busy_section(report: Report) -> Section:
     )
 
 
-def busy_groups(report: Report) -> tuple[Ints, Floats, Floats, int]:
+def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
     """Return each group's first PE, mean busy seconds before and after, and the size of a group."""
     pes, old_s, new_s = report.statistics.busy_of_pes()
     if not len(pes):

@@ -12,7 +12,7 @@ from logbuilder import bracket, seb, write_logs
 from rewritelog import open_logs
 from rewritelog.errors import TimingError
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 COUNTERS = "counters"
@@ -48,7 +48,7 @@ def logs(tmp_path: Path) -> Path:
     return write_logs(tmp_path / "in", [sebs])
 
 
-def run(logs: Path, timings: Path, model: str = COUNTERS, **options: Any) -> Report:
+def run(logs: Path, timings: Path, model: str = COUNTERS, **options: Any) -> RewriteReport:
     out = logs.parent / "out"
     return rewrite(logs, out, RewriteOptions(model, timings=(timings,), force=True, **options))
 

@@ -7,7 +7,7 @@ import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 
@@ -21,7 +21,7 @@ def timings(tmp_path: Path) -> Path:
     return write_timings(tmp_path / "timings", *[("k", 1e-3 * (a + 2 * b), a, b) for a, b in pairs])
 
 
-def run(timings: Path, *params: tuple[float, ...]) -> Report:
+def run(timings: Path, *params: tuple[float, ...]) -> RewriteReport:
     folder = timings.parent / "in"
     write_logs(folder, [[seb(k, k + 1, events=bracket(0, 1)) for k in range(len(params))]])
     write_params(folder, 0, *[(k, "k", *row) for k, row in enumerate(params)])
@@ -30,7 +30,7 @@ def run(timings: Path, *params: tuple[float, ...]) -> Report:
     )
 
 
-def said(report: Report, *words: str) -> bool:
+def said(report: RewriteReport, *words: str) -> bool:
     return any(all(word in warning for word in words) for warning in report.warnings)
 
 

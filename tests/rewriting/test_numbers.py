@@ -20,7 +20,7 @@ from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 from rewritelog.formats.bgtrace import layout
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from rewritelog.sums import ExactSum
 
@@ -50,7 +50,7 @@ def test_a_region_that_vanishes_puts_nothing_before_what_came_before_it() -> Non
     assert moved[0] == 0.2
 
 
-def same_part(report: Report) -> bytes:
+def same_part(report: RewriteReport) -> bytes:
     """The report without how it was run, in bytes."""
     told = report.to_json()
     assert set(told.pop("run")) == {"engine", "jobs", "flush", "workers", "seconds", "bytes"}

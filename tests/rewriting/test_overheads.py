@@ -9,7 +9,7 @@ from logbuilder import bracket, mark, seb, write_logs, write_params, write_timin
 
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 
@@ -34,7 +34,7 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def run(logs: Path, **options: Any) -> Report:
+def run(logs: Path, **options: Any) -> RewriteReport:
     timings = write_timings(logs.parent / "timings", *[("k", 3.0, 1.0)] * 3, ("k", 6.0, 2.0))
     return rewrite(logs, None, RewriteOptions("least-squares", timings=(timings,), **options))
 

@@ -9,7 +9,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats.bgtrace import params as params_module
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan as scan_lines
 
@@ -20,7 +20,7 @@ def logs(tmp_path: Path) -> Path:
     return write_logs(tmp_path / "in", [timeline, timeline], files=2)
 
 
-def run(logs: Path, **options: Any) -> Report:
+def run(logs: Path, **options: Any) -> RewriteReport:
     timings = write_timings(
         logs.parent / "timings", *[("k", float(n), float(n)) for n in (1, 2, 4)]
     )
@@ -28,7 +28,7 @@ def run(logs: Path, **options: Any) -> Report:
     return rewrite(logs, None, RewriteOptions("least-squares", **told))
 
 
-def said(report: Report, *words: str) -> bool:
+def said(report: RewriteReport, *words: str) -> bool:
     return any(all(word in warning for word in words) for warning in report.warnings)
 
 

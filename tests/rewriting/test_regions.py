@@ -20,7 +20,7 @@ from logbuilder import (
 import rewritelog
 from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 
@@ -40,7 +40,7 @@ class Case:
         told = RewriteOptions(
             "least-squares", {"basis": "linear"}, (timings,), **({"dilation": 2.0} | options)
         )
-        self.report: Report = rewrite(folder / "in", folder / "out", told)
+        self.report: RewriteReport = rewrite(folder / "in", folder / "out", told)
         logs = rewritelog.open_logs(folder / "out")
         (self.seb,) = logs.sebs()
         self.sent = logs.messages()["send_time"]

@@ -13,7 +13,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog import open_logs
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import Report
+from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
 AUTO = "auto"
@@ -46,7 +46,7 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def run(logs: Path, out: str | None = None, **options: Any) -> Report:
+def run(logs: Path, out: str | None = None, **options: Any) -> RewriteReport:
     given: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
     given |= {"force": True, **options}
     model = given.pop("model", AUTO)
