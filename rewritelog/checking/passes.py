@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.formats.bgtrace.timelines import TimelineFile
-from rewritelog.running.engines import Gathered
+from rewritelog.running.engine import Gathered
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from rewritelog.arrays import Bytes
 from rewritelog.output.files import OutputFile, flush_files
-from rewritelog.running.engines import Gathered
+from rewritelog.running.engine import Gathered
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
