@@ -29,8 +29,8 @@ The map of the package, lowest layer first:
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `sums`: exact sums, for results that do not depend on the order of blocks
 - `models`: duration models: timings in, seconds out; they work on arrays only
-- `formats`: log formats: bgTrace, declared once with construct, and log sets on disk: summary,
-  timeline files, blocks, columns, params
+- `formats`: trace formats: bgTrace, declared once with construct, and log sets on disk: summary,
+  timeline files, blocks, columns, params; Chakra; and what jobs know of any format with events
 - `output`: output folders that are complete or do not exist
 - `timings`: timing lines read from files, and the other files that models need
 - `checking`: validation of a log set: `check`

@@ -51,6 +51,7 @@ class Location:
     pe: int | None = None
     seb: int | None = None
     field: str | None = None
+    node: int | None = None
 
     def __str__(self) -> str:
         """Return the location as in messages: `bgTrace0, byte 20, PE 3, SEB 7`."""
@@ -60,6 +61,7 @@ class Location:
             (f"PE {self.pe}" if self.pe is not None else None),
             (f"SEB {self.seb}" if self.seb is not None else None),
             (f"field {self.field}" if self.field is not None else None),
+            (f"node {self.node}" if self.node is not None else None),
         )
         return ", ".join(part for part in named if part is not None)
 

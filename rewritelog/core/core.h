@@ -2,8 +2,8 @@
 
    This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `tally`, `advance` and `patch` read bytes that nobody has
-   checked: they check every count against `buf_len`. All other functions take what these returned
+   `buf`, times are in seconds. Only `tally`, `advance`, `patch` and `walk_nodes` read bytes
+   that nobody has checked: they check every count against `buf_len`. All other functions take what these returned
    for the same bytes. No function keeps state, so that threads may call any at a time. */
 #ifndef REWRITELOG_CORE_H
 #define REWRITELOG_CORE_H
@@ -128,6 +128,80 @@ CORE int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *s
 CORE int64_t write_lines(const int64_t *kinds, int64_t kinds_len, const int64_t *numbers,
                          int64_t columns, const uint8_t *templates, const int64_t *begins,
                          uint8_t *out);
+
+/* ---- nodes.c: the messages of Chakra execution traces ---- */
+
+/* What a field may hold: SEVERAL_VALUES is added where numbers may be packed, and MESSAGE_VALUE + k
+   is the message k of the schema, a table with SCHEMA_FIELDS numbers for each message. */
+enum value_kind {
+    UNKNOWN_VALUE,
+    VARINT_VALUE,
+    FIXED64_VALUE,
+    FIXED32_VALUE,
+    BYTES_VALUE,
+    SEVERAL_VALUES = 8,
+    MESSAGE_VALUE = 16,
+    SCHEMA_FIELDS = 64
+};
+
+/* The codes of faults; `formats/chakra/faults.py` has a message for each. */
+enum wire_fault_code {
+    WIRE_OK,
+    MESSAGE_CUT,
+    MESSAGE_TOO_LONG,
+    VARINT_CUT,
+    VARINT_TOO_LONG,
+    FIELD_NUMBER,
+    FIELD_CUT,
+    FIELD_TYPE,
+    WIRE_TYPE,
+    PACKED_CUT,
+    WIRE_FAULTS
+};
+
+enum { MOST_MESSAGE_BYTES = 134217728 };
+
+/* Numbers of fields, derived from `formats/chakra/declaration.py`; `attr_value` is the least of an
+   attribute's values. */
+typedef struct {
+    int64_t id, name, type, ctrl_deps, data_deps, start_time_micros, duration_micros, inputs, attr;
+    int64_t shapes, attr_name, attr_value;
+} node_fields;
+
+/* A node: the offsets of its length, of its first field and of its end, of its name and of the
+   shapes of its inputs; its duration field with its tag, or where one would be inserted. */
+typedef struct {
+    int64_t at, body, end, name_at, name_bytes, shapes_at, shapes_bytes;
+    int64_t duration_at, duration_bytes, type, deps;
+    uint64_t id, start_us, duration_us;
+} trace_node;
+
+/* An attribute of a node: the number of its value's field, 0 without one; where its content is, if
+   it has a length, and the bits of a number. */
+typedef struct {
+    int64_t field, at, bytes;
+    uint64_t bits;
+} attribute;
+
+/* Walk messages from `at` on and fill in `nodes`; return how many there are. The walk ends when
+   `nodes` is full, at a message that is not whole unless `is_last`, or with a fault. */
+CORE int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool is_last,
+                        const int32_t *schema, int64_t message, const node_fields *fields,
+                        trace_node *nodes, int64_t nodes_len, int64_t *fault);
+
+/* Fill `deps` with the ids that nodes wait for, as many of each one as it counts. */
+CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
+                    const node_fields *fields, uint64_t *deps);
+
+/* Fill `found` with the attribute of a name of each node, its last one. */
+CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
+                          const node_fields *fields, const uint8_t *name, int64_t name_len,
+                          attribute *found);
+
+/* Write nodes with new durations to `out`, which has room for 20 bytes more for each than they
+   take; return the size. Nodes whose duration stays are copied. */
+CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
+                         const node_fields *fields, const uint64_t *durations, uint8_t *out);
 
 /* ---- sums.c: compensated sums ---- */
 

@@ -16,12 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
 
+from chakrabuilder import trace
+
 from fuzz.corpus import kept
 from fuzz.lines import LINES
 from fuzz.mutation import WORDS
-from fuzz.seeds import make_logs
+from fuzz.seeds import NODES, make_logs
 from rewritelog.formats.bgtrace import ByteOrder, layout
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.chakra import declaration
 
 FOLDER = Path(__file__).parent / "core"
 ROOT = Path(__file__).parents[2]
@@ -55,6 +58,7 @@ def _links(command: list[str], function: str) -> bool:
 def build(target: str, work: Path, command: list[str], *, fuzzes: bool) -> Path:
     """Compile a target with both cores into a folder; return the program."""
     (work / "layouts.h").write_text(_layouts_header(), encoding="utf-8")
+    (work / "schema.h").write_text(_schema_header(), encoding="utf-8")
     cores = [
         path for core in ("rewritelog", "tracebigsim") for path in ROOT.glob(f"{core}/core/*.c")
     ]
@@ -79,10 +83,24 @@ def _layouts_header() -> str:
     )
 
 
+def _schema_header() -> str:
+    """Return C text with the messages of Chakra traces."""
+    numbers = ", ".join(map(str, declaration.schema().ravel().tolist()))
+    node_fields = ", ".join(map(str, declaration.fields("Node").item()))
+    return (
+        '#include "rewritelog/core/core.h"\n'
+        f"enum {{ NODE = {declaration.MESSAGE_NUMBERS['Node']} }};\n"
+        f"static const int32_t SCHEMA[] = {{{numbers}}};\n"
+        f"static const node_fields NODE_FIELDS = {{{node_fields}}};\n"
+    )
+
+
 def seeds(target: str) -> list[bytes]:
     """Return good inputs: texts, or blocks as `core/block.h` describes them."""
     if target == "scan":
         return LINES
+    if target == "nodes":
+        return [trace([], one) for one in NODES] + [trace(NODES[1:], NODES[0])]
     with tempfile.TemporaryDirectory() as work:
         made = [_block_seeds(Path(work) / str(number), number) for number in range(len(_LAYOUTS))]
     return [seed for pair in made for seed in pair]

@@ -20,6 +20,7 @@ TARGET_NAMES = (
     "check-and-rewrite",
     "convert-back",
     "diff-itself",
+    "chakra",
     "params",
     "timings",
     "formulas",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
@@ -9,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from chakrabuilder import trace
 from rules import violations
 
-from fuzz.seeds import make_logs
+from fuzz.seeds import NODES, make_logs
 from rewritelog import open_logs
 from rewritelog.checking.rules.rule import Severity
 from rewritelog.checking.run import check_logs
@@ -21,6 +23,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.params import list_params, read_params
 from rewritelog.formats.bgtrace.summary import read_summary
 from rewritelog.formats.bgtrace.timelines import read_timeline_file
+from rewritelog.formats.chakra.traces import open_chakra
 from rewritelog.inspection.dump import dump_lines
 from rewritelog.inspection.info import survey
 from rewritelog.models.base import EventTimings, ModelText
@@ -240,6 +243,26 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
         return taken
 
     return check, [path.read_bytes()]
+
+
+def chakra_check(work: Path) -> tuple[Check, list[bytes]]:
+    """Read a mutant as a Chakra trace, and write it with other durations."""
+    path = work / "run.0.et"
+
+    def write() -> None:
+        traces = open_chakra(path)
+        assert traces is not None
+        writer = traces.writer(traces.units[0], lambda _: None)
+        for part in traces.read(traces.units[0]):
+            assert len(part.dependencies()[0]) == len(part.names[1]) == len(part.lane) == len(part)
+            writer.write(part, part.duration_s * 0.5, part.on_host)
+        writer.close()
+
+    def check(data: bytes) -> bool:
+        path.write_bytes(data)
+        return _refusals(write)
+
+    return check, [trace(NODES), gzip.compress(trace(NODES))]
 
 
 def params_check(work: Path) -> tuple[Check, list[bytes]]:

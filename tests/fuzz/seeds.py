@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from chakrabuilder import COLL, field, node
+
 from rewritelog.formats.bgtrace import ByteOrder
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
+
+NODES = [
+    node(1, duration=300, shapes="[[64, 3], [3]]", attributes={"tid": ("int64", 7)}),
+    node(2, "kernel", 0, deps=[1, 300], attributes={"is_cpu_op": ("bool", False)}, start=9),
+    node(3, kind=COLL, attributes={"d": ("double", 0.5), "l": ("fixed32 list", [1, 2])}),
+    node(4, attributes={"tid": ("sint32", -4), "s": ("string", "x")}, extra=field(60, b"new")),
+]
+"""Nodes of a Chakra trace, as messages."""
 
 
 def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1) -> LogSet:

@@ -25,6 +25,7 @@ READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
     "check-and-rewrite": readers.check_and_rewrite_check,
     "convert-back": readers.convert_back_check,
     "diff-itself": readers.diff_itself_check,
+    "chakra": readers.chakra_check,
     "params": readers.params_check,
     "timings": readers.timings_check,
     "formulas": readers.formulas_check,

@@ -1,0 +1,183 @@
+"""Sets of Chakra traces on disk: found by their names, read in parts, and written anew."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Flags, Floats
+from rewritelog.core import core
+from rewritelog.errors import DamagedLogError, Location, MissingFileError, RewriteLogError
+from rewritelog.formats.bgtrace.files import InputFile, paths_in
+from rewritelog.formats.chakra.declaration import MESSAGE_NUMBERS, NODE_TYPES, fields, schema
+from rewritelog.formats.chakra.faults import damage
+from rewritelog.formats.chakra.nodes import NodePart
+from rewritelog.formats.chakra.stream import GZIP_MAGIC, GZIP_WINDOW, TraceStream
+from rewritelog.formats.traces import Part, Sink, Traces, Unit, UnitWriter
+
+PART_BYTES = 8 << 20
+"""The bytes of a part, unless one node has more."""
+
+_PART_NODES = 1 << 15
+_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?")
+_MOST_MICROS = 2.0**63
+_PACKED_LEVEL = 6
+
+
+class ChakraTraces(Traces):
+    """Chakra execution traces, the file of each rank being a unit."""
+
+    title = "Chakra execution traces"
+    types = NODE_TYPES
+    computing = "COMP"
+
+    def read(self, unit: Unit) -> Iterator[NodePart]:
+        """Yield the parts of a unit."""
+        with InputFile(unit.path) as file:
+            stream = TraceStream(file, unit)
+            buffer, offset = stream.read(PART_BYTES), 0
+            at = _metadata_bytes(unit, buffer)
+            first, nodes = 0, np.empty(_PART_NODES, dtype=core.structs["trace_node"])
+            is_last = len(buffer) < PART_BYTES
+            while at < len(buffer) or not is_last:
+                count = _walk(unit, buffer, at, offset, first, nodes, is_last=is_last)
+                if count:
+                    end = int(nodes["end"][count - 1])
+                    yield NodePart(unit, first, offset + at, buffer, nodes[:count].copy())
+                    first, at = first + count, end
+                if count < _PART_NODES and not is_last:
+                    more = stream.read(max(PART_BYTES, len(buffer) - at))
+                    is_last = len(more) < max(PART_BYTES, len(buffer) - at)
+                    offset, buffer = offset + at, np.concatenate([buffer[at:], more])
+                    at = 0
+
+    def metadata(self, unit: Unit) -> Bytes:
+        """Return the bytes of the first message of a unit."""
+        with InputFile(unit.path) as file:
+            head = TraceStream(file, unit).read(PART_BYTES)
+        return head[: _metadata_bytes(unit, head)]
+
+    def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
+        """Return what writes a unit to a sink."""
+        return _NodeWriter(unit, self.metadata(unit), sink)
+
+
+def _walk(
+    unit: Unit, buffer: Bytes, at: int, offset: int, first: int, nodes: np.ndarray, *, is_last: bool
+) -> int:
+    """Walk the nodes of a buffer; return their number, or raise the first fault."""
+    fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
+    message = MESSAGE_NUMBERS["Node"]
+    count: int = core.walk_nodes(
+        buffer, at, is_last, schema(), message, fields("Node"), nodes, fault
+    )
+    if fault[core.FAULT_CODE] and not count:
+        raise damage(unit, fault, offset, first)
+    return count
+
+
+def _metadata_bytes(unit: Unit, buffer: Bytes) -> int:
+    """Return the size of the first message; raise `DamagedLogError` if it is no metadata."""
+    if not len(buffer):
+        raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
+    fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
+    nodes = np.empty(1, dtype=core.structs["trace_node"])
+    number, no_fields = MESSAGE_NUMBERS["GlobalMetadata"], np.zeros((), fields("Node").dtype)
+    if not core.walk_nodes(buffer, 0, True, schema(), number, no_fields, nodes, fault):
+        raise damage(unit, fault, 0, None)
+    return int(nodes["end"][0])
+
+
+class _NodeWriter(UnitWriter):
+    """Writes nodes with whole microseconds; a sum of new durations is rounded, not each of them."""
+
+    def __init__(self, unit: Unit, metadata: Bytes, sink: Sink) -> None:
+        self._unit, self._sink = unit, sink
+        self._packer = (
+            zlib.compressobj(_PACKED_LEVEL, wbits=GZIP_WINDOW) if unit.is_packed else None
+        )
+        self._carried = 0.0
+        """The exact sum of new durations minus what is written, in microseconds."""
+        self._put(metadata)
+
+    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
+        """Write a part; return the durations as they are written."""
+        if not isinstance(part, NodePart):
+            raise TypeError("a part of another format")
+        micros = np.where(changes, duration_s * 1e6, 0.0)
+        bad = np.flatnonzero(~(micros < _MOST_MICROS))
+        if len(bad):
+            raise RewriteLogError(
+                f"{Location(part.unit.path, node=part.first + int(bad[0]))}: the new duration "
+                f"{duration_s[bad[0]]:g} s is no number of microseconds of 64 bits"
+            )
+        whole = np.floor(micros)
+        rest = np.cumsum(np.concatenate([[self._carried], micros - whole]))
+        whole += np.diff(np.floor(rest + 0.5))
+        self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
+        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part.ticks)
+        self._put(part.written(new))
+        return new * 1e-6
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._packer is not None:
+            self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
+
+    def _put(self, data: Bytes) -> None:
+        if self._packer is not None:
+            data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
+        self._sink(data)
+
+
+def open_chakra(path: Path) -> ChakraTraces | None:
+    """Open traces given their folder, one file, or the beginning of their names before the rank.
+
+    Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
+    names, or one rank twice.
+    """
+    if path.is_dir():
+        paths = [each for each in paths_in(path) if _FILE.fullmatch(each.name)]
+    elif path.exists():
+        is_named = path.name.endswith((".et", ".et.gz"))
+        paths = [path] if is_named else []
+    else:
+        paths = [each for each in _beside(path) if _named(each) == path.name]
+    if not paths:
+        return None
+    names = sorted({_named(each) for each in paths})
+    if len(names) > 1:
+        raise RewriteLogError(
+            f"{path}: traces of several names, {', '.join(names[:3])}: give one as {path / names[0]}"
+        )
+    units = sorted((_unit(each) for each in paths), key=lambda unit: unit.rank)
+    ranks = [unit.rank for unit in units]
+    for before, after in pairwise(units):
+        if before.rank == after.rank:
+            other = before.path
+            raise RewriteLogError(f"{after.path}: rank {after.rank} has another file, {other}")
+    if len(paths) > 1 and ranks != list(range(len(ranks))):
+        missing = min(set(range(len(ranks))) - set(ranks))
+        raise MissingFileError(f"{path}: there is no file of rank {missing}")
+    return ChakraTraces(path, tuple(units))
+
+
+def _beside(path: Path) -> list[Path]:
+    return paths_in(path.parent) if path.parent.is_dir() else []
+
+
+def _named(path: Path) -> str:
+    found = _FILE.fullmatch(path.name)
+    return found["name"] if found else path.name
+
+
+def _unit(path: Path) -> Unit:
+    found = _FILE.fullmatch(path.name)
+    with InputFile(path) as file:
+        head = file.read(0, min(len(GZIP_MAGIC), file.size_bytes)).tobytes()
+        return Unit(path, int(found["rank"]) if found else 0, file.size_bytes, head == GZIP_MAGIC)

@@ -1,0 +1,158 @@
+"""Traces of events, whatever their format: what jobs know of them.
+
+A set of traces has units of work, such as the file of a rank. A unit is read in parts, each with
+its events as columns. New durations of a part's events become bytes, which the format writes. A
+format is a folder beside this file with a subclass of `Traces` and one of `Part`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
+from rewritelog.text import bytes_text, count_text, printable
+
+Sink: TypeAlias = Callable[[Bytes], None]
+"""Takes the bytes of an output file, in order."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The file of a rank."""
+
+    path: Path
+    rank: int
+    size_bytes: int
+    is_packed: bool
+
+
+class Part(ABC):
+    """Events of a unit that follow each other, as columns."""
+
+    unit: Unit
+    first: int
+    """The number of the first event in its unit."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def ids(self) -> Keys:
+        """The identifier of each event, by which others name it."""
+
+    @property
+    @abstractmethod
+    def type(self) -> Ints:
+        """The type of each event, an index into `types` of its traces."""
+
+    @property
+    @abstractmethod
+    def duration_s(self) -> Floats:
+        """The duration of each event."""
+
+    @property
+    @abstractmethod
+    def start_s(self) -> Floats:
+        """The start of each event, NaN if it is not recorded."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[tuple[str, ...], Ints]:
+        """The distinct names, and the number of each event's."""
+
+    @property
+    @abstractmethod
+    def shapes(self) -> tuple[tuple[str, ...], Ints]:
+        """The distinct texts of the shapes of inputs, and the number of each event's."""
+
+    @property
+    @abstractmethod
+    def on_host(self) -> Flags:
+        """Whether each event runs on a CPU."""
+
+    @property
+    @abstractmethod
+    def lane(self) -> Ints:
+        """The thread or stream of each event, within those of the CPU or of the device."""
+
+    @abstractmethod
+    def number(self, name: str) -> Floats:
+        """Return a numeric attribute, NaN for events without it."""
+
+    @abstractmethod
+    def text(self, name: str) -> tuple[tuple[str, ...], Ints]:
+        """Return the distinct texts of an attribute, and the number of each event's."""
+
+    @abstractmethod
+    def dependencies(self) -> tuple[Ints, Keys]:
+        """Return how many events each event waits for, and the identifiers of all of these."""
+
+
+class UnitWriter(ABC):
+    """Writes a unit with new durations, part by part."""
+
+    @abstractmethod
+    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
+        """Write a part; return the durations as they are written.
+
+        Durations that change may be rounded, and the rounding is carried along the unit.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left."""
+
+
+@dataclass(frozen=True, repr=False)
+class Traces(ABC):
+    """A set of traces: their files; events are read when they are needed."""
+
+    path: Path
+    """What the user named: a folder, a file, or the beginning of the files' names."""
+    units: tuple[Unit, ...]
+
+    title = "traces"
+    types: tuple[str, ...] = ()
+    """The types of events."""
+    computing = ""
+    """The type of events that compute, whose durations are rewritten by default."""
+
+    @abstractmethod
+    def read(self, unit: Unit) -> Iterator[Part]:
+        """Yield the parts of a unit; raise `DamagedLogError` with file, offset and event."""
+
+    @abstractmethod
+    def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
+        """Return what writes a unit to a sink."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the files."""
+        return self.units[0].path.parent
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files."""
+        return sum(unit.size_bytes for unit in self.units)
+
+    def text(self) -> str:
+        """Return what they are, in a line."""
+        ranks = count_text(len(self.units), "rank")
+        return f"{printable(str(self.path))}: {self.title}, {ranks}, {bytes_text(self.size_bytes)}"
+
+    def __repr__(self) -> str:
+        return f"<Traces {self.text()}>"
+
+
+def numbered(texts: Sequence[bytes]) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct texts in the order of their first appearance, and each one's number."""
+    known: dict[bytes, int] = {}
+    numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
+    return tuple(text.decode("utf-8", "backslashreplace") for text in known), numbers

@@ -1,0 +1,183 @@
+"""Chakra traces read and written: bytes, columns, damage."""
+
+import gzip
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chakrabuilder import COLL, FIELD_OF, METADATA, field, node, trace, varint, write_traces
+from oracle import REFERENCE
+
+from rewritelog.errors import DamagedLogError, MissingFileError, RewriteLogError
+from rewritelog.formats.chakra import traces as reader
+from rewritelog.formats.chakra.declaration import VALUE_FIELDS
+from rewritelog.formats.chakra.nodes import NodePart
+from rewritelog.formats.chakra.traces import ChakraTraces, open_chakra
+from rewritelog.formats.traces import Unit
+
+VALUES: dict[str, object] = {
+    "double": -0.1, "float": 0.5, "int32": -3, "int64": -(2**40), "uint32": 7, "uint64": 2**53,
+    "sint32": 3, "sint64": 5, "fixed32": 8, "fixed64": 2**40, "sfixed32": -9, "sfixed64": -(2**41),
+    "bool": True,
+}  # fmt: skip
+
+
+def opened(path: Path) -> ChakraTraces:
+    traces = open_chakra(path)
+    assert traces is not None
+    return traces
+
+
+def parts_of(path: Path) -> list[NodePart]:
+    traces = opened(path)
+    return list(traces.read(traces.units[0]))
+
+
+def written(traces: ChakraTraces, unit: Unit, factor: float = 1.0) -> bytes:
+    """The bytes of a unit, with all durations multiplied by a factor."""
+    out: list[bytes] = []
+    writer = traces.writer(unit, lambda data: out.append(data.tobytes()))
+    for part in traces.read(unit):
+        writer.write(part, part.duration_s * factor, np.full(len(part), factor != 1))
+    writer.close()
+    return b"".join(out)
+
+
+def every_attribute() -> dict[str, tuple[str, object]]:
+    single = {f"one_{kind}": (kind, value) for kind, value in VALUES.items()}
+    several = {f"all_{kind}": (f"{kind} list", [v, v]) for kind, v in VALUES.items()}
+    texts = {"s": ("string", "a"), "b": ("bytes", b"\xff"), "l": ("string list", ["x", "y"])}
+    return {**single, **several, **texts}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_type_of_node_and_attribute_keeps_its_bytes(tmp_path: Path, packed: bool) -> None:
+    nodes = [node(k, kind=k, attributes=every_attribute(), start=k, deps=[0, k]) for k in range(9)]
+    nodes.append(node(9, extra=field(60, b"unknown") + field(5, 3) + field(99, 7)))
+    traces = opened(write_traces(tmp_path / "t", [nodes], packed=packed))
+    data = written(traces, traces.units[0])
+    assert (gzip.decompress(data) if packed else data) == trace(nodes)
+    (part,) = traces.read(traces.units[0])
+    assert part.type.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 4]
+    for kind, value in VALUES.items():
+        assert part.number(f"one_{kind}").tolist() == [
+            *[value] * 9,
+            pytest.approx(np.nan, nan_ok=True),
+        ]
+        assert np.isnan(part.number(f"all_{kind}")).all()
+    assert part.text("s")[0] == ("a", "")
+    assert part.dependencies()[0].tolist() == [2] * 9 + [1]
+
+
+def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = REFERENCE / "chakra" / "feeder_tests_trace.tar.gz"
+    if not archive.exists():
+        pytest.skip("the reference traces are not there")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    path = next(tmp_path.rglob("*.et"))
+    whole = parts_of(path)
+    monkeypatch.setattr(reader, "PART_BYTES", 100_000)
+    traces = opened(path)
+    assert written(traces, traces.units[0]) == path.read_bytes()
+    parts = list(traces.read(traces.units[0]))
+    assert len(parts) > 20
+    assert sum(map(len, parts)) == len(whole[0]) == 3664
+    assert np.concatenate([part.ids for part in parts]).tolist() == whole[0].ids.tolist()
+    assert sum(part.dependencies()[0].sum() for part in parts) == 185_542
+    assert int((whole[0].duration_s == 0).sum()) == 157
+
+
+def test_a_changed_duration_changes_its_field_and_the_length_alone(tmp_path: Path) -> None:
+    rest = {"is_cpu_op": ("bool", False)}
+    old = [node(1, duration=100, attributes=rest), node(2, duration=0), node(3, duration=7)]
+    new = [node(1, duration=200, attributes=rest), node(2, duration=0), node(3, duration=14)]
+    traces = opened(write_traces(tmp_path / "t", [old]))
+    assert written(traces, traces.units[0], 2.0) == trace(new)
+
+
+def test_a_duration_that_was_missing_is_inserted_in_the_order_of_fields(tmp_path: Path) -> None:
+    traces = opened(write_traces(tmp_path / "t", [[node(1, duration=0, shapes="[[3]]")]]))
+    out: list[bytes] = []
+    writer = traces.writer(traces.units[0], lambda data: out.append(data.tobytes()))
+    (part,) = traces.read(traces.units[0])
+    writer.write(part, np.array([3e-4]), np.array([True]))
+    assert b"".join(out) == trace([node(1, duration=300, shapes="[[3]]")])
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.37, 1.7])
+def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, factor: float) -> None:
+    durations = np.random.default_rng(1).integers(0, 9, 5000)
+    nodes = [node(k, duration=int(d)) for k, d in enumerate(durations)]
+    traces = opened(write_traces(tmp_path / "t", [nodes]))
+    path = tmp_path / "new.0.et"
+    path.write_bytes(written(traces, traces.units[0], factor))
+    (part,) = parts_of(path)
+    new = part.ticks.astype(np.int64)
+    assert abs(new.sum() - factor * durations.sum()) <= 0.5
+    assert np.abs(new - factor * durations).max() < 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "byte 0: the file is empty"),
+        (trace([node(1)])[:-3], "node 0: the file ends within a message"),
+        (trace([]) + b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "node 0: a number has more than"),
+        (trace([]) + b"\xff\xff\xff\xff\x7f", "node 0: a message of more than"),
+        (trace([b"\x38" + b"\xff" * 11]), "node 0: a number has more than 64 bits"),
+        (trace([b"\x38\xff"]), "node 0: a number is cut off"),
+        (trace([node(1), b"\x00\x01"]), "node 1: a field with the invalid number 0"),
+        (trace([field(1, b"ten")]), "the field with the number 1 has another type"),
+        (trace([b"\x0b"]), "a field with the unknown wire type 3"),
+        (trace([varint(10 << 3 | 2) + b"\x7f"]), "a field reaches beyond its message"),
+        (trace([field(10, field(4, field(1, b"123")))]), "a list of 3 bytes holds no whole number"),
+        (trace([field(10, field(8, field(1, b"\x80")))]), "a number is cut off"),
+        (trace([], node(7)), "the metadata, its first message: the field with the number 1"),
+        (b"not a trace at all", "the metadata, its first message"),
+        (gzip.compress(trace([node(1)]))[:-9], "gzip"),
+        (b"\x1f\x8b\x00nothing", "damaged gzip data"),
+    ],
+)  # fmt: skip
+def test_damage_is_named_with_file_offset_and_node(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "run.0.et"
+    path.write_bytes(data)
+    with pytest.raises(DamagedLogError, match=message) as caught:
+        parts_of(path)
+    assert str(caught.value).startswith(f"{path}, byte ")
+
+
+def test_offsets_of_damage_are_those_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "PART_BYTES", 64)
+    nodes = [node(k) for k in range(50)]
+    path = tmp_path / "run.0.et"
+    path.write_bytes(trace([*nodes, b"\x38\xff"]))
+    with pytest.raises(DamagedLogError, match=f"byte {len(trace(nodes)) + 2}, node 50: a number"):
+        parts_of(path)
+
+
+def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
+    folder = write_traces(tmp_path / "t", [[node(1)], [node(2), node(3, kind=COLL)]])
+    for path in (folder, folder / "run"):
+        assert [unit.rank for unit in opened(path).units] == [0, 1]
+    assert [unit.rank for unit in opened(folder / "run.1.et").units] == [1]
+    assert open_chakra(tmp_path / "nothing") is None
+    (folder / "other.0.et").write_bytes(trace([], METADATA))
+    with pytest.raises(RewriteLogError, match="several names, other, run"):
+        open_chakra(folder)
+    (folder / "run.3.et").write_bytes(trace([]))
+    with pytest.raises(MissingFileError, match="no file of rank 2"):
+        open_chakra(folder / "run")
+
+
+def test_fields_of_values_are_those_of_the_published_schema() -> None:
+    assert {
+        kind: number for number, (kind, several) in VALUE_FIELDS.items() if not several
+    } == FIELD_OF
