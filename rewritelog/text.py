@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,12 @@ LABEL_WIDTH = 60
 
 NO_VALUE = "–"
 """The text for an unknown number in a table."""
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
+_SHORTEST_S, _LONGEST_S = 1e-12, 1e9
+"""Shorter and longer times are written in scientific notation."""
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
@@ -52,18 +59,22 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrapped(line: str) -> str:
-    """Return a line wrapped at `WIDTH` columns, with its continuation indented further."""
+    """Return a line wrapped at `WIDTH` columns, with its continuation indented further.
+
+    A number stays with its unit.
+    """
     if len(line) <= WIDTH:
         return line
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.fill(
-        line.strip(),
+    filled = textwrap.fill(
+        _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", line.strip()),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=f"{indent}  ",
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def event_label(
@@ -113,6 +124,45 @@ def bytes_text(size: float) -> str:
     return f"{size:.1f} TB"
 
 
+def time_text(seconds: float | None, digits: int = 4) -> str:
+    """Return a time in its SI unit, as in `681.1 µs`; `–` for one that is not known."""
+    return time_column([seconds], digits)[0]
+
+
+def time_column(times: Sequence[float | None], digits: int = 4) -> list[str]:
+    """Return times in the unit of the longest of them, so that they align to the right.
+
+    The longest has `digits` significant digits and the others as many decimals. Those with less
+    than two significant digits left are in a unit of their own.
+    """
+    known = [abs(one) for one in times if one is not None and math.isfinite(one)]
+    longest = max(known, default=0.0)
+    return [_time_in_unit_of(one, longest, digits) for one in times]
+
+
+def time_range_text(low_s: float, high_s: float, digits: int = 4) -> str:
+    """Return two times in one unit, as in `1.064 to 1.110 ms`."""
+    low, high = time_column([low_s, high_s], digits)
+    number, _, unit = low.partition(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
+def _time_in_unit_of(time_s: float | None, longest_s: float, digits: int) -> str:
+    """Return a time in the unit, and with the decimals, of the longest of its column."""
+    if time_s is None or math.isnan(time_s):
+        return NO_VALUE
+    if time_s == 0:
+        return "0 s"
+    if math.isinf(time_s) or not _SHORTEST_S <= longest_s < _LONGEST_S:
+        return f"{time_s:.{digits}g} s"
+    rounded_s = float(f"{longest_s:.{digits - 1}e}")
+    size, unit = next(one for one in _TIME_UNITS if rounded_s >= one[0] or one is _TIME_UNITS[-1])
+    decimals = max(0, digits - len(f"{rounded_s / size:.6f}".partition(".")[0]))
+    if abs(time_s) < longest_s and abs(time_s) / size < 10.0 ** (1 - decimals):
+        return _time_in_unit_of(time_s, abs(time_s), 2)
+    return f"{time_s / size:,.{decimals}f} {unit}"
+
+
 def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
     """Return a share in per cent, as in `1.25 %`; with `sign` "+" also with a plus sign."""
     return NO_VALUE if share is None else f"{100 * share:{sign}.{digits}f} %"
@@ -121,6 +171,15 @@ def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
 def ratio_text(ratio: float | None) -> str:
     """Return a ratio with four significant digits, `–` for one that is not known."""
     return NO_VALUE if ratio is None else f"{ratio:.4g}"
+
+
+def faster_text(speedup: float | None) -> str:
+    """Return a speedup in words, as in `1.287 × faster`."""
+    if speedup is None:
+        return "no time at all"
+    if f"{speedup:.4g}" == "1":
+        return "as fast as before"
+    return f"{speedup:.4g} × faster" if speedup > 1 else f"{1 / speedup:.4g} × slower"
 
 
 def count_text(number: int, one: str, many: str | None = None) -> str:
@@ -163,6 +222,10 @@ class Readable(ABC):
     @abstractmethod
     def text(self) -> str:
         """Return the report as text."""
+
+    def details(self) -> str:
+        """Return what else the report has, as text."""
+        return ""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"

@@ -14,6 +14,10 @@ from rewritelog.text import (
     json_number,
     percent_text,
     shorten,
+    time_column,
+    time_range_text,
+    time_text,
+    wrapped,
 )
 
 LONG = "Namespace::" + "x" * 100 + "::kernel(double const*, int)"
@@ -89,3 +93,37 @@ def test_sizes_have_the_unit_that_fits() -> None:
     sizes = (0, 999, 1000, 2_500_000, 4_321e6, 5e12, 7e15)
     said = ["0 bytes", "999 bytes", "1.0 kB", "2.5 MB", "4.3 GB", "5.0 TB", "7000.0 TB"]
     assert [bytes_text(size) for size in sizes] == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.000681, "681.0 µs"),
+        (9.9589e-05, "99.59 µs"),
+        (0.000999996, "1.000 ms"),
+        (12.3456, "12.35 s"),
+        (123456.0, "123,456 s"),
+        (-2.5e-06, "-2.500 µs"),
+        (3e9, "3e+09 s"),
+        (5e-324, "4.941e-324 s"),
+        (0.0, "0 s"),
+        (math.inf, "inf s"),
+        (math.nan, "–"),
+        (None, "–"),
+    ],
+)
+def test_a_time_has_the_unit_that_suits_it(seconds: float | None, text: str) -> None:
+    assert time_text(seconds) == text
+
+
+def test_times_of_a_column_have_one_unit_unless_they_would_vanish() -> None:
+    times = time_column([0.0010985, 0.00084213, 9e-8, None, 0.0])
+    assert times == ["1.099 ms", "0.842 ms", "90 ns", "–", "0 s"]
+    assert time_range_text(1.064e-3, 1.11e-3) == "1.064 to 1.110 ms"
+    assert time_range_text(9e-7, 1.11e-3) == "900 ns to 1.110 ms"
+
+
+def test_a_wrapped_line_keeps_a_number_with_its_unit() -> None:
+    lines = wrapped("x" * 76 + " 12 µs " + "y" * 70 + " 12.5 % and").splitlines()
+    assert lines[1].strip().startswith("12 µs")
+    assert lines[2].strip().startswith("12.5 %")

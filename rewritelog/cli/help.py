@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rewritelog import commands
 from rewritelog.cli.spelling import Spelled, shell_options, spelled_of
+from rewritelog.commands.network import NETWORK
 from rewritelog.commands.shared import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
 
 ABOUT = (
@@ -21,7 +22,7 @@ TOP_LEVEL = ("debug", "version", "help")
 MOST_INDENTED = 30
 """Options with a longer name and metavar have their help text on the next line."""
 
-_ORDER = ("Arguments", "Options", "", MODEL, SELECTION, OUTPUT, RUNNING, ADVANCED, OTHER)
+_ORDER = ("Arguments", "Options", "", MODEL, NETWORK, SELECTION, OUTPUT, RUNNING, ADVANCED, OTHER)
 _WIDEST = 80
 
 Record = tuple[str, str]

@@ -22,6 +22,9 @@ class ShellOptions:
     as_json: bool = option(
         "Print the report as JSON.", default=False, names=("--json",), group=OUTPUT
     )
+    verbose: bool = option(
+        "Print the whole report.", default=False, names=("--verbose", "-v"), group=OUTPUT
+    )
     report_file: OutputPath | None = option(
         "Also write the report to this file, as JSON.",
         default=None, names=("--report",), metavar="FILE", group=OUTPUT, rare=True,

@@ -120,7 +120,10 @@ class _Shell:
         if self.as_json:
             self.write(json_of(report) + "\n")
         elif not self.quiet:
-            console.show(report.text(), err=err)
+            text = report.text()
+            if self.options.verbose:
+                text += f"\n\n{report.details()}"
+            console.show(text, err=err)
 
 
 def json_of(report: Report) -> str:

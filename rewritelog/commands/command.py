@@ -33,6 +33,7 @@ Options = TypeVar("Options")
 REPORT = frozenset({"as_json", "report_file", "quiet"})
 WARNINGS = frozenset({"fail_on_warning"})
 PAGE = frozenset({"html_file"})
+DETAILS = frozenset({"verbose"})
 ENGINE = frozenset({"engine"})
 """Options of the command line alone that a command can take, by their fields in `cli.shell`."""
 
@@ -86,6 +87,9 @@ class Report(Protocol):
 
     def text(self) -> str:
         """Return the report as text."""
+
+    def details(self) -> str:
+        """Return what `--verbose` adds to it; only reports of commands that take it have this."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON types."""

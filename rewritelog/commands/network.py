@@ -32,7 +32,7 @@ class NetworkOptions:
         default=None, metavar="log", group=NETWORK, rare=True,
     )  # fmt: skip
     machine: InputPath | None = option(
-        "A TOML file with the quantities below, which other options override.",
+        "A machine file; other options override its network.",
         default=None, metavar="FILE", group=NETWORK,
     )  # fmt: skip
     latency: Quantity | None = option(

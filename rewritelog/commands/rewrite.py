@@ -6,8 +6,17 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.command import (
+    DETAILS,
+    ENGINE,
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    function,
+)
 from rewritelog.commands.durations import Durations
+from rewritelog.commands.network import NetworkOptions
 from rewritelog.commands.shared import (
     ADVANCED,
     OUT_HELP,
@@ -31,12 +40,20 @@ if TYPE_CHECKING:
 
 @declared
 class Rewrite(
-    Flush, CopyParams, Force, Jobs, ParamNames, Durations, Logs, Command["RewriteReport"]
+    Flush,
+    CopyParams,
+    Force,
+    Jobs,
+    ParamNames,
+    Durations,
+    NetworkOptions,
+    Logs,
+    Command["RewriteReport"],
 ):
-    """Rewrite a log set with new SEB durations.
+    """Rewrite a log set with new SEB durations, and predict the run time before and after.
 
-    Without a model every duration is multiplied by the dilation. A fitted model predicts the
-    bracketed parts of SEBs from their parameters, and the rest is dilated.
+    A model predicts the bracketed parts of SEBs; the rest is dilated. The run time is that of a
+    replay, in the network as recorded or as given; over a million SEBs only as given.
 
     >>> timings = "sample_logs/cells/timings.txt"
     >>> report = rewritelog.rewrite("sample_logs/cells", timings=timings, dilation=0.5)
@@ -44,7 +61,8 @@ class Rewrite(
     24
     """
 
-    shell = REPORT | WARNINGS | PAGE | ENGINE
+    shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
+    rare = frozenset({"latency", "bandwidth"})
 
     out: OutputPath | None = argument(OUT_HELP, metavar="OUT", default=None, kw_only=False)
     dry_run: bool = option(
@@ -75,14 +93,16 @@ class Rewrite(
     def run(self) -> RewriteReport:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
         from rewritelog.progress import listening
+        from rewritelog.replaying.run_time import with_run_time
         from rewritelog.rewriting.run import rewrite
 
-        given, seed = self.given, self.seed
+        given, seed, network = self.given, self.seed, self.read_network()
         options = self.rewrite_options(given, spread_seed=1 if seed is None else seed)
         if seed is not None and options.model == "sampled":
             options = replace(options, model_options={"seed": seed, **options.model_options})
         with nullcontext() if self.progress is None else listening(self.progress):
-            return rewrite(given.logs, given.out, options)
+            report = rewrite(given.logs, given.out, options)
+            return with_run_time(report, network, asked=self.describes_network)
 
     def job(self) -> RewriteReport:
         """Do what the command line asks for: `--dry-run` instead of OUT."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.replaying import units
+from rewritelog.text import bytes_text, time_text
 
 
 class Quantity(NamedTuple):
@@ -80,17 +81,16 @@ class Network:
             text = "each message with its recorded transit time"
         else:
             bandwidth = self.bandwidth_bytes_per_s
-            text = f"latency {_number(self.latency_s or 0.0)} s, " + (
+            text = f"latency {_time_text(self.latency_s or 0.0)}, " + (
                 "infinite bandwidth"
                 if bandwidth is None or math.isinf(bandwidth)
-                else f"bandwidth {_number(bandwidth)} bytes/s"
+                else f"bandwidth {bytes_text(bandwidth)}/s"
             )
         if self.packet_bytes:
-            text += (
-                f", {_number(self.cost_per_packet_s)} s per packet of {self.packet_bytes:.0f} bytes"
-            )
+            packet = bytes_text(self.packet_bytes)
+            text += f", {_time_text(self.cost_per_packet_s)} per packet of {packet}"
         if self.node_latency_s:
-            text += f", {_number(self.node_latency_s)} s within a node"
+            text += f", {_time_text(self.node_latency_s)} within a node"
         return f"{self.name}: {text}" if self.name else text
 
     def to_json(self) -> dict[str, Any]:
@@ -106,8 +106,10 @@ class Network:
         return replace(self, **_quantities(texts, "--"))
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}"
+def _time_text(seconds: float) -> str:
+    """Return a time as people give it, as in `1 µs`."""
+    number, _, unit = time_text(seconds, 6).partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
 
 
 def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:

@@ -31,22 +31,30 @@ class Prepared:
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with the dilation of the options or another one."""
-        factor = self.options.general_dilation if dilation is None else dilation
-        return Case(network, DilationRules(factor, self.options.dilation_for).factor_for)
+        return case_of(self.options, network, dilation)
 
 
 def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
     model, said, predictor = fitted_predictor(options)
-    with limited_to(options.jobs):
-        workload = load_workload(
-            source,
-            predictor,
-            predicts=model.uses_params,
-            params=options.params,
-            strict=options.strict,
-        )
+    workload = workload_of(source, options, predictor, predicts=model.uses_params)
     matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
     unused = warnings_of_unused(options, model, matched)
     return Prepared(source, options, predictor, workload, (*said, *unused))
+
+
+def workload_of(
+    logs: LogSet, options: RewriteOptions, predictor: Predictor, *, predicts: bool
+) -> Workload:
+    """Load the logs with the durations of a model; `predicts` is whether it reads params."""
+    with limited_to(options.jobs):
+        return load_workload(
+            logs, predictor, predicts=predicts, params=options.params, strict=options.strict
+        )
+
+
+def case_of(options: RewriteOptions, network: Network, dilation: float | None = None) -> Case:
+    """Return the case to replay, with the dilation of the options or another one."""
+    factor = options.general_dilation if dilation is None else dilation
+    return Case(network, DilationRules(factor, options.dilation_for).factor_for)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.text import NO_VALUE, json_number, ratio_text
+from rewritelog.text import NO_VALUE, json_number, ratio_text, time_column
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BusyTime:
     def cells(self) -> tuple[str, str, str, str]:
         """Return largest, its PE, mean and imbalance as cells of a table."""
         pe = NO_VALUE if self.largest.pe is None else str(self.largest.pe)
-        largest, mean = f"{self.largest.seconds:.6g}", f"{self.mean_s:.6g}"
+        largest, mean = time_column([self.largest.seconds, self.mean_s])
         return largest, pe, mean, ratio_text(self.imbalance)
 
     def to_json(self) -> dict[str, Any]:

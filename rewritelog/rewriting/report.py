@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -26,21 +26,46 @@ from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.text import (
-    NO_VALUE,
     Readable,
     TextTable,
     bytes_text,
     count_text,
+    faster_text,
     json_number,
     percent_text,
     printable,
     ratio_text,
+    time_column,
     wrapped,
 )
 from rewritelog.timings.read import TimingsRead
 
 _LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
 """With less data or time the rate would be dominated by the start-up."""
+
+_MOST_EVENTS = 10
+"""The rows of events in the table; the others share a row."""
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """The run time of the whole program by a replay of the logs, before and after a rewrite."""
+
+    before_s: float
+    after_s: float
+    network: str
+    """The network of both replays, as text."""
+    never_ran: int
+    """The number of SEBs that the replays could not start, and whose time is missing."""
+
+    @property
+    def speedup(self) -> float | None:
+        """The time before divided by that after; None if the latter is 0."""
+        return speedup(self.before_s, self.after_s)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the times as a JSON object."""
+        return {**vars(self), "speedup": self.speedup}
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,6 +85,10 @@ class RewriteReport(Readable):
     workers: int
     """The number of threads or ranks."""
     seconds: float
+    run_time: RunTime | None = None
+    """The run time of the program before and after; None if it was not replayed."""
+    no_run_time: str = ""
+    """Why it was not replayed."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
@@ -146,6 +175,7 @@ class RewriteReport(Readable):
             "speedup": speedup(
                 self.statistics.seconds(DurationSum.OLD), self.statistics.seconds(DurationSum.NEW)
             ),
+            "run_time": None if self.run_time is None else self.run_time.to_json(),
             "interval_level": LEVEL,
             "bracketed": expected_json(self.bracketed),
             "events": [line.to_json() for line in self.events],
@@ -166,8 +196,12 @@ class RewriteReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report as text, without the warnings themselves."""
+        """Return the verdict and a table of the time by part, without the warnings themselves."""
         return _text(self)
+
+    def details(self) -> str:
+        """Return the rest as text: logs, fits, counts, busy times and shares."""
+        return _details(self)
 
 
 def _versions() -> dict[str, str]:
@@ -194,54 +228,80 @@ def _json_value(value: Any) -> Any:
 
 
 def _text(report: RewriteReport) -> str:
-    """Return the report as text; warnings are only counted."""
+    """Return the verdict and one table; warnings are only counted."""
+    parts = (*summary_sentences(report), *_parts_table(report), *_closing(report))
+    return "\n".join(wrapped(line) for line in parts)
+
+
+def _details(report: RewriteReport) -> str:
+    """Return what else the report has: logs, model, counts, busy times and shares."""
     parts = (
-        " ".join(summary_sentences(report)),
         *_logs(report),
         *_model(report),
         *_sebs(report),
-        *_durations(report),
         *_busy_times(report),
-        *_events(report),
+        *_records(report),
         *_shares(report),
-        _closing(report),
     )
     return "\n".join(wrapped(line) for line in parts)
 
 
 def summary_sentences(report: RewriteReport) -> list[str]:
     """Return the sentences of the summary: what was predicted, and on what basis."""
-    return [_speedup_sentence(report), *_basis_sentences(report), _warnings_sentence(report)]
+    return [
+        *_run_time_sentences(report),
+        _sebs_sentence(report),
+        *_basis_sentences(report),
+        _warnings_sentence(report),
+    ]
 
 
-def _speedup_sentence(report: RewriteReport) -> str:
-    old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
-    times = f"{old_s:.6g} s → {new_s:.6g} s"
+def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
+    """Yield what the rewrite means for the run, if it was replayed."""
+    run = report.run_time
+    if run is None or _changes_nothing(report):
+        return
+    before, after = time_column([run.before_s, run.after_s])
+    yield (
+        f"Predicted run time: {before} → {after}, {faster_text(run.speedup)}, on "
+        f"{count_text(len(report.logs.pes), 'PE')}, {run.network}."
+    )
+    if run.never_ran:
+        yield (
+            f"{count_text(run.never_ran, 'SEB')} never ran in that replay: `rewritelog replay` "
+            "says which."
+        )
+
+
+def _changes_nothing(report: RewriteReport) -> bool:
     options = report.options
-    if not report.model.uses_params and options.general_dilation == 1 and not options.dilation_for:
+    dilates = options.general_dilation != 1 or options.dilation_for
+    return not (report.model.uses_params or dilates)
+
+
+def _sebs_sentence(report: RewriteReport) -> str:
+    if _changes_nothing(report):
         copied = "nothing was written" if report.out is None else "OUT is a copy of LOGS"
         return f"Every duration stays as it is, without a model and at dilation 1: {copied}."
-    ratio = speedup(old_s, new_s)
-    if ratio is None or ratio == 1:
-        return f"Predicted: SEB time unchanged, {times}."
-    size = f"speedup of {ratio:.4g}" if ratio > 1 else f"slowdown of {1 / ratio:.4g}"
-    return f"Predicted: SEB time {times}, a {size}."
+    old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
+    old, new = time_column([old_s, new_s])
+    head = "Predicted time of all SEBs" if report.run_time is None else "All SEBs together"
+    return f"{head}: {old} → {new}, {faster_text(speedup(old_s, new_s))}."
 
 
 def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield the basis of the new time: fits with their error, and dilation."""
     alone = report.by_dilation
     if not report.model.uses_params:
-        if report.options.general_dilation != 1 or report.options.dilation_for:
+        if not _changes_nothing(report):
             yield "All of the new time rests on --dilation alone."
         return
     if alone is None:
         return
-    error = _relative_error(report.bracketed)
-    within = "" if error is None else f" (±{percent_text(error, 1)})"
+    within = _error_text(report.bracketed)
     yield (
-        f"{percent_text(1 - alone, 1)} of the new time comes from the model{within}, "
-        f"{percent_text(alone, 1)} rests on --dilation alone."
+        f"{percent_text(1 - alone, 1)} of the new time comes from the model"
+        f"{within and f' (±{within})'}, {percent_text(alone, 1)} rests on --dilation alone."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)
@@ -249,6 +309,12 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         yield f"{percent_text(outside / predictions, 1)} of the predictions are extrapolated."
     elif not predictions:
         yield "The model predicted nothing."
+
+
+def _error_text(expected: Expected) -> str:
+    """Return half the width of an interval relative to the expected value; empty if unknown."""
+    error = _relative_error(expected)
+    return "" if error is None else percent_text(error, 1)
 
 
 def _relative_error(expected: Expected) -> float | None:
@@ -293,6 +359,63 @@ def _model(report: RewriteReport) -> Iterator[str]:
         yield f"  {factor:g} for SEBs named {printable(name)}"
 
 
+def _parts_table(report: RewriteReport) -> Iterator[str]:
+    """Yield the table of the time before and after, by part of all SEB time."""
+    parts, events = report.overheads, sorted(report.events, key=lambda line: -line.new_s)
+    shown = events if len(events) <= _MOST_EVENTS + 1 else events[:_MOST_EVENTS]
+    rows = [_event_row(line) for line in shown]
+    if others := events[len(shown) :]:
+        times = (math.fsum(one.old_s for one in others), math.fsum(one.new_s for one in others))
+        rows.append(_Part(f"{len(others):,} more events", *times))
+    if events:
+        rows += [_Part(name, share.old_s, share.new_s) for name, share in _others(parts)]
+    old_s, new_s = map(report.statistics.seconds, (DurationSum.OLD, DurationSum.NEW))
+    rows.append(_Part("all SEBs", old_s, new_s, f"{report.count(BlockCount.SEBS):,}"))
+    columns = {
+        "calls": [row.calls for row in rows],
+        "before": time_column([row.old_s for row in rows]),
+        "after": time_column([row.new_s for row in rows]),
+        "speedup": [ratio_text(speedup(row.old_s, row.new_s)) for row in rows],
+        "± (90 %)": [row.error for row in rows],
+        "outside": [row.outside for row in rows],
+        "dilated": [row.dilated for row in rows],
+    }
+    kept = {head: column for head, column in columns.items() if any(column)}
+    cells = zip((printable(row.name) for row in rows), *kept.values(), strict=True)
+    yield from TextTable(("part", *kept), list(cells)).lines()
+
+
+def _others(parts: Overheads) -> Iterator[tuple[str, Share]]:
+    """Yield the time that belongs to no event, by what it is."""
+    if parts.other_brackets.old_s:
+        yield "brackets, no record", parts.other_brackets
+    if parts.around_brackets.old_s:
+        yield "around brackets", parts.around_brackets
+    if parts.sebs_without_brackets.old_s:
+        yield "other SEBs", parts.sebs_without_brackets
+
+
+class _Part(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    old_s: float
+    new_s: float
+    calls: str = ""
+    error: str = ""
+    outside: str = ""
+    """The share of predictions outside of the timed range."""
+    dilated: str = ""
+    """The share of brackets that the model does not cover."""
+
+
+def _event_row(line: EventLine) -> _Part:
+    shares = (line.extrapolated, line.dilated / line.records)
+    outside, dilated = (percent_text(share, 1) if share else "" for share in shares)
+    records, error = f"{line.records:,}", _error_text(line.expected)
+    return _Part(line.event, line.old_s, line.new_s, records, error, outside, dilated)
+
+
 def _sebs(report: RewriteReport) -> Iterator[str]:
     rows = (
         ("by model", BlockCount.BY_MODEL),
@@ -306,34 +429,16 @@ def _sebs(report: RewriteReport) -> Iterator[str]:
     yield f"{count_text(sebs, 'SEB')}, {count_text(messages, 'message')}"
     cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
     yield from TextTable(("new durations", "SEBs"), cells).lines()
-    if replaced := report.count(BlockCount.TRACER_REPLACES):
-        predicted = report.count(BlockCount.BY_MODEL) + report.count(BlockCount.BY_EXACT)
-        yield (
-            f"TraceR has durations of its own for {replaced:,} of the "
-            f"{count_text(predicted, 'predicted SEB')} (docs/simulating.md)"
-        )
-
-
-def _durations(report: RewriteReport) -> Iterator[str]:
-    rows = [("all SEBs", DurationSum.OLD, DurationSum.NEW)]
-    if report.count(BlockCount.BRACKETS) or report.count(BlockCount.UNMARKED_WITH_RECORD):
-        rows.append(("bracketed", DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW))
-    cells = []
-    for name, old, new in rows:
-        before, after = report.statistics.seconds(old), report.statistics.seconds(new)
-        cells.append((name, f"{before:.6g}", f"{after:.6g}", ratio_text(speedup(before, after))))
-    yield "durations"
-    yield from TextTable(("", "old s", "new s", "speedup"), cells).lines()
 
 
 def _busy_times(report: RewriteReport) -> Iterator[str]:
-    old, new = report.busy_times
-    rows = [("old", *old.cells()), ("new", *new.cells())]
+    before, after = report.busy_times
+    rows = [("before", *before.cells()), ("after", *after.cells())]
     yield "busy time of the PEs (imbalance: largest / mean)"
-    yield from TextTable(("", "largest s", "of PE", "mean s", "imbalance"), rows).lines()
+    yield from TextTable(("", "largest", "of PE", "mean", "imbalance"), rows).lines()
 
 
-def _events(report: RewriteReport) -> Iterator[str]:
+def _records(report: RewriteReport) -> Iterator[str]:
     if not report.events:
         return
     yield "param records by event"
@@ -348,20 +453,6 @@ def _events(report: RewriteReport) -> Iterator[str]:
     names = [line.event for line in report.events]
     counts = [[f"{count:,}" for count in column] for column in shown.values()]
     yield from TextTable(("event", *shown), list(zip(names, *counts, strict=True))).lines()
-    yield "events: durations, and the 90 % interval of each sum"
-    heads = ("old s", "new s", "speedup", "90 % interval, s")
-    rows = [(line.event, *_times(line)) for line in report.events]
-    rows.append(("all brackets", "", "", "", _interval(report.bracketed)))
-    yield from TextTable(("event", *heads), rows).lines()
-
-
-def _times(line: EventLine) -> tuple[str, ...]:
-    return (
-        f"{line.old_s:.5g}",
-        f"{line.new_s:.5g}",
-        ratio_text(speedup(line.old_s, line.new_s)),
-        _interval(line.expected),
-    )
 
 
 def _shares(report: RewriteReport) -> Iterator[str]:
@@ -378,15 +469,10 @@ def _shares(report: RewriteReport) -> Iterator[str]:
         )
         for line in report.events
     ]
-    others = (
-        ("brackets without a param record", parts.other_brackets),
-        ("around brackets", parts.around_brackets),
-        ("SEBs without brackets", parts.sebs_without_brackets),
-    )
-    rows += [(name, *_share(share), "", "") for name, share in others if share.old_s]
+    rows += [(name, *_share(share), "", "") for name, share in _others(parts)]
     rows.append(("of all: by dilation alone", *_share(parts.by_dilation), "", ""))
     yield "shares of all SEB time (coverage: of the 90 % interval, on held-out timing lines)"
-    heads = ("old", "new", "extrapolated", "coverage")
+    heads = ("before", "after", "extrapolated", "coverage")
     yield from TextTable(("part", *heads), rows).lines()
 
 
@@ -394,14 +480,21 @@ def _share(share: Share) -> tuple[str, str]:
     return percent_text(share.old, 1), percent_text(share.new, 1)
 
 
-def _interval(expected: Expected) -> str:
-    bounds = expected.interval_s
-    return NO_VALUE if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
-
-
-def _closing(report: RewriteReport) -> str:
+def _closing(report: RewriteReport) -> Iterator[str]:
+    """Yield what was written, who can use it, and where the rest of the report is."""
     size_bytes, seconds = report.statistics.size_bytes, report.seconds
     rated = size_bytes >= _LEAST_RATED_BYTES and seconds >= _LEAST_RATED_S
     rate = f" ({bytes_text(size_bytes / seconds)}/s)" if rated else ""
     kind = "thread" if report.options.engine == "threads" else "rank"
-    return f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
+    target = "nothing written (dry run)" if report.out is None else str(report.out)
+    done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
+    yield f"{printable(target)}: {done}; -v: fits, counts, busy times"
+    if report.no_run_time and not _changes_nothing(report):
+        yield f"no predicted run time: {report.no_run_time}"
+    if replaced := report.count(BlockCount.TRACER_REPLACES):
+        predicted = report.count(BlockCount.BY_MODEL) + report.count(BlockCount.BY_EXACT)
+        yield (
+            f"not for TraceR, which ignores {replaced:,} of the "
+            f"{count_text(predicted, 'predicted duration')}: use replay, BigSimulator or export "
+            "(docs/simulating.md)"
+        )

@@ -121,8 +121,12 @@ def rewrite_task(
 
 def task_without_output(report: RewriteReport) -> RewriteTask:
     """Return the task of a report, to repeat it without writing."""
-    predictor = _predictor(report.model, report.fitted, report.options)
-    return rewrite_task(report.logs, predictor, report.params, report.options)
+    return rewrite_task(report.logs, predictor_of(report), report.params, report.options)
+
+
+def predictor_of(report: RewriteReport) -> Predictor:
+    """Return the predictor of a report."""
+    return _predictor(report.model, report.fitted, report.options)
 
 
 def _model(options: RewriteOptions) -> Model[Any]:

@@ -105,7 +105,7 @@ def test_version() -> None:
 def test_constant(logs: Path, tmp_path: Path) -> None:
     done = run("rewrite", logs, tmp_path / "out", "--dilation", "0.5")
     assert done.returncode == 0, done.stderr
-    assert "6 SEBs, 0 messages" in done.stdout
+    assert "Predicted run time: 3.000 s → 1.500 s, 2 × faster, on 2 PEs" in done.stdout
     assert done.stderr == ""
     assert (tmp_path / "out/bgTrace0").exists()
 
@@ -138,7 +138,6 @@ def test_least_squares_and_its_json_report(logs: Path, timings: Path, tmp_path: 
     assert report["durations_s"]["bracketed_new"] == pytest.approx(2 * (2 + 4 + 6))
     assert report["events"][0]["event"] == "k"
     assert {"rewritelog", "numpy"} <= report["versions"].keys()
-    assert "k(p1)" in done.stdout
 
 
 def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
@@ -166,7 +165,7 @@ def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
 ) -> None:
     model = ("--model", "sampled", "--timings", timings, "--seed", "3", "--dry-run")
     for given, used in ((("--model-option", "seed=5"), 5), ((), 3)):
-        done = run("rewrite", logs, *model, *given)
+        done = run("rewrite", logs, *model, *given, "-v")
         assert done.returncode == 0, done.stderr
         assert f"  lines drawn: fraction 0.02, seed {used}\n" in done.stdout
 

@@ -113,7 +113,7 @@ def test_files_that_follow_timings_are_timings_too(
         ("rewrite", logs, "--timings", timings, more, "--dry-run"),
         ("rewrite", logs, tmp_path / "out", "--timings", timings, "--timings", more),
     ):
-        done = rewritelog(*words, *(() if "--dry-run" in words else ("--force",)))
+        done = rewritelog(*words, "-v", *(() if "--dry-run" in words else ("--force",)))
         assert done.returncode == 0, done.stderr
         assert "fitted to 9 timing lines" in done.stdout
 

@@ -63,7 +63,7 @@ def test_options_of_models_are_in_no_command_s_help_and_all_take_them() -> None:
     for command in ("rewrite", "fit", "compare", "replay"):
         assert "--basis" not in run(command, "--help-all").stdout
     words = ("rewrite", CELLS, "--dry-run", "--timings", CELLS / "timings.txt", "--dilation", "1")
-    done = run(*words, "--model", "least-squares", "--basis", "linear", "--loss=huber")
+    done = run(*words, "-v", "--model", "least-squares", "--basis", "linear", "--loss=huber")
     assert done.returncode == 0
     assert "basis linear" in done.stdout
     twice = run(*words, "--loss", "huber", "--model-option", "loss=squares")

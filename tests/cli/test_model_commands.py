@@ -42,10 +42,10 @@ def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: P
     done = run("predict", model, cells / "param.0", "--json")
     assert json.loads(done.stdout.splitlines()[0])["event"] == "Cell::pairForces"
 
-    done = run("rewrite", cells, "--dry-run", "--fitted", model)
+    done = run("rewrite", cells, "--dry-run", "--fitted", model, "-v")
     assert done.returncode == 0
     assert "made-by auto" in done.stdout
-    done = run("rewrite", cells, "--dry-run", "--timings", timings)
+    done = run("rewrite", cells, "--dry-run", "--timings", timings, "--verbose")
     assert "weights relative, loss huber, exact-match auto" in done.stdout
 
 

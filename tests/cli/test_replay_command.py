@@ -84,8 +84,8 @@ def test_a_network_is_described_in_words(logs: Path) -> None:
     words = ("--latency", "1us", "--bandwidth", "inf", "--cost-per-packet", "2us", "--packet-size",
              "512B", "--node-latency", "3us")  # fmt: skip
     text = " ".join(run("replay", logs, *words).stdout.split())
-    assert "latency 1e-06 s, infinite bandwidth, 2e-06 s per packet of 512 bytes" in text
-    assert "3e-06 s within a node" in text
+    assert "latency 1 µs, infinite bandwidth, 2 µs per packet of 512 bytes" in text
+    assert "3 µs within a node" in text
     assert answer("replay", logs, *words)["network"]["bandwidth_bytes_per_s"] is None
 
 

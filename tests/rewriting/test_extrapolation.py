@@ -44,7 +44,7 @@ def test_parameters_beyond_ranges_and_beyond_leverage_are_told_apart(timings: Pa
     assert report.to_json()["events"][0]["extrapolated"] == 0.5
     assert said(report, "1 bracket (12.5 % of those predicted)", "outside the range", "time this")
     assert said(report, "3 brackets (37.5 % of those predicted)", "together further", "time such")
-    shown = report.text()
+    shown = report.details()
     shares = shown[shown.index("shares of all SEB time") :].splitlines()
     row = next(line.split() for line in shares if line.startswith("  k "))
     assert row[:7] == ["k", "100.0", "%", "100.0", "%", "50.0", "%"]

@@ -57,15 +57,16 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
     report = run(logs, dilation=0.5)
     rows = {
         " ".join(line.split()[:-4]): line.split()[-4:]
-        for line in report.text().splitlines()
+        for line in report.details().splitlines()
         if line.endswith("%")
     }
     assert rows["of all: by dilation alone"] == ["81.2", "%", "52.0", "%"]
-    assert rows["brackets without a param record"] == ["6.2", "%", "4.0", "%"]
+    assert rows["brackets, no record"] == ["6.2", "%", "4.0", "%"]
     assert rows["around brackets"] == ["12.5", "%", "8.0", "%"]
-    assert rows["SEBs without brackets"] == ["50.0", "%", "32.0", "%"]
+    assert rows["other SEBs"] == ["50.0", "%", "32.0", "%"]
     assert any(
-        line.split()[:5] == ["k", "31.2", "%", "56.0", "%"] for line in report.text().splitlines()
+        line.split()[:5] == ["k", "31.2", "%", "56.0", "%"]
+        for line in report.details().splitlines()
     )
     told = report.to_json()["overheads"]
     assert told["events"]["k"]["old_share"] == pytest.approx(5 / 16)

@@ -159,10 +159,10 @@ def test_the_command_line(logs: Path) -> None:
     run(logs, "wanted", spread_seed=7)
     fit = ("--model", AUTO, "--timings", logs.parent / "timings")
     spread = ("--spread", "residual", "--seed=7")
-    done = rewritelog("rewrite", logs, logs.parent / "out", *fit, *spread)
+    done = rewritelog("rewrite", logs, logs.parent / "out", *fit, *spread, "-v")
     assert done.returncode == 0, done.stderr
     assert contents(logs.parent / "out") == contents(logs.parent / "wanted")
-    assert "90 % interval, s" in done.stdout
+    assert "± (90 %)" in done.stdout
     assert "  spread: residual, seed 7\n" in done.stdout
 
 

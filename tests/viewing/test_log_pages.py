@@ -63,7 +63,7 @@ def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Pa
     assert len(data_of(page)["events"]) == 1
     text = page.read_text()
     assert "Imbalance, the largest over the mean: 1.2 before" in text
-    assert text.index("Predicted: SEB time") < text.index("What determined the time")
+    assert text.index("Predicted run time") < text.index("What determined the time")
 
 
 @pytest.mark.parametrize("block_bytes", [16 << 20, 200])

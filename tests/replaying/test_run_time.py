@@ -1,0 +1,79 @@
+"""The run time that a rewrite predicts: the replays of its logs before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
+
+import rewritelog
+from rewritelog.replaying import run_time
+from rewritelog.rewriting.report import RewriteReport
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """PE 0 computes for 2 s, of which 1 s is bracketed, and starts 1 s of PE 1 by a message."""
+    first = seb(0, 2, messages=[message(2, msg_id=1)], events=bracket(0.5, 1.5))
+    second = seb(3, 4, src_pe=0, msg_id=1)
+    folder = write_logs(tmp_path / "in", [[first], [second]])
+    write_params(folder, 0, (0, "k", 4))
+    return folder
+
+
+def rewritten(logs: Path, **options: Any) -> RewriteReport:
+    lines = [("k", float(p), float(p)) for p in range(1, 9)]
+    timings = write_timings(logs.parent / "timings.txt", *lines)
+    return rewritelog.rewrite(logs, timings=timings, **options)
+
+
+def test_a_rewrite_begins_with_the_run_time_before_and_after(logs: Path) -> None:
+    report = rewritten(logs, dilation=1, latency="1s")
+    assert report.run_time is not None
+    assert (report.run_time.before_s, report.run_time.after_s) == pytest.approx((4.0, 7.0))
+    first = report.text().splitlines()[0]
+    assert first.startswith("Predicted run time: 4.000 s → 7.000 s, 1.75 × slower, on 2 PEs")
+    assert report.to_json()["run_time"]["speedup"] == pytest.approx(4 / 7)
+
+
+def test_it_is_that_of_a_replay_of_the_written_logs(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = rewritten(logs, out=out, dilation=0.5, model_options={"loss": "squares"})
+    assert report.run_time is not None
+    assert report.run_time.before_s == rewritelog.replay(logs).predicted_s
+    assert report.run_time.after_s == pytest.approx(rewritelog.replay(out).predicted_s)
+
+
+def test_large_logs_are_replayed_if_a_network_is_given(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_time, "MOST_SEBS", 1)
+    report = rewritelog.rewrite(logs, dilation=0.5)
+    assert report.run_time is None
+    assert "no predicted run time: " in report.text()
+    assert "with --network log" in " ".join(report.text().split())
+    assert report.text().startswith("Predicted time of all SEBs: 3.000 s → 1.500 s, 2 × faster")
+    assert rewritelog.rewrite(logs, dilation=0.5, network="log").run_time is not None
+
+
+def test_sebs_that_never_run_are_counted(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "in", [[seb(0, 1), seb(1, 2, src_pe=0, msg_id=99)]])
+    report = rewritelog.rewrite(logs, dilation=0.5)
+    assert report.run_time is not None
+    assert report.run_time.never_ran == 1
+    assert "1 SEB never ran in that replay" in report.text()
+
+
+def test_logs_that_cannot_be_replayed_are_rewritten_all_the_same(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise rewritelog.RewriteLogError("too many links")
+
+    monkeypatch.setattr(run_time, "_run_time", refuse)
+    report = rewritelog.rewrite(logs, tmp_path / "out", dilation=0.5)
+    assert "no predicted run time: too many links" in report.text()
+    with pytest.raises(rewritelog.RewriteLogError, match="too many links"):
+        rewritelog.rewrite(logs, tmp_path / "other", dilation=0.5, network="log")
