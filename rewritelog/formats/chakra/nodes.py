@@ -88,7 +88,8 @@ class NodePart(Part):
         """The stream or the thread of each node, 0 where it says neither."""
         stream, thread = self.number("stream"), self.number("tid")
         lane = np.where(np.isnan(stream) | self.on_host, thread, stream)
-        return np.clip(np.nan_to_num(lane, nan=0.0), -_MOST_LANE, _MOST_LANE).astype(np.int64)
+        bounded = np.clip(np.nan_to_num(lane, nan=0.0), -_MOST_LANE, _MOST_LANE)
+        return np.asarray(bounded, dtype=np.int64)
 
     def dependencies(self) -> tuple[Ints, Keys]:
         """Return how many nodes each node waits for, and the identifiers of all of these."""

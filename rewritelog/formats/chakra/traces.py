@@ -152,8 +152,9 @@ def open_chakra(path: Path) -> ChakraTraces | None:
         return None
     names = sorted({_named(each) for each in paths})
     if len(names) > 1:
+        listed = ", ".join(names[:3])
         raise RewriteLogError(
-            f"{path}: traces of several names, {', '.join(names[:3])}: give one as {path / names[0]}"
+            f"{path}: traces of several names, {listed}: give one as {path / names[0]}"
         )
     units = sorted((_unit(each) for each in paths), key=lambda unit: unit.rank)
     ranks = [unit.rank for unit in units]
