@@ -69,7 +69,7 @@ def test_timings_in_memory_are_fitted_with_the_names_of_parameters(tmp_path: Pat
         CELLS, timings=rewritelog.read_timings(LINES), param_names=tmp_path / "names.toml",
         dilation=1.0,
     )  # fmt: skip
-    assert "Cell::pairForces(atoms, carbons)" in report.text()
+    assert "Cell::pairForces(atoms, carbons)" in report.details()
 
 
 def test_a_dump_has_every_field_of_a_timeline() -> None:

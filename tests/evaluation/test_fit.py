@@ -50,7 +50,7 @@ def test_a_rewrite_with_the_file_is_one_with_the_timings(
     described = second.to_json()["model"]
     assert described["name"] == str(written)
     assert described["options"]["made_by"] == model
-    shown = " ".join(second.text().split())
+    shown = " ".join(second.details().split())
     assert f"model: {written} made-by {model}," in shown
 
 
@@ -187,10 +187,9 @@ def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:
     assert RewriteOptions("sampled", timings=(timings,)).model_name == "sampled"
     folder = write_logs(tmp_path / "in", [[seb(1, 2, events=bracket(0.25, 0.75))]])
     write_params(folder, 0, (0, "k", 4.0))
-    assert (
-        "model: auto, fitted to" in rewrite(folder, None, RewriteOptions(timings=(timings,))).text()
-    )
-    assert "model: constant" in rewrite(folder, None).text()
+    fitted = rewrite(folder, None, RewriteOptions(timings=(timings,)))
+    assert "model: auto, fitted to" in fitted.details()
+    assert "model: constant" in rewrite(folder, None).details()
 
 
 def test_a_damaged_model_file_stops_a_rewrite(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
         rewritelog.open_logs(logs), tmp_path / "out",
         model="least-squares", timings=timings, params=tmp_path, dilation=1.0,
     )  # fmt: skip
-    assert re.search(rf"by model +{PES * SEBS * 2 // 3}\n", report.text())
+    assert re.search(rf"by model +{PES * SEBS * 2 // 3}\n", report.details())
     about_samples = ["samples" in warning for warning in report.warnings]
     assert all(about_samples), "none is about brackets or records"
     old, new = (rewritelog.open_logs(folder).sebs() for folder in (logs, tmp_path / "out"))
