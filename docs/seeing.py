@@ -108,7 +108,7 @@ def walk(page: Any) -> None:
     take(page, "before", *plots)
     page.fill("#terms", MENDED)
     page.click("#refit")
-    page.wait_for_selector("#old-and-new h3")
+    page.wait_for_selector("#old-and-new th:has-text('previous fit')")
     take(page, "refitted", "#controls", "#old-and-new")
     take(page, "after", *plots)
     page.click("#save")

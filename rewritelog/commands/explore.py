@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import Printing, Shell, function, same_fields
 from rewritelog.commands.shared import (
+    MODEL,
     OUTPUT,
     TIMINGS_HELP,
     ClockHz,
     Formulas,
     Jobs,
+    ParamNames,
     Params,
     Strict,
 )
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @declared
-class Explore(Strict, Jobs, ClockHz, Params, Formulas, Printing[None]):
+class Explore(Strict, Jobs, ClockHz, ParamNames, Params, Formulas, Printing[None]):
     """Look at fits on a live page, change them, and save the result.
 
     The page is served to browsers on this machine only, at an address that cannot be guessed, until
@@ -35,6 +37,11 @@ class Explore(Strict, Jobs, ClockHz, Params, Formulas, Printing[None]):
     logs: LogFolder | None = option(
         "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
     )
+    dilation: float | None = option(
+        "Factor on durations that no fit covers, for the effect on LOGS; the page can change it "
+        "[default: 1].",
+        default=None, metavar="FACTOR", group=MODEL,
+    )  # fmt: skip
     output: OutputPath = option(
         "The folder for formulas.toml and model.json [default: the current folder].",
         default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,

@@ -151,7 +151,7 @@ def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Sectio
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     options = [_option(report, event, most) for event in events]
     section = Section(
-        "One event: measured against predicted",
+        "One event: measured against predicted time of held-out lines",
         html=select_html("event", "event"),
         plot=_event_plot([one.model for one in report.tried]),
         table_name="event-table",
@@ -176,7 +176,7 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
     return Option(
         label=shorten(event, 60),
         sources=sources | {"same": {"x": ends, "y": ends}},
-        heads=("predicted, s", "measured, s"),
+        heads=("predicted", "measured"),
         names=names,
         logarithmic=("x", "y") if len(ends) and is_wide(*ends) else (),
         text=drawn_text(said),
@@ -186,8 +186,7 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
 def _event_plot(models: Sequence[str]) -> Any:
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
-    title = "Measured against predicted time, on held-out lines"
-    plot = new_plot(title, "predicted time, s", "measured time, s", height=480, name="event")
+    plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
     for number, model in enumerate(models):
         source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=f"model-{number}")
         plot.scatter("x", "y", source=source, legend_label=model, size=7, **_mark(number))
@@ -212,7 +211,6 @@ def _plot(report: CompareReport, events: Sequence[str]) -> Any:
     names = [shorten(event, 40) for event in events]
     labels = list(dict.fromkeys(names))
     plot = new_plot(
-        "Errors by event",
         "mean relative error on held-out lines, %",
         "event",
         height=min(1600, 140 + 24 * len(labels)),
@@ -227,5 +225,6 @@ def _plot(report: CompareReport, events: Sequence[str]) -> Any:
         data = {"x": [x for x, _ in known], "y": [y for _, y in known]}
         source = ColumnDataSource(data)
         plot.scatter("x", "y", source=source, legend_label=model, size=10, **_mark(number))
+    plot.x_range.start = 0  # type: ignore[attr-defined]
     legend_below(plot)
     return plot

@@ -51,7 +51,7 @@ def events_json(
     views: Sequence[EventView], room_bytes: int, seed: int = SEED
 ) -> list[dict[str, Any]]:
     """Return the data of all events, with as many points as fit in `room_bytes` beside the rest."""
-    curves = sum((MOST_SINGLE_TERMS + 2) * view.parameters for view in views)
+    curves = sum((MOST_SINGLE_TERMS + 3) * view.parameters for view in views)
     fewest, most = CURVE_POINTS
     steps = int(np.clip(CURVES_BYTES / BASE64 / FLOAT_BYTES / max(curves, 1), fewest, most))
     made = [_texts(view, steps) for view in views]
@@ -158,7 +158,9 @@ def _points(view: EventView, rows: Ints) -> Floats:
 
 
 def _curves(view: EventView, steps: int) -> list[str]:
-    """Return, packed for each parameter, its grid, the fit there, and the functions of one term.
+    """Return, packed for each parameter, its grid and the curves over it.
+
+    These are the fit, a corrected fit without its correction, and the functions of one term.
 
     The other parameters are at their medians.
     """
@@ -172,7 +174,7 @@ def _curves(view: EventView, steps: int) -> list[str]:
         values = finite[:, number - 1]
         table = np.tile(middle, (steps, 1))
         table[:, number - 1] = _grid(float(values.min()), float(values.max()), steps)
-        columns = [table[:, number - 1], view.predict(table)]
+        columns = [table[:, number - 1], view.predict(table), view.formula_alone(table)]
         with np.errstate(all="ignore"):
             columns += [
                 one.predict(table) for one in view.single_terms.of(number)[:MOST_SINGLE_TERMS]
@@ -246,9 +248,7 @@ def _outliers(view: EventView) -> list[list[Any]]:
         [
             view.where(int(rows[k])),
             " ".join(f"{value:g}" for value in view.timings.params[rows[k]]),
-            f"{view.timings.seconds[rows[k]]:.4g}",
-            f"{view.predicted_s[rows[k]]:.4g}",
-            f"{ratios[k]:.3g}",
+            *map(short, (view.timings.seconds[rows[k]], view.predicted_s[rows[k]], ratios[k])),
         ]
         for k in far[:OUTLIERS_SHOWN]
     ]

@@ -23,26 +23,25 @@ _NO_LINES: dict[str, list[Any]] = {
 }
 """Placeholder data: Bokeh computes ranges before an event's data is there."""
 
-EVENT_HTML = """
-<div id="event">
-<h3 id="event-name" tabindex="-1"></h3>
+CHOICE_HTML = """
 <p class="screen"><label>parameter of the graphs <select id="parameter"></select></label>
-<label class="screen"><input type="checkbox" id="logarithms" checked> logarithmic axes for wide
-ranges</label></p>
-<pre id="event-summary"></pre>
+<label><input type="checkbox" id="logarithms" checked> logarithmic axes for wide ranges</label></p>
 <div id="event-warnings"></div>
+"""
+
+DETAILS_HTML = """
 <div class="columns">
 <div><div id="coefficients"></div><div id="outliers"></div></div>
 <div id="single-terms"></div>
 </div>
-</div>
 """
 
 
-def event_sections(*, choosing: bool = False) -> list[Section]:
-    """Return the sections of the plots, empty, with the names by which the script finds them.
+def event_sections(*, editor: str = "") -> list[Section]:
+    """Return the sections of the chosen event, empty, with the names by which a script finds them.
 
-    With `choosing`, lines can be selected one by one or by a box.
+    `editor` is HTML beside the first graph, with which fits are changed: lines can then be selected
+    one by one or by a box.
     """
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
@@ -51,42 +50,37 @@ def event_sections(*, choosing: bool = False) -> list[Section]:
         ColumnDataSource({column: [1.0] for column in columns}, name=name)
         for name in ("points-data", "outliers-data", "left-data", "before-data")
     )
-    points = Points(plain, outliers, left_out, before, choosing)
+    points = Points(plain, outliers, left_out, before, bool(editor))
     lines = {
         name: ColumnDataSource(_NO_LINES, name=f"{name}-data") for name in ("diagonal", "curves")
     }
     replicates = ColumnDataSource({"x": [1.0], "ratio": [1.0]}, name="replicates-data")
+    graphs = {
+        "predicted": ("Measured against predicted time", _predicted(points, lines["diagonal"])),
+        "residual": (
+            "Relative residuals against the parameter",
+            _residuals("residual", "x", "parameter", points),
+        ),
+        "order": (
+            "Relative residuals in the order of the calls",
+            _residuals("order", "order", ORDER_LABEL, points),
+        ),
+        "replicates": ("Replicates: lines with the same parameters", _replicates(replicates)),
+    }
     return [
         Section(
-            "Measured against predicted",
-            plot=_predicted(points, lines["diagonal"]),
-            in_grid=True,
-            table_name="predicted-table",
-        ),
-        Section(
-            "Time against one parameter, and the terms tried",
+            "One event",
             plot=_fit(points, lines["curves"]),
-            in_grid=True,
+            html=CHOICE_HTML,
+            beside=f'<pre id="event-summary"></pre>{editor}',
+            name="event",
             table_name="fit-table",
         ),
-        Section(
-            "Relative residuals against the parameter",
-            plot=_residuals("residual", "x", "parameter", "against the parameter", points),
-            in_grid=True,
-            table_name="residual-table",
+        *(
+            Section(heading, plot=plot, in_grid=True, table_name=f"{name}-table", name=name)
+            for name, (heading, plot) in graphs.items()
         ),
-        Section(
-            "Relative residuals in the order of the calls",
-            plot=_residuals("order", "order", ORDER_LABEL, "in the order of the calls", points),
-            in_grid=True,
-            table_name="order-table",
-        ),
-        Section(
-            "Replicates: lines with the same parameters",
-            plot=_replicates(replicates),
-            in_grid=True,
-            table_name="replicates-table",
-        ),
+        Section("Terms and outliers", html=DETAILS_HTML),
     ]
 
 
@@ -108,8 +102,11 @@ class Points:
 
 
 def _marks(plot: Any, x: str, y: str, points: Points) -> None:
-    """Draw timing lines as circles, outliers as crosses, and those left out as stars."""
-    plot.scatter(
+    """Draw timing lines as circles, outliers as crosses, and those left out as stars.
+
+    They alone decide what the axes show: a wide interval or a curve would flatten them.
+    """
+    circles = plot.scatter(
         x,
         y,
         source=points.plain,
@@ -121,7 +118,7 @@ def _marks(plot: Any, x: str, y: str, points: Points) -> None:
         line_alpha=0.7,
         legend_label="timing line",
     )
-    plot.scatter(
+    crosses = plot.scatter(
         x,
         y,
         source=points.outliers,
@@ -142,14 +139,15 @@ def _marks(plot: Any, x: str, y: str, points: Points) -> None:
             line_width=1.5,
             legend_label="left out of the fit",
         )
+    plot.x_range.renderers = plot.y_range.renderers = [circles, crosses]
 
 
 def _predicted(points: Points, diagonal: Any) -> Any:
     plot = new_plot(
-        "Measured against predicted time",
-        "predicted time, s",
-        "measured time, s",
+        "predicted time",
+        "measured time",
         height=HEIGHT,
+        seconds="xy",
         tools=points.tools,
         name="predicted",
     )
@@ -190,8 +188,7 @@ def _predicted(points: Points, diagonal: Any) -> Any:
 
 
 def _fit(points: Points, curves: Any) -> Any:
-    title = "Time against the parameter"
-    plot = new_plot(title, "parameter", "time, s", height=TALL, tools=points.tools, name="fit")
+    plot = new_plot("parameter", "time", height=TALL, seconds="y", tools=points.tools, name="fit")
     _marks(plot, "x", "measured", points)
     plot.multi_line(
         "xs",
@@ -206,11 +203,10 @@ def _fit(points: Points, curves: Any) -> Any:
     return plot
 
 
-def _residuals(name: str, x: str, x_label: str, against: str, points: Points) -> Any:
+def _residuals(name: str, x: str, x_label: str, points: Points) -> Any:
     from bokeh.models.annotations import Span  # noqa: PLC0415 - an extra
 
     plot = new_plot(
-        f"Relative residuals {against}",
         x_label,
         "(measured − predicted) / predicted, %",
         height=HEIGHT,
@@ -225,7 +221,6 @@ def _residuals(name: str, x: str, x_label: str, against: str, points: Points) ->
 
 def _replicates(source: Any) -> Any:
     plot = new_plot(
-        "Variation of replicates",
         "point, by ascending mean time",
         "time / mean time of its point",
         height=HEIGHT,

@@ -15,6 +15,7 @@ from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
@@ -66,6 +67,13 @@ class EventView:
     def parameters(self) -> int:
         """Return the number of parameters."""
         return self.timings.parameters
+
+    def formula_alone(self, params: Floats) -> Floats:
+        """Return the seconds of a corrected fit without its correction; NaN for another model."""
+        function = None if self.fit is None else self.fit.whole.function
+        if isinstance(function, CorrectedFunction):
+            return function.formula.predict(params)
+        return np.full(len(params), np.nan)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -16,16 +16,21 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.models.from_file import model_of
 from rewritelog.models.model_file import ModelFile, Source
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.prepare import prepare
+from rewritelog.replaying.simulate import run_time
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import RewriteReport, summary_sentences
+from rewritelog.rewriting.report import summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
-from rewritelog.timings.texts import read_model_text
+from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
 
 if TYPE_CHECKING:
+    from rewritelog.models.fitted_events import FittedEvents
     from rewritelog.viewing.explorer.server import Explorer
+    from rewritelog.viewing.explorer.session import Session
 
 MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
@@ -39,6 +44,9 @@ class ExploreOptions:
     logs: Path | None = None
     params: Path | None = None
     formulas: Path | None = None
+    param_names: Path | None = None
+    dilation: float | None = None
+    """The dilation that the effect on the run is shown with at first."""
     clock_hz: float | None = None
     strict: bool = False
     out: Path = Path()
@@ -60,6 +68,9 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     from rewritelog.viewing.explorer.session import Session  # noqa: PLC0415
 
     given = None if options.formulas is None else read_model_text(options.formulas)
+    names = read_param_names(options.param_names)
+    if options.dilation is not None and options.logs is None:
+        raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
     logs = None if options.logs is None else open_logs(options.logs)
     read = read_timings(options.timings, options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
@@ -68,7 +79,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
             "fit --html"
         )
-    session = Session(read, given)
+    session = Session(read, given, names)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)
@@ -76,13 +87,13 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     with ExitStack() as opened:
 
         def ready(explorer: Explorer) -> None:
-            address = explorer.doors.address
-            explorer.document.text(explorer.doors.origin)  # the first time takes longest
+            address = explorer.access.address
+            explorer.document.text(explorer.access.origin)  # the first time takes longest
             say(address)
             if options.browser:
                 opened.enter_context(_browser_at(address))
 
-        asyncio.run(serve(session, saving, effect, ready))
+        asyncio.run(serve(session, saving, effect, ready, options.dilation or 1.0))
 
 
 _OPEN = """\
@@ -116,29 +127,36 @@ def _browser_at(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Effect:
-    """The effect of the fits on a rewrite, computed by dry runs."""
+    """The effect of the fits on a rewrite, computed by dry runs, and on the run, by replays."""
 
     logs: LogSet
     params: Path | None
 
-    def __call__(self, session: Any) -> dict[str, Any]:
-        """Return the summary sentences, and the seconds of each event before and after."""
-        first, now = (self._report(fitted) for fitted in (session.first_fitted(), session.fitted()))
+    def __call__(self, session: Session, dilation: float) -> dict[str, Any]:
+        """Return summary sentences, warnings, and seconds of run and events before and after."""
+        first, now = (
+            rewrite(self.logs, None, self._options(fitted, dilation))
+            for fitted in (session.first_fitted(), session.fitted())
+        )
         by_event = {line.event: line.new_s for line in first.events}
+        runs = [RewriteOptions(), first.options, now.options]
         return {
             "verdict": summary_sentences(now),
-            "events": [
-                [
-                    shorten(line.event, 60),
-                    f"{line.old_s:.6g}",
-                    f"{by_event[line.event]:.6g}",
-                    f"{line.new_s:.6g}",
-                ]
-                for line in now.events
+            "warnings": list(now.warnings),
+            "seconds": [
+                ["the whole run, replayed", *map(self._run_s, runs)],
+                *(
+                    [shorten(line.event, 60), line.old_s, by_event[line.event], line.new_s]
+                    for line in now.events
+                ),
             ],
         }
 
-    def _report(self, fitted: Any) -> RewriteReport:
-        source = Source("", (), 0, None, "")
-        model = model_of(ModelFile(fitted, "params", source))
-        return rewrite(self.logs, None, RewriteOptions(fitted=model, params=self.params))
+    def _options(self, fitted: FittedEvents, dilation: float) -> RewriteOptions:
+        model = model_of(ModelFile(fitted, "params", Source("", (), 0, None, "")))
+        return RewriteOptions(fitted=model, params=self.params, dilation=dilation)
+
+    def _run_s(self, options: RewriteOptions) -> float:
+        """Return the run time with the log's own network."""
+        prepared = prepare(self.logs, options)
+        return run_time(prepared.workload, prepared.case(Network()))

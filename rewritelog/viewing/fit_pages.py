@@ -12,7 +12,7 @@ from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
-from rewritelog.viewing.event_plots import CURVE_STYLES, EVENT_HTML, event_sections
+from rewritelog.viewing.event_plots import CURVE_STYLES, event_sections
 from rewritelog.viewing.events import EventView, events_shown, views_of
 from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
 from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, page_text
@@ -112,7 +112,6 @@ def events_page(
     sections = [
         *more,
         Section("Events and parameters", paragraphs=drawn, html=overview),
-        Section("One event", html=EVENT_HTML),
         *(live_plots or event_sections()),
     ]
     data = {"events-data": {"events": events, "styles": CURVE_STYLES}}

@@ -75,7 +75,7 @@ def overview_html(views: Sequence[EventView], seen: str) -> str:
         "A parameter's column shows the R² on held-out lines of the best function of that "
         f"parameter alone. {seen} Choose a cell to see its event below.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "fit: R²", "fit: mean error", "warnings", *parameters),
+        ("event", "lines", "fit: R²", "fit: error", "warnings", *parameters),
         (row_html(view, number, most) for number, view in enumerate(views)),
     )
 
@@ -86,7 +86,7 @@ def fits_html(fitted: FittedEvents) -> str:
     return event_table(
         "R² and mean error of the fit on held-out lines; the lines are not on this page.",
         (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "fit: R²", "fit: mean error", "warnings"),
+        ("event", "lines", "fit: R²", "fit: error", "warnings"),
         map(_fit_row, fits),
     )
 
@@ -145,7 +145,7 @@ def _r2_cell(r2: float | None, more: str) -> str:
     if r2 is None:
         return unknown_cell(more)
     grade = 0 if r2 >= GOOD else 1 if r2 >= FAIR else 2
-    return graded_cell(grade, r2, f"{r2:.3f}" if r2 >= -1 else "&lt; −1", more)
+    return graded_cell(grade, r2, f"{r2:.3f}" if r2 >= 0 else "&lt; 0", more)
 
 
 def _value_cell(error: float | None) -> str:

@@ -62,6 +62,10 @@ class Section:
     """The numbers that the plot shows; in a section without a plot, the table itself is shown."""
     html: str = ""
     """HTML before the plot, with all text escaped."""
+    beside: str = ""
+    """HTML beside the plot, below it in a narrow window."""
+    name: str = ""
+    """The id of the section for scripts; that of its heading begins with it."""
     table_name: str = ""
     """The id of the table for a script that fills it."""
     in_grid: bool = False
@@ -122,7 +126,7 @@ def page_text(page: Page, embedded: Embedded | None = None) -> str:
     """
     plots = embedded or Embedded.of(page.sections)
     body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
-    names = ("print.js", *(("pages.js", *page.scripts) if page.scripts else ()))
+    names = ("pages.js", *page.scripts)
     scripts = "".join(f"<script>{asset(name)}</script>\n" for name in names)
     return "\n".join(
         [
@@ -175,7 +179,9 @@ def _sections(sections: Sequence[Section], divs: Mapping[int, str]) -> Iterator[
 
 
 def _section_lines(section: Section, div: str | None) -> Iterable[str]:
-    yield f"<section><h2>{escape(section.heading)}</h2>"
+    name = f' id="{section.name}"' if section.name else ""
+    heading = f' id="{section.name}-name" tabindex="-1"' if section.name else ""
+    yield f"<section{name}><h2{heading}>{escape(section.heading)}</h2>"
     yield from (f"<p>{escape(text)}</p>" for text in section.paragraphs)
     yield section.html
     table = "" if section.table is None else section.table.html()
@@ -183,7 +189,8 @@ def _section_lines(section: Section, div: str | None) -> Iterable[str]:
         yield table
     else:
         label = escape(section.heading, quote=True)
-        yield f'<figure role="group" aria-label="{label}">{div}</figure>'
+        yield f'<div class="sides"><figure role="group" aria-label="{label}">{div}</figure>'
+        yield f"<div>{section.beside}</div></div>" if section.beside else "</div>"
         if table or section.table_name:
             yield (
                 "<details><summary>the numbers as a table</summary>"

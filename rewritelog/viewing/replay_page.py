@@ -65,10 +65,10 @@ def _timeline(report: ReplayReport, outcome: ReplayedRun) -> tuple[Any, str]:
     from bokeh.models import Range1d  # noqa: PLC0415 - an extra
 
     plot = new_plot(
-        "SEBs by PE, and the critical path",
-        "time, s",
+        "time",
         "PE",
         height=520,
+        seconds="x",
         x_range=Range1d(start=0.0, end=report.predicted_s or 1.0),
         y_range=Range1d(start=-0.5, end=report.pes - 0.5),
         active_drag="box_zoom",

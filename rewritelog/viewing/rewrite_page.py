@@ -119,10 +119,10 @@ def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
     from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
 
     plot = new_plot(
-        "Time of all SEBs by what determined it",
-        "time of all SEBs, s",
+        "time of all SEBs",
         "logs",
-        height=240,
+        height=220,
+        seconds="x",
         tools="save",
         y_range=FactorRange(factors=["new", "old"]),
     )
@@ -193,14 +193,17 @@ def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
     old, new = ([float(getattr(row, side)) for row in unique.values()] for side in ("a_s", "b_s"))
     data = {"y": labels, "old": old, "new": new}
     ends = (min(old + new, default=0.0), max(old + new, default=0.0))
+    wide = is_wide(*ends)
     plot = new_plot(
-        f"Old and new time by {what}",
-        "total time, s",
+        "total time",
         what,
-        height=170 + 22 * len(labels),
+        height=130 + 24 * len(labels),
+        seconds="x",
         y_range=FactorRange(factors=labels[::-1]),
-        x_axis_type="log" if is_wide(*ends) else "linear",
+        x_axis_type="log" if wide else "linear",
     )
+    if not wide:
+        plot.x_range.start = 0
     source = ColumnDataSource(data)
     plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)
     for name, marker, colour in (("old", "circle", COLOURS[5]), ("new", "square", COLOURS[0])):
@@ -269,7 +272,6 @@ def _histogram_plot() -> Any:
 
     source = ColumnDataSource({"left": [1.0], "right": [1.0], "count": [0.0]}, name="ratios-data")
     plot = new_plot(
-        "Ratios of new to old duration",
         "new duration / old duration",
         "number",
         height=340,
@@ -335,7 +337,7 @@ def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
 
 
 def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
-    plot = new_plot("Busy time of the PEs", "PE", "busy time, s", height=340)
+    plot = new_plot("PE", "busy time", height=340, seconds="y")
     places = first.astype(np.float64)
     for name, marker, colour, values in (
         ("old", "circle", COLOURS[5], old_s),

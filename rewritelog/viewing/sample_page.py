@@ -35,7 +35,7 @@ def sample_page(report: SampleReport) -> str:
     data = {}
     if options:
         plot = Section(
-            "Points of the run",
+            "Points of the run, timed, chosen and extrapolated",
             html=select_html("sample", "event and parameters"),
             plot=_plot(),
             table_name="sample-table",
@@ -140,8 +140,7 @@ def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], mos
 def _plot() -> Any:
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
-    title = "Points of the run, timed, chosen and extrapolated"
-    plot = new_plot(title, "p1", "p2", height=560, name="sample")
+    plot = new_plot("p1", "p2", height=560, name="sample")
     for name, marker, colour, size in _marks():
         source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=name)
         plot.scatter(

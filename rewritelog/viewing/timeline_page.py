@@ -69,7 +69,6 @@ def _plot(view: TimelineView, panel: Panel, messages: MessageLines | None, x_ran
     scale, unit = time_unit(view)
     bounds = (view.from_s * scale, view.to_s * scale)
     plot = new_plot(
-        panel_title(view, panel),
         f"time, {unit}",
         "PE",
         height=int(np.clip(24 * view.rows + 140, 260, 900)),

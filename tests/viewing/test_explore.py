@@ -28,13 +28,13 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from rewritelog.viewing.explorer import doors, server
-from rewritelog.viewing.explorer.asking import Sizes, read_request
+from rewritelog.viewing.explorer import access, server
 from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
+from rewritelog.viewing.explorer.requests import Sizes, read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
+from rewritelog.viewing.explorer.workers import Worker, Workers, WorkStoppedError
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
@@ -76,7 +76,7 @@ def converse(
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         saving = Saving(Path("nowhere"), [], None)
         server = asyncio.create_task(
-            serve(session, saving, None, lambda it: address.set_result(it.doors.address))
+            serve(session, saving, None, lambda it: address.set_result(it.access.address))
         )
         try:
             given = await address
@@ -155,7 +155,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
 def test_a_crowd_of_half_open_connections_keeps_nobody_out(
     session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "MOST_WAITING", 20)
+    monkeypatch.setattr(access, "MOST_WAITING", 20)
 
     async def talk(address: str) -> None:
         port = int(address.split(":")[2].split("/", maxsplit=1)[0])
@@ -205,9 +205,8 @@ def test_a_socket_is_opened_to_the_own_page_alone(session: Session) -> None:
             assert refused.value.code == 403
         open_socket = await websocket_connect(HTTPRequest(socket, headers={"Origin": origin}))
         await open_socket.write_message("nonsense")
-        assert json.loads(str(await open_socket.read_message())) == {
-            "error": "the message is not JSON"
-        }
+        refusal = json.loads(str(await open_socket.read_message()))
+        assert refusal["error"].startswith("the message is invalid: JSON is malformed")
         await open_socket.write_message(json.dumps({"do": "undo"}))
         assert json.loads(str(await open_socket.read_message())) == {
             "error": "there is nothing to undo"
@@ -312,7 +311,8 @@ GOOD = {"event": 0, **FORMULA.to_json()}
         {"do": "refit", **GOOD, "terms": ["1" * 999]},
         {"do": "refit", **GOOD, "weights": "heavy"}, {"do": "refit", **GOOD, "loss": ["huber"]},
         {"do": "refit", **GOOD, "left_out": [20]}, {"do": "refit", **GOOD, "left_out": [0.5]},
-        {"do": "refit", **GOOD, "left_out": [0] * 21}, {"do": "predict", "event": 0, "params": []},
+        {"do": "rewrite"}, {"do": "rewrite", "dilation": 0},
+        {"do": "predict", "event": 0, "params": []},
         {"do": "show"}, {"do": "show", "event": 2}, {"do": "show", "event": 0, "more": 1},
         {"do": "predict", "event": 0, "params": ["1"]},
         {"do": "predict", "event": 0, "params": [True]},
@@ -485,15 +485,15 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
 
 def test_first_fits_keep_to_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[range] = []
-    start = Crew._started
+    start = Workers._started
 
-    def counted(crew: Crew, work: Callable[[int], Any], numbers: range) -> Any:
+    def counted(crew: Workers, work: Callable[[int], Any], numbers: range) -> Any:
         started.append(numbers)
         return start(crew, work, numbers)
 
-    monkeypatch.setattr(Crew, "_started", counted)
+    monkeypatch.setattr(Workers, "_started", counted)
     taken = []
     with limited_to(1):
-        asyncio.run(Crew().run(lambda number: number**2, 5, lambda *one: taken.append(one)))
+        asyncio.run(Workers().run(lambda number: number**2, 5, lambda *one: taken.append(one)))
     assert started == [range(0, 5, 1)]
     assert sorted(taken) == [(number, number**2) for number in range(5)]

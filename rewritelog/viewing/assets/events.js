@@ -2,7 +2,7 @@
 "use strict";
 
 const Events = (() => {
-  const { byId, model, floats, integers, element, fillTable, MOST_ROWS } = Pages;
+  const { byId, model, text, time, floats, integers, element, fillTable, MOST_ROWS } = Pages;
   const PLAIN = ["measured", "predicted", "low", "high", "mark", "mean"];
   const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null, drawing: 0 };
 
@@ -23,8 +23,6 @@ const Events = (() => {
     return name === `p${p}` ? name : `p${p} (${name})`;
   }
 
-  const text = (value, digits = 4) =>
-    value === null || value === undefined || Number.isNaN(value) ? "–" : Number(value).toPrecision(digits);
   const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)} %`);
 
   const logarithmic = (values) => byId("logarithms").checked && Pages.isWide(values);
@@ -109,10 +107,12 @@ const Events = (() => {
     const singleTerms = singleTermsOf(event).slice(0, state.styles.length);
     if (before) add(before, 1, "the previous fit", "#9A9A9A", "solid", 5);
     if (column) {
-      singleTerms.forEach((one, k) => add(column, k + 2,
+      singleTerms.forEach((one, k) => add(column, k + 3,
         `${one[1]}: R² ${text(one[2], 3)}, error ${percent(one[3])}`, ...state.styles[k], 2));
       const others = event.parameters > 1 ? ", other parameters at their median" : "";
-      add(column, 1, `the fit${others}`, "#000000", "solid", 2);
+      const corrected = column(2).some(Number.isFinite);
+      if (corrected) add(column, 2, "its formula, not corrected", "#000000", "dashed", 2);
+      add(column, 1, `the fit${corrected ? ", corrected" : ""}${others}`, "#000000", "solid", 2);
     }
     put("curves", data);
   }
@@ -126,8 +126,9 @@ const Events = (() => {
       ratio: rows.map((k) => columns.measured[k] / columns.mean[k]),
     });
     const shown = rows.slice(0, MOST_ROWS).map((k) =>
-      [String(place.get(columns.mean[k])), text(columns.mean[k]), text(columns.measured[k] / columns.mean[k])]);
-    fillTable("replicates-table", "Replicates", ["point", "mean, s", "time / mean"], shown, rows.length);
+      [String(place.get(columns.mean[k])), time(columns.mean[k]), text(columns.measured[k] / columns.mean[k])]);
+    fillTable("replicates-table", "Replicates", ["point", "mean", "time / mean"], shown, rows.length);
+    byId("replicates").hidden = !rows.length;
   }
 
   function chooseScales(event, all) {
@@ -147,11 +148,11 @@ const Events = (() => {
     const total = all.number.length;
     const residual = (k) => text(residuals.exact[k], 3);
     fillTable("predicted-table", "Measured against predicted",
-      ["line", "predicted, s", "measured, s", "from, s", "to, s"],
-      rows.map((k) => [String(all.order[k]), text(all.predicted[k]), text(all.measured[k]),
-        text(all.low[k]), text(all.high[k])]), total);
-    fillTable("fit-table", `Time against ${name}`, [name, "measured, s"],
-      rows.map((k) => [text(all.x[k], 6), text(all.measured[k])]), total);
+      ["line", "predicted", "measured", "from", "to"],
+      rows.map((k) => [String(all.order[k]),
+        ...["predicted", "measured", "low", "high"].map((column) => time(all[column][k]))]), total);
+    fillTable("fit-table", `Time against ${name}`, [name, "measured"],
+      rows.map((k) => [text(all.x[k], 6), time(all.measured[k])]), total);
     const edge = residuals.clipped ? ` (${residuals.clipped} are drawn at the edge of the graph)` : "";
     fillTable("residual-table", `Residuals against ${name}${edge}`, [name, "residual, %"],
       rows.map((k) => [text(all.x[k], 6), residual(k)]), total);
@@ -183,7 +184,9 @@ const Events = (() => {
     }
     if (event.outliers.length) {
       fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
-        ["line", "parameters", "measured, s", "predicted, s", "ratio"], event.outliers);
+        ["line", "parameters", "measured", "predicted", "ratio"],
+        event.outliers.map(([where, params, measured, predicted, ratio]) =>
+          [where, params, time(measured), time(predicted), text(ratio, 3)]));
     } else {
       byId("outliers").replaceChildren();
     }
@@ -257,7 +260,7 @@ const Events = (() => {
     if (!row || !cell || !event.target.closest("button")) return;
     show(Number(row.dataset.e), Number(cell.dataset.p) || 0);
     byId("event-name").focus({ preventScroll: true });
-    byId("event").scrollIntoView({ block: "start" });
+    byId("event-name").scrollIntoView({ block: "start" });
   }
 
   function start() {
@@ -275,7 +278,7 @@ const Events = (() => {
     Pages.whenDrawn(["points-data"], start);
   }
 
-  return { begin, show, called, state, text, percent };
+  return { begin, show, called, state, percent };
 })();
 
 Events.begin();

@@ -2,13 +2,14 @@
 "use strict";
 
 (() => {
-  const { byId, element, fillTable } = Pages;
-  const { text, percent } = Events;
+  const { byId, element, fillTable, text, time } = Pages;
+  const { percent } = Events;
   const OPTIONS = ["weights", "loss", "exact_match"];
   const given = Pages.json("explore-data");
   const states = [];
   let left = new Set();
   let busy = false;
+  let again = false; // whether to fit once more when the fit in progress has ended
   let fitting = given.fitting;
 
   const address = location.origin.replace("http:", "ws:") + location.pathname + `socket?version=${given.version}`;
@@ -37,7 +38,8 @@
 
   function refit() {
     byId("terms-error").textContent = "";
-    send({ do: "refit", ...choices() });
+    again = busy;
+    if (!busy) send({ do: "refit", ...choices() });
   }
 
   // ---- what is shown of an event
@@ -68,7 +70,7 @@
     const terms = lines().filter((one) => one !== term);
     if (on) terms.push(term);
     byId("terms").value = terms.join("\n");
-    check();
+    refit();
   }
 
   function fillPredict(event) {
@@ -83,12 +85,12 @@
       form.append(label);
     }
     const button = element("button", "predict", { type: "submit" });
-    form.append(button, " ", element("output", "", { id: "predicted" }));
+    form.append(button, " ", element("output", "", { id: "time-at" }));
     form.addEventListener("submit", (submitted) => {
       submitted.preventDefault();
       const params = fields.map((field) => Number(field.value.trim() || "NaN"));
       if (!params.every(Number.isFinite)) {
-        byId("predicted").textContent = "each parameter must be a number";
+        byId("time-at").textContent = "each parameter must be a number";
         return;
       }
       send({ do: "predict", event: Events.state.event, params });
@@ -107,14 +109,6 @@
       [name, ...(before ? [number(name, before[name])] : []), number(name, value)]);
     fillTable("old-and-new", before ? "The previous fit, and the current one" : "The current fit",
       heads, rows);
-    if (!before) return;
-    const sides = element("div", null, { class: "columns" });
-    for (const [title, summary] of [["previous fit", event.before.summary], ["current fit", event.summary]]) {
-      const side = element("div", null);
-      side.append(element("h3", title), element("pre", summary.join("\n")));
-      sides.append(side);
-    }
-    byId("old-and-new").append(sides);
   }
 
   function showLeftOut() {
@@ -225,23 +219,31 @@
   function working(what) {
     busy = Boolean(what);
     byId("stop").disabled = !busy && !fitting;
-    byId("refit").disabled = busy;
     if (what) say(`${what} …`);
+    else if (again) refit();
   }
 
   function predicted(found) {
-    const band = found.low === null ? "" : `, 90 % from ${text(found.low)} to ${text(found.high)} s`;
-    byId("predicted").textContent = `${text(found.seconds, 6)} s by ${found.by}${band}`;
+    const band = found.low === null ? "" : `, 90 % from ${time(found.low)} to ${time(found.high)}`;
+    byId("time-at").textContent = `${time(found.seconds, 6)} by ${found.by}${band}`;
   }
 
-  function effect(found) {
+  function effect(told) {
     const body = byId("effect");
-    body.replaceChildren(element("h2", "Effect on the rewrite"));
-    found.verdict.forEach((one) => body.append(element("p", one)));
-    body.append(element("div", null, { id: "effect-table" }));
-    fillTable("effect-table", "Seconds of brackets by event", ["event", "old, s", "new by the first fits, s",
-      "new by the current fits, s"], found.events);
-    say("rewritten in memory; nothing was written");
+    body.replaceChildren(element("h3", "Effect on the run"), ...told.verdict.map((words) => element("p", words)),
+      ...told.warnings.map((words) => element("p", words, { class: "warning" })),
+      element("div", null, { id: "effect-table" }));
+    fillTable("effect-table", "The whole run, and its brackets by event",
+      ["", "old", "new by the first fits", "new by the current fits"],
+      told.seconds.map(([name, ...seconds]) => [name, ...seconds.map((value) => time(value))]));
+    body.scrollIntoView({ block: "nearest" });
+    say("rewritten and replayed in memory; nothing was written");
+  }
+
+  function rewrite() {
+    const dilation = Number(byId("dilation").value.trim() || "NaN");
+    if (dilation > 0 && Number.isFinite(dilation)) send({ do: "rewrite", dilation });
+    else say("the dilation must be a number above 0");
   }
 
   function received(message) {
@@ -290,10 +292,12 @@
       leaveOut(new Set([...left].filter((row) => !chosen.has(row))));
     });
     byId("put-all-back").addEventListener("click", () => leaveOut(new Set()));
-    for (const name of ["undo", "redo", "stop", "save", "rewrite"]) {
+    byId("rewrite").addEventListener("click", rewrite);
+    for (const name of ["undo", "redo", "stop", "save"]) {
       byId(name).addEventListener("click", () => send({ do: name }));
     }
-    byId("rewrite").hidden = !given.logs;
+    byId("effect-of").hidden = given.dilation === null;
+    byId("dilation").value = given.dilation ?? "";
     if (fitting) sayFitted(given.fitted);
     else allFitted(given.fitted);
     byId("stop").disabled = !fitting;

@@ -1,28 +1,44 @@
-// What the scripts of all pages share: plots by name, packed numbers, elements and tables.
+// What all pages share: plots by name, times in SI units, packed numbers, tables, paper.
 "use strict";
 
 const Pages = (() => {
   const MOST_ROWS = 100;
+  const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+  const PAPER_WIDTH = 700, TEXT_HEIGHT = 11; // A4 and Letter upright, between usual margins
   const byId = (id) => document.getElementById(id);
   const json = (id) => JSON.parse(byId(id).textContent);
   const models = new Map();
 
   function model(name) {
-    for (const one of models.has(name) ? [] : Bokeh.documents) {
-      const found = one.get_model_by_name(name);
-      if (found) models.set(name, found);
+    for (const root of models.has(name) ? [] : Bokeh.documents) {
+      const named = root.get_model_by_name(name);
+      if (named) models.set(name, named);
     }
     return models.get(name) || null;
   }
 
-  function bytes(text) {
-    const raw = atob(text);
-    const found = new Uint8Array(raw.length);
-    for (let k = 0; k < raw.length; k++) found[k] = raw.charCodeAt(k);
-    return found.buffer;
+  // A number, and a time in seconds, with so many significant digits.
+  const text = (value, digits = 4) => {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    const size = Math.abs(value);
+    if (size >= 10 ** digits && size < 1e9) return Math.round(value).toLocaleString("en");
+    return String(Number(Number(value).toPrecision(digits)));
+  };
+  function time(value, digits = 4) {
+    if (value === null || value === undefined || !Number.isFinite(value)) return text(value);
+    const size = Math.abs(Number(value.toPrecision(digits)));
+    const [unit, name] = UNITS.find(([least]) => size >= least) || (size ? UNITS.at(-1) : UNITS[0]);
+    return `${text(value / unit, digits)}\u00a0${name}`;
   }
-  const floats = (text) => Array.from(new Float32Array(bytes(text)));
-  const integers = (text) => Array.from(new Uint32Array(bytes(text)));
+
+  function bytes(packed) {
+    const raw = atob(packed);
+    const array = new Uint8Array(raw.length);
+    for (let k = 0; k < raw.length; k++) array[k] = raw.charCodeAt(k);
+    return array.buffer;
+  }
+  const floats = (packed) => Array.from(new Float32Array(bytes(packed)));
+  const integers = (packed) => Array.from(new Uint32Array(bytes(packed)));
 
   function element(tag, content, attributes = {}) {
     const made = document.createElement(tag);
@@ -42,7 +58,7 @@ const Pages = (() => {
     const table = element("table", null);
     table.append(element("caption", caption + more));
     const head = table.createTHead().insertRow();
-    head.append(...heads.map((one) => element("th", one, { scope: "col" })));
+    head.append(...heads.map((words) => element("th", words, { scope: "col" })));
     const body = table.createTBody();
     for (const row of shown) body.insertRow().append(...row.map((cell) => element("td", cell)));
     byId(id).replaceChildren(table);
@@ -60,6 +76,16 @@ const Pages = (() => {
 
   const made = (kind, attributes = {}) => new (Bokeh.Models.get(kind))(attributes);
 
+  // Gives an axis of a plot ticks, and labels that are times if the axis is one of seconds.
+  function setTicks(axis, logarithmic) {
+    const ticker = made(`${logarithmic ? "Log" : "Basic"}Ticker`);
+    const inSeconds = axis.tags.includes("seconds");
+    const formatter = logarithmic && !inSeconds
+      ? made("LogTickFormatter", { ticker }) : made("PrintfTickFormatter", { format: "%.6g" });
+    if (inSeconds) formatter.doFormat = (ticks) => ticks.map((tick) => time(tick, 6));
+    axis.setv({ ticker, formatter });
+  }
+
   // Gives an axis ("x" or "y") of a plot a logarithmic scale or a linear one.
   function setScale(name, axis, logarithmic) {
     const plot = model(name), kind = logarithmic ? "Log" : "Linear";
@@ -67,26 +93,22 @@ const Pages = (() => {
     if (plot[`${axis}_scale`].type !== `${kind}Scale`) {
       range.scale_hint = logarithmic ? "log" : "auto";
       plot[`${axis}_scale`] = made(`${kind}Scale`);
-      for (const one of plot[axis === "x" ? "below" : "left"]) {
-        if (!("ticker" in one)) continue;
-        const ticker = made(`${logarithmic ? "Log" : "Basic"}Ticker`);
-        const formatter = logarithmic
-          ? made("LogTickFormatter", { ticker }) : made("PrintfTickFormatter", { format: "%.6g" });
-        one.setv({ ticker, formatter });
+      for (const side of plot[axis === "x" ? "below" : "left"]) {
+        if ("ticker" in side) setTicks(side, logarithmic);
       }
     }
     range.reset();
   }
 
   function setLabel(name, place, words) {
-    for (const one of model(name)[place]) if ("axis_label" in one) one.axis_label = words;
+    for (const side of model(name)[place]) if ("axis_label" in side) side.axis_label = words;
   }
 
   // A legend names what is in the plot, and nothing of which there is none.
   function showLegend(name) {
     for (const legend of model(name).below) {
       for (const item of legend.items || []) {
-        const visible = item.renderers.some((one) => one.data_source.get_length() > 0);
+        const visible = item.renderers.some((drawn) => drawn.data_source.get_length() > 0);
         if (item.visible !== visible) item.visible = visible;
       }
     }
@@ -101,6 +123,24 @@ const Pages = (() => {
     document.documentElement.dataset.ready = "yes";
   }
 
-  return { MOST_ROWS, byId, json, model, floats, integers, element, options, fillTable, isWide, setScale,
-    setLabel, showLegend, whenDrawn, ready };
+  if (typeof Bokeh !== "undefined") whenDrawn([], () => {
+    for (const root of Bokeh.documents) {
+      for (const axis of root.all_models) {
+        if (axis.tags.includes("seconds")) setTicks(axis, axis.type === "LogAxis");
+      }
+    }
+  });
+
+  // Plots keep the width that they have on the screen: on paper all is made smaller, and text larger.
+  addEventListener("beforeprint", () => {
+    const zoom = Math.min(1, PAPER_WIDTH / document.body.clientWidth);
+    document.body.style.zoom = zoom;
+    document.body.style.setProperty("--text-on-paper", `${TEXT_HEIGHT / zoom}px`);
+  });
+  addEventListener("afterprint", () => {
+    document.body.style.zoom = "";
+  });
+
+  return { MOST_ROWS, byId, json, model, text, time, floats, integers, element, options, fillTable, isWide,
+    setScale, setLabel, showLegend, whenDrawn, ready };
 })();

@@ -4,12 +4,13 @@
 (() => {
   const { byId, model } = Pages;
 
-  function rowsOf(option, sources) {
-    const rows = [];
-    for (const [name, words] of Object.entries(option.names)) {
+  function rowsOf(option, sources, plot) {
+    const rows = [], inSeconds = model(plot).below.some((side) => side.tags.includes("seconds"));
+    const words = inSeconds ? Pages.time : Pages.text;
+    for (const [name, label] of Object.entries(option.names)) {
       const values = Object.values(sources[name]);
       for (let k = 0; k < values[0].length; k++) {
-        rows.push([words, ...values.map((one) => Number(one[k]).toPrecision(6))]);
+        rows.push([label, ...values.map((column) => words(column[k], 6))]);
       }
     }
     return rows;
@@ -29,7 +30,7 @@
     for (const [place, words] of Object.entries(option.axes)) Pages.setLabel(given.plot, place, words);
     for (const axis of ["x", "y"]) Pages.setScale(given.plot, axis, option.logarithmic.includes(axis));
     byId(`${given.select}-text`).textContent = option.text;
-    Pages.fillTable(given.table, option.label, ["", ...option.heads], rowsOf(option, sources));
+    Pages.fillTable(given.table, option.label, ["", ...option.heads], rowsOf(option, sources, given.plot));
   }
 
   const lists = Pages.json("swap-data");

@@ -6,16 +6,17 @@ from rewritelog.text import count_text, some_text
 from rewritelog.viewing.event_plots import event_sections
 from rewritelog.viewing.explorer.session import Session
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
-from rewritelog.viewing.page import POLICY, Embedded, Page, Section, asset, page_text
+from rewritelog.viewing.page import POLICY, Embedded, Page, asset, page_text
 
 
 class Document:
     """The page of a session, whose plots are made once; only their data change."""
 
-    def __init__(self, session: Session, *, has_logs: bool) -> None:
+    def __init__(self, session: Session, dilation: float | None) -> None:
         self._session = session
-        self._has_logs = has_logs
-        self._plots = event_sections(choosing=True)
+        self._dilation = dilation
+        """The dilation that the page offers; None without logs to rewrite."""
+        self._plots = event_sections(editor=asset("explore.html"))
         self._embedded: Embedded | None = None
         self._kept: tuple[int, str, str] | None = None
         """The session's version, the origin, and the text that was made for them last."""
@@ -36,14 +37,13 @@ class Document:
         session = self._session
         views = [session.view(number) for number in session.numbers]
         verdict = self.verdict()
-        controls = Section("Change the fit", html=asset("explore.html"))
         page = events_page(
             f"Fit of {self._files()}",
             verdict,
             session.read.warnings(),
             views,
             OWN_LINES,
-            live_plots=[controls, *self._plots],
+            live_plots=self._plots,
         )
         state = {
             "count": len(session.numbers),
@@ -52,7 +52,7 @@ class Document:
             "fitted": session.fitted_events,
             "fitting": session.fitting,
             "version": session.version,
-            "logs": self._has_logs,
+            "dilation": self._dilation,
         }
         return Page(
             page.title,

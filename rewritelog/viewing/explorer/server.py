@@ -21,22 +21,26 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.progress import report_progress
 from rewritelog.stopping import SIGNALS
-from rewritelog.viewing.explorer.asking import (
-    MOST_CHARACTERS,
-    Check,
-    Plain,
-    Predict,
-    Refit,
-    Request,
-    Show,
-    read_request,
-)
+from rewritelog.viewing.explorer.access import HOST, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.choices import Result, fitted
 from rewritelog.viewing.explorer.document import Document
-from rewritelog.viewing.explorer.doors import HOST, WAIT_S, Doors, Queue
+from rewritelog.viewing.explorer.requests import (
+    MOST_CHARACTERS,
+    Check,
+    Predict,
+    Redo,
+    Refit,
+    Request,
+    Rewrite,
+    Save,
+    Show,
+    Stop,
+    Undo,
+    read_request,
+)
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.working import Crew, Worker, WorkStoppedError
+from rewritelog.viewing.explorer.workers import Worker, Workers, WorkStoppedError
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -48,15 +52,20 @@ HEADERS = {
     "Server": "rewritelog",
 }
 
-Effect = Callable[[Session], dict[str, Any]]
-"""Computes the effect of a session's fits on a rewrite."""
+Effect = Callable[[Session, float], dict[str, Any]]
+"""Computes the effect of a session's fits on a rewrite, and on the run, with a dilation."""
 
 
 class Explorer(Application):
     """The web application: one session, which all open pages show."""
 
     def __init__(
-        self, session: Session, doors: Doors, saving: Saving, effect: Effect | None = None
+        self,
+        session: Session,
+        access: Access,
+        saving: Saving,
+        effect: Effect | None = None,
+        dilation: float = 1.0,
     ) -> None:
         super().__init__(
             [(r"/[^/]+/", _PageHandler), (r"/[^/]+/socket", _Socket)],
@@ -64,19 +73,19 @@ class Explorer(Application):
             log_function=lambda _handler: None,
         )
         self.session = session
-        self.doors = doors
+        self.access = access
         self.worker = Worker()
-        self.crew = Crew()
+        self.workers = Workers()
         """The processes that compute the first fits."""
         self.sockets: set[_Socket] = set()
         self._queue = Queue()
         self._saving = saving
         self._effect = effect
-        self.document = Document(session, has_logs=effect is not None)
+        self.document = Document(session, dilation if effect else None)
 
     def find_handler(self, request: HTTPServerRequest, **given: Any) -> Any:
         """Return the handler of a request, one that reports an error if the request is refused."""
-        refusal = self.doors.refusal(request)
+        refusal = self.access.refusal(request)
         if refusal is not None:
             return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
         self._queue.leave(request.connection)
@@ -94,7 +103,7 @@ class Explorer(Application):
         count = len(self.session.numbers)
         report_progress("fitting events", 0, count)
         try:
-            await self.crew.run(self.session.first_fit, count, self._take_first)
+            await self.workers.run(self.session.first_fit, count, self._take_first)
         finally:
             self.session.fitting = False
             self.session.version += 1
@@ -142,50 +151,52 @@ class Explorer(Application):
             self.tell({"stopped": True})
 
     async def _do(self, socket: _Socket, request: Request) -> None:
+        session = self.session
         match request:
             case Check():
-                request.choices.config(self.session.sizes.parameters[request.event])
+                request.choices.config(session.sizes.parameters[request.event])
                 socket.send({"valid": True})
             case Predict():
-                found = self.session.predict(request.event, request.params)
-                socket.send({"predicted": found})
+                socket.send({"predicted": session.predict(request.event, request.params)})
             case Show():
                 socket.send({"shown": self._state_of(request.event)})
             case Refit():
-                await self._refit(request)
-            case Plain():
-                await self._plain(socket, request.do)
+                timings = session.timings(request.event)
+                request.choices.config(timings.parameters)
+                result = await self._work("fitting", lambda: fitted(timings, request.choices))
+                session.put(request.event, result)
+                self._tell_step(request.event)
+            case Stop():
+                (self.worker if self.worker.busy else self.workers).stop()
+            case Undo():
+                self._step(session.undo, "undo")
+            case Redo():
+                self._step(session.redo, "redo")
+            case Save():
+                self._check_fitted()
+                self.tell({"saved": self._saving.save(session)})
+            case Rewrite():
+                self._check_fitted()
+                await self._rewrite(request.dilation)
 
-    async def _refit(self, request: Refit) -> None:
-        timings = self.session.timings(request.event)
-        request.choices.config(timings.parameters)
-        result = await self._work("fitting", lambda: fitted(timings, request.choices))
-        self.session.put(request.event, result)
-        self._tell_step(request.event)
-
-    async def _plain(self, socket: _Socket, do: str) -> None:
-        if do == "stop":
-            (self.worker if self.worker.busy else self.crew).stop()
-        elif self.session.fitting and do in ("save", "rewrite"):
-            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
-        elif do == "save":
-            self.tell({"saved": self._saving.save(self.session)})
-        elif do == "rewrite":
-            await self._rewrite()
-        elif self.worker.busy:
+    def _step(self, step: Callable[[], int | None], name: str) -> None:
+        if self.worker.busy:
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
-        else:
-            event = self.session.undo() if do == "undo" else self.session.redo()
-            if event is None:
-                socket.send({"error": f"there is nothing to {do}"})
-            else:
-                self._tell_step(event)
+        event = step()
+        if event is None:
+            raise RewriteLogError(f"there is nothing to {name}")
+        self._tell_step(event)
 
-    async def _rewrite(self) -> None:
+    def _check_fitted(self) -> None:
+        if self.session.fitting:
+            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
+
+    async def _rewrite(self, dilation: float) -> None:
         if self._effect is None:
             raise RewriteLogError("no logs were given: start explore with --logs DIR")
         effect, session = self._effect, self.session
-        self.tell({"rewrite": await self._work("rewriting", lambda: effect(session))})
+        work = self._work("rewriting", lambda: effect(session, dilation))
+        self.tell({"rewrite": await work})
 
     async def _work(self, what: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`, while all pages show that it is in progress."""
@@ -237,15 +248,15 @@ class _PageHandler(RequestHandler):
 
     def get(self) -> None:
         """Send the page."""
-        self.finish(self.application.document.text(self.application.doors.origin))
+        self.finish(self.application.document.text(self.application.access.origin))
 
 
 class _Socket(WebSocketHandler):
     application: Explorer
 
     def check_origin(self, origin: str) -> bool:
-        """Return whether the origin is the page's own; `Doors` has checked the request before."""
-        return origin == self.application.doors.origin
+        """Return whether the origin is the page's own; `Access` has checked the request before."""
+        return origin == self.application.access.origin
 
     def open(self, *_path: str) -> None:
         """Add the page to those that receive changes, and send what it has missed."""
@@ -272,7 +283,11 @@ class _Socket(WebSocketHandler):
 
 
 async def serve(
-    session: Session, saving: Saving, effect: Effect | None, ready: Callable[[Explorer], None]
+    session: Session,
+    saving: Saving,
+    effect: Effect | None,
+    ready: Callable[[Explorer], None],
+    dilation: float = 1.0,
 ) -> None:
     """Serve the page until Ctrl-C; `ready` is called with the running server.
 
@@ -280,8 +295,8 @@ async def serve(
     signals that the process handles end the server first.
     """
     sockets = bind_sockets(0, HOST)
-    doors = Doors(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
-    explorer = Explorer(session, doors, saving, effect)
+    access = Access(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
+    explorer = Explorer(session, access, saving, effect, dilation)
     server = HTTPServer(
         explorer,
         max_body_size=1 << 16,

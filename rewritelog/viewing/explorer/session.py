@@ -17,12 +17,13 @@ from rewritelog.models.fitting.event_fit import usable_part
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.models.options import AutoOptions
+from rewritelog.models.param_names import ParamNames
 from rewritelog.text import json_number
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import MOST_POINTS, SEED, drawn_rows, event_json, packed
 from rewritelog.viewing.events import EventView, view_of
-from rewritelog.viewing.explorer.asking import Sizes
 from rewritelog.viewing.explorer.choices import FitChoices, Result
+from rewritelog.viewing.explorer.requests import Sizes
 from rewritelog.viewing.overview import row_html
 
 
@@ -38,8 +39,11 @@ class Step:
 class Session:
     """The events that have usable lines; none is fitted at first."""
 
-    def __init__(self, read: TimingsRead, text: ModelText | None = None) -> None:
+    def __init__(
+        self, read: TimingsRead, text: ModelText | None = None, names: ParamNames | None = None
+    ) -> None:
         self.read = read
+        self._names = names
         usable = [len(usable_part(timings).seconds) > 0 for timings in read.timings]
         self.entries = tuple(np.flatnonzero(usable).tolist())
         """The index of each event in the timings."""
@@ -74,6 +78,9 @@ class Session:
         """Fit an event as `fit` does, and try the functions of one term."""
         timings = self.timings(event)
         (fit,) = self._auto.fit((timings,)).fits.values()
+        if self._names is not None and not fit.names:
+            names = self._names.for_event(timings.event, timings.parameters)
+            fit = replace(fit, names=names)
         return Result(self.first_choices[event], fit, single_term_functions(timings))
 
     def take_first(self, event: int, result: Result) -> None:

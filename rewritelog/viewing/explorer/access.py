@@ -29,7 +29,7 @@ are accepted in one turn of the loop, so that a request that is there by then is
 
 
 @dataclass(frozen=True)
-class Doors:
+class Access:
     """The access control of the server: token, host and origin that a request must have."""
 
     port: int

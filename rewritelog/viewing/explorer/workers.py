@@ -66,7 +66,7 @@ class Worker:
         return value
 
 
-class Crew:
+class Workers:
     """Runs many pieces of work, in as many processes as there are cores."""
 
     def __init__(self) -> None:
