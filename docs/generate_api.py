@@ -54,6 +54,7 @@ PARTS = {
     ),
     "Logs": (
         "open_logs",
+        "open_traces",
         "LogSet",
         "to_pandas",
         "read_params",

@@ -9,7 +9,7 @@
     >>> print(report.text())  # doctest: +SKIP
 
 Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
-`compare`, `predict`. Logs: `open_logs`, `LogSet`, `read_params`, `Params`,
+`compare`, `predict`. Logs: `open_logs`, `LogSet`, `open_traces`, `read_params`, `Params`,
 `to_pandas`, `info`, `dump`, `rewrite`, `export`, `check`, `rules`, `diff`, `convert`, `synth`, and
 `sample` for which SEBs to time. Whole runs: `replay`, `Network`, `sweep`, `lost_cycles`,
 `predict_run`. Pictures: `timeline`, `page` for the pages of `--html`, `explore`.
@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
     from rewritelog.api.frames import to_pandas
-    from rewritelog.api.logs import open_logs
+    from rewritelog.api.logs import open_logs, open_traces
     from rewritelog.api.pages import page
     from rewritelog.api.params import Params, read_params
     from rewritelog.api.regressor import AutoRegressor
@@ -123,6 +123,7 @@ __all__ = [
     "load_model",
     "lost_cycles",
     "open_logs",
+    "open_traces",
     "page",
     "predict",
     "predict_run",
@@ -144,7 +145,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
     "api.frames": ("to_pandas",),
-    "api.logs": ("open_logs",),
+    "api.logs": ("open_logs", "open_traces"),
     "api.pages": ("page",),
     "api.params": ("Params", "read_params"),
     "api.regressor": ("AutoRegressor",),

@@ -97,5 +97,5 @@ def write_traces(
     for rank, nodes in enumerate(ranks):
         data = trace(nodes)
         path = folder / f"{name}.{rank}.et"
-        path.write_bytes(gzip.compress(data) if packed else data)
+        path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
     return folder

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rewritelog.arrays import Floats
     from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import Traces
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 InputPath: TypeAlias = PathLike
@@ -22,6 +23,10 @@ OutputPath: TypeAlias = PathLike
 """The path of a file or folder that is read, and of one that is written."""
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
 LogsLike: TypeAlias = "LogSet | PathLike"
+TracesLike: TypeAlias = "LogSet | Traces | PathLike"
+"""Logs or traces in any format."""
+UncheckedLike: TypeAlias = TracesLike
+"""Logs or traces that may be too damaged to open."""
 LogFolder: TypeAlias = LogsLike
 """A log set that may be too damaged to open."""
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rewritelog.api.arguments import LogsLike, to_input, to_path
-from rewritelog.formats.bgtrace import logset
+from rewritelog import formats
+from rewritelog.api.arguments import LogsLike, TracesLike, to_input, to_path
+from rewritelog.errors import UsageError
+from rewritelog.formats import is_log_set
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.chakra.traces import open_chakra
+from rewritelog.formats.traces import Traces
 
 
 def open_logs(path: LogsLike) -> LogSet:
@@ -24,11 +28,41 @@ def open_logs(path: LogsLike) -> LogSet:
     return to_logs(path, "the logs")
 
 
-def to_logs(given: LogsLike, what: str) -> LogSet:
-    """Return an open log set."""
-    return given if isinstance(given, LogSet) else logset.open_logs(to_path(given, what))
+def open_traces(path: TracesLike) -> LogSet | Traces:
+    """Open logs or traces in any format: bgTrace logs as `open_logs` does, or Chakra traces.
+
+    Chakra traces are given by their folder, one file, or the beginning of their names before the
+    rank. Raise as `open_logs` does.
+    """
+    return to_traces(path, "the traces")
 
 
-def to_folder(given: LogsLike, what: str) -> Path:
+def to_logs(given: TracesLike, what: str) -> LogSet:
+    """Return an open log set; raise `UsageError` for traces of another format."""
+    opened = to_traces(given, what)
+    if isinstance(opened, Traces):
+        raise UsageError(f"{opened.path}: has {opened.title}, but this works on bgTrace logs")
+    return opened
+
+
+def to_traces(given: TracesLike, what: str) -> LogSet | Traces:
+    """Return open logs or traces."""
+    if isinstance(given, LogSet | Traces):
+        return given
+    return formats.open_traces(to_path(given, what))
+
+
+def to_folder(given: TracesLike, what: str) -> Path:
     """Return the path of a log set that may be too damaged to open."""
-    return given.folder if isinstance(given, LogSet) else to_input(given, what)
+    path = given.folder if isinstance(given, LogSet | Traces) else to_input(given, what)
+    if not is_log_set(path) and open_chakra(path) is not None:
+        return to_logs(path, what).folder
+    return path
+
+
+def to_unchecked(given: TracesLike, what: str) -> Path | Traces:
+    """Return open traces, or the path of a log set that may be too damaged to open."""
+    if isinstance(given, LogSet | Traces):
+        return given.folder if isinstance(given, LogSet) else given
+    path = to_path(given, what)
+    return path if is_log_set(path) else open_chakra(path) or to_input(path, what)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from functools import singledispatch
 from pathlib import Path
+from typing import Any
 
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.heads import Heads, read_heads
 from rewritelog.checking.message_flags import MessageFlags
 from rewritelog.checking.passes import Checked, CheckPass, CheckTask, NotSentPass
 from rewritelog.checking.report import CheckReport
+from rewritelog.checking.trace_rules import check_traces
 from rewritelog.cores import limited_to
 from rewritelog.errors import Location
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks, map_over
 
 
@@ -87,3 +91,13 @@ def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> 
     problem = f"the log has PEs 0 to {summary.total_pes - 1}"
     found = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
     findings.add("param-pe", found, len(unknown))
+
+
+@singledispatch
+def check_opened(source: Path | Traces, params: Path | None = None, *, jobs: int = 0) -> Any:
+    """Check the log set of a path, or traces."""
+    raise NotImplementedError
+
+
+check_opened.register(Path, check_logs)
+check_opened.register(Traces, check_traces)

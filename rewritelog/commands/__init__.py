@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PANELS = {
     "Rewrite logs": ("rewrite",),
-    "Fit models": ("fit", "predict", "verify", "compare", "sample", "explore", "models"),
+    "Fit models": ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"),
     "Predict whole runs": ("replay", "sweep", "lost-cycles", "predict-run"),
     "Inspect logs": ("check", "rules", "info", "diff", "dump", "timeline"),
     "Create logs": ("convert", "export", "synth"),

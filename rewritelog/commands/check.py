@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, Command, function
-from rewritelog.commands.shared import LOGS_HELP, Jobs
+from rewritelog.commands.shared import TRACES_HELP, Jobs
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath, LogFolder
+    from rewritelog.api.arguments import InputPath, UncheckedLike
     from rewritelog.checking.report import CheckReport
 
 
 @declared
 class Check(Jobs, Command["CheckReport"]):
-    """Find damage and oddities in a log set and its params.
+    """Find damage and oddities in logs and their params, or in traces.
 
     Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
     The exit code is 1 if any finding is more than an oddity.
@@ -26,18 +26,19 @@ class Check(Jobs, Command["CheckReport"]):
 
     shell = REPORT | ENGINE
 
-    logs: LogFolder = argument(LOGS_HELP, metavar="LOGS", kw_only=False)
+    logs: UncheckedLike = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
     params: InputPath | None = option(
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
         kw_only=False,
     )  # fmt: skip
 
     def run(self) -> CheckReport:
-        """Return the findings; damage is one, and not raised."""
-        from rewritelog.checking.run import check_logs
+        """Return the findings; damage is one, and not raised. For traces it is a `TraceCheck`."""
+        from rewritelog.checking.run import check_opened
 
         given = self.given
-        return check_logs(given.logs, given.params, jobs=self.jobs)
+        found: CheckReport = check_opened(given.logs, given.params, jobs=self.jobs)
+        return found
 
     def exit_code(self, result: CheckReport) -> int:
         """Return 1 if a simulation would stop or mislead."""

@@ -77,6 +77,8 @@ KINDS = {
     "PathsLike": Kind("arguments:to_inputs", many=True),
     "PesLike": Kind(read=str),
     "Quantity": Kind(read=str),
+    "TracesLike": Kind("logs:to_traces"),
+    "UncheckedLike": Kind("logs:to_unchecked"),
     "TimingsLike": Kind("timings:to_files_or_samples", many=True),
 }
 """The types of fields that are no plain ones, by the names of their annotations."""

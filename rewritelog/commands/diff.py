@@ -10,13 +10,13 @@ from rewritelog.errors import NotComparableError, RewriteLogError
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath, LogsLike
+    from rewritelog.api.arguments import InputPath, TracesLike
     from rewritelog.diffing.report import Comparison
 
 
 @declared
 class Diff(Jobs, Command["Comparison"]):
-    """Compare two log sets: fields, durations and messages.
+    """Compare two sets of logs or traces: fields, durations, messages.
 
     SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
     The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
@@ -28,10 +28,8 @@ class Diff(Jobs, Command["Comparison"]):
     shell = REPORT | ENGINE
     failure = 2
 
-    a: LogsLike = argument("A log folder, or its bgTrace file.", metavar="A", kw_only=False)
-    b: LogsLike = argument(
-        "The log folder to compare with A, or its bgTrace file.", metavar="B", kw_only=False
-    )
+    a: TracesLike = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
+    b: TracesLike = argument("The logs or traces to compare with A.", metavar="B", kw_only=False)
     params: InputPath | None = option(
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False,
@@ -39,13 +37,14 @@ class Diff(Jobs, Command["Comparison"]):
 
     def run(self) -> Comparison:
         """Return the differences; raise `NotComparableError` if the sets cannot be compared."""
-        from rewritelog.diffing.run import compare_logs
+        from rewritelog.diffing.run import compare_opened
 
         try:
             given = self.given
-            return compare_logs(given.a, given.b, given.params, jobs=self.jobs)
+            found: Comparison = compare_opened(given.a, given.b, given.params, jobs=self.jobs)
         except RewriteLogError as error:
             raise NotComparableError(f"cannot be compared: {error}") from error
+        return found
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""

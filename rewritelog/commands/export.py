@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
 from rewritelog.commands.network import NETWORK, NetworkOptions
-from rewritelog.commands.shared import OUT_HELP, Force, Logs, Params, Selection
+from rewritelog.commands.shared import OUT_HELP, AnyTraces, Force, Params, Selection
 from rewritelog.errors import UsageError
 from rewritelog.exporting.options import Target
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
     from rewritelog.api.arguments import OutputPath
-    from rewritelog.exporting.run import Exported
+    from rewritelog.exporting.exported import Exported
 
 
 @declared
-class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]):
-    """Write a log set in the format of another tool: a trace viewer, tables, or a simulator.
+class Export(Force, Selection, NetworkOptions, Params, AnyTraces, Command["Exported"]):
+    """Write logs in the format of a trace viewer, of tables, or of a simulator.
 
     >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """
@@ -40,7 +40,7 @@ class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]
     def run(self) -> Exported:
         """Write the folder; return what it holds."""
         from rewritelog.exporting.options import ExportOptions
-        from rewritelog.exporting.run import export
+        from rewritelog.exporting.run import export_opened
 
         if self.describes_network and not self.replayed:
             raise UsageError("a network is for --replayed")
@@ -53,7 +53,7 @@ class Export(Force, Selection, NetworkOptions, Params, Logs, Command["Exported"]
             given.params,
             self.read_network() if self.replayed else None,
         )
-        return export(given.logs, given.out, options, force=self.force)
+        return export_opened(given.logs, given.out, options, force=self.force)
 
 
 export = function(Export)

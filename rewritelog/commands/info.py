@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
-from rewritelog.commands.shared import Jobs, Logs
+from rewritelog.commands.shared import AnyTraces, Jobs
 from rewritelog.options import declared
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @declared
-class Info(Jobs, Logs, Command["LogInfo"]):
-    """Describe a log set: machine, sizes, brackets, where the time goes.
+class Info(Jobs, AnyTraces, Command["LogInfo"]):
+    """Describe logs or traces: machine, sizes, where the time goes.
 
     >>> rewritelog.info("sample_logs/cells").brackets > 0
     True
@@ -23,10 +23,11 @@ class Info(Jobs, Logs, Command["LogInfo"]):
     shell = REPORT | WARNINGS | ENGINE
 
     def run(self) -> LogInfo:
-        """Return the summary."""
-        from rewritelog.inspection.info import survey
+        """Return the summary; that of traces is a `TraceInfo`."""
+        from rewritelog.inspection.info import survey_opened
 
-        return survey(self.given.logs, jobs=self.jobs)
+        found: LogInfo = survey_opened(self.given.logs, jobs=self.jobs)
+        return found
 
 
 info = function(Info)

@@ -21,11 +21,12 @@ from rewritelog.commands.shared import (
     ADVANCED,
     OUT_HELP,
     OUTPUT,
+    AnyTraces,
     CopyParams,
     Flush,
     Force,
     Jobs,
-    Logs,
+    NodeChoice,
     ParamNames,
 )
 from rewritelog.errors import UsageError
@@ -45,15 +46,16 @@ class Rewrite(
     Force,
     Jobs,
     ParamNames,
+    NodeChoice,
     Durations,
     NetworkOptions,
-    Logs,
+    AnyTraces,
     Command["RewriteReport"],
 ):
-    """Rewrite a log set with new SEB durations, and predict the run time before and after.
+    """Rewrite logs or traces with new durations, and predict the run time before and after.
 
-    A model predicts the bracketed parts of SEBs; the rest is dilated. The run time is that of a
-    replay, in the network as recorded or as given; over a million SEBs only as given.
+    A model predicts the bracketed parts of SEBs, or nodes; the rest is dilated. The run time is
+    that of a replay, in the network as recorded or as given; over a million SEBs only as given.
 
     >>> timings = "sample_logs/cells/timings.txt"
     >>> report = rewritelog.rewrite("sample_logs/cells", timings=timings, dilation=0.5)
@@ -91,18 +93,24 @@ class Rewrite(
     )
 
     def run(self) -> RewriteReport:
-        """Write the folder, or only report; `out` is not changed if an error is raised."""
+        """Write the folder, or only report; `out` is not changed if an error is raised.
+
+        The report on traces is a `TraceReport`.
+        """
         from rewritelog.progress import listening
         from rewritelog.replaying.run_time import with_run_time
         from rewritelog.rewriting.run import rewrite
 
         given, seed, network = self.given, self.seed, self.read_network()
-        options = self.rewrite_options(given, spread_seed=1 if seed is None else seed)
+        options = self.rewrite_options(
+            given, spread_seed=1 if seed is None else seed, types=self.chosen_types
+        )
         if seed is not None and options.model == "sampled":
             options = replace(options, model_options={"seed": seed, **options.model_options})
         with nullcontext() if self.progress is None else listening(self.progress):
             report = rewrite(given.logs, given.out, options)
-            return with_run_time(report, network, asked=self.describes_network)
+            found: RewriteReport = with_run_time(report, network, asked=self.describes_network)
+            return found
 
     def job(self) -> RewriteReport:
         """Do what the command line asks for: `--dry-run` instead of OUT."""
@@ -116,9 +124,9 @@ class Rewrite(
 
     def page(self, result: RewriteReport) -> str:
         """Return the page of the rewrite."""
-        from rewritelog.viewing.rewrite_page import rewrite_page
+        from rewritelog.viewing.rewrite_page import page_of
 
-        return rewrite_page(result)
+        return page_of(result)
 
 
 rewrite = function(Rewrite)

@@ -9,9 +9,10 @@ from rewritelog.errors import UsageError
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath, LogsLike
+    from rewritelog.api.arguments import InputPath, LogsLike, TracesLike
     from rewritelog.api.fitted import FittedLike
     from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import Traces
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
@@ -20,6 +21,7 @@ RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
 PesLike: TypeAlias = "str | Sequence[int]"
 
 LOGS_HELP = "The log folder, or its bgTrace file."
+TRACES_HELP = "The log folder, or Chakra traces: a folder, a file, or FOLDER/NAME."
 OUT_HELP = "The folder to write: a new or empty one, or any with --force."
 VERSION_HELP = "The log version to write, 0 to 6"
 TIMINGS_HELP = (
@@ -66,6 +68,33 @@ class Logs:
     """The log set that a command reads."""
 
     logs: LogsLike = argument(LOGS_HELP, metavar="LOGS", kw_only=False)
+
+
+@declared
+class AnyTraces:
+    """The logs or traces that a command reads, in any format."""
+
+    logs: TracesLike = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
+
+
+@declared
+class NodeChoice:
+    """Which nodes of traces a command takes, and their events and parameters."""
+
+    types: str | Sequence[str] | None = option(
+        "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
+        default=None, metavar="TYPES", group=MODEL, rare=True,
+    )  # fmt: skip
+    event_params: InputPath | None = option(
+        "Chakra traces: a TOML file of the events and parameters of nodes.",
+        default=None, metavar="FILE", group=MODEL, rare=True,
+    )  # fmt: skip
+
+    @property
+    def chosen_types(self) -> tuple[str, ...]:
+        """The types, none for the default."""
+        types = self.types
+        return tuple(types.split(",") if isinstance(types, str) else types or ())
 
 
 @declared
@@ -204,7 +233,7 @@ class Selection:
         "End at this time.", default=None, names=("--until",), metavar="SECONDS", group=SELECTION
     )
 
-    def chosen_pes(self, logs: LogSet) -> tuple[int, ...] | None:
+    def chosen_pes(self, logs: LogSet | Traces) -> tuple[int, ...] | None:
         """Return the PEs that are chosen, None for all."""
         from rewritelog.formats.bgtrace.pes import parse_pes
 

@@ -164,8 +164,8 @@ enum { MOST_MESSAGE_BYTES = 134217728 };
 /* Numbers of fields, derived from `formats/chakra/declaration.py`; `attr_value` is the least of an
    attribute's values. */
 typedef struct {
-    int64_t id, name, type, ctrl_deps, data_deps, start_time_micros, duration_micros, inputs, attr;
-    int64_t shapes, attr_name, attr_value;
+    int64_t id, name, type, data_deps, start_time_micros, duration_micros, inputs, attr, shapes;
+    int64_t attr_name, attr_value;
 } node_fields;
 
 /* A node: the offsets of its length, of its first field and of its end, of its name and of the
@@ -202,6 +202,14 @@ CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t n
    take; return the size. Nodes whose duration stays are copied. */
 CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                          const node_fields *fields, const uint64_t *durations, uint8_t *out);
+
+/* ---- graph.c: events that wait for others ---- */
+
+/* Fill `order` with the events that ever run, each after all that it waits for, and return their
+   number. Those that wait for event k are in `waiting` from `first[k]` on, up to `first[k + 1]`;
+   `missing` counts what each one waits for, and is used up. */
+CORE int64_t run_order(const int64_t *first, const int64_t *waiting, int64_t *missing,
+                       int64_t missing_len, int64_t *order);
 
 /* ---- sums.c: compensated sums ---- */
 

@@ -127,7 +127,7 @@ static void keep(const uint8_t *buf, const wire_field *field, int64_t next,
                  const node_fields *fields, trace_node *node)
 {
     int64_t value = field->value, number = field->number;
-    if (number == fields->ctrl_deps || number == fields->data_deps)
+    if (number == fields->data_deps)
         for (int64_t k = field->content; k < next; k++)
             node->deps += buf[k] < 0x80;
     else if (number == fields->id)
@@ -199,7 +199,7 @@ void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
     for (int64_t k = 0; k < nodes_len; k++)
         for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
             next = next_field(buf, at, &field);
-            if (field.number == fields->ctrl_deps || field.number == fields->data_deps)
+            if (field.number == fields->data_deps)
                 for (int64_t value = field.content; value < next;)
                     *deps++ = load_varint(buf, &value);
         }

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from pathlib import Path
+from typing import Any
 
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.blocks import DiffTask
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.totals import Totals
+from rewritelog.diffing.trace_diff import TraceComparison, compare_traces
+from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, MachineHeader
 from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks
 
 _MACHINE = {
@@ -103,3 +108,29 @@ def _head_facts(logs: LogSet) -> dict[str, str]:
         if isinstance(value, int) and not name.endswith("_format"):
             facts[f"{name.replace('_', ' ')} in the header"] = str(value)
     return facts
+
+
+@singledispatch
+def compare_opened(
+    a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
+) -> Any:
+    """Compare two sets of the same format; raise `NotComparableError` for different ones."""
+    raise NotImplementedError
+
+
+@compare_opened.register
+def _compare_log_sets(
+    a: LogSet, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
+) -> Comparison:
+    if isinstance(b, Traces):
+        raise NotComparableError(f"{a.folder} has bgTrace logs, {b.path} has {b.title}")
+    return compare_logs(a, b, params, jobs=jobs)
+
+
+@compare_opened.register
+def _compare_traces(
+    a: Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
+) -> TraceComparison:
+    if not isinstance(b, Traces) or b.title != a.title or params is not None:
+        raise NotComparableError(f"{a.path} has {a.title}, which are compared with such alone")
+    return compare_traces(a, b, jobs=jobs)

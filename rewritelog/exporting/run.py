@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import singledispatch
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from rewritelog.exporting.chrome import ChromeMaker, write_trace
 from rewritelog.exporting.contents import Contents, map_contents
+from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.goal import GoalMaker, GoalPart, operation_counts, write_goal
 from rewritelog.exporting.matching import matched
 from rewritelog.exporting.options import SIMULATORS, ExportOptions
@@ -19,39 +21,14 @@ from rewritelog.exporting.programs import StepMaker
 from rewritelog.exporting.simgrid import KINDS as SIMGRID_KINDS
 from rewritelog.exporting.simgrid import SimgridMaker, SimgridPart, SimgridWriter
 from rewritelog.exporting.tables import TablesWriter, arrow_tables, check_parquet, csv_tables
+from rewritelog.exporting.trace_chrome import export_traces
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.pes import parse_pes
+from rewritelog.formats.traces import Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.order import replayed_order
-from rewritelog.text import Readable, count_text, printable
-
-
-@dataclass(frozen=True, repr=False)
-class Exported(Readable):
-    """The results of an export."""
-
-    folder: Path
-    to: str
-    pes: int
-    counts: dict[str, int]
-    """The numbers of records written, by kind."""
-    warnings: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the results as a JSON object."""
-        return {
-            "folder": printable(str(self.folder)),
-            "to": self.to,
-            "pes": self.pes,
-            "counts": self.counts,
-            "warnings": [printable(text) for text in self.warnings],
-        }
-
-    def text(self) -> str:
-        """Return the results as text."""
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
-        return f"{self.folder}: {count_text(self.pes, 'PE')} for {self.to}: {counts}"
+from rewritelog.text import count_text
 
 
 def export(
@@ -158,3 +135,15 @@ def _warnings(found: Counter[str]) -> Iterator[str]:
     if found["invalid"]:
         many = count_text(found["invalid"], "dependency", "dependencies")
         yield f"left out: {many} not on an earlier SEB"
+
+
+@singledispatch
+def export_opened(
+    source: LogSet | Traces, out: Path, options: ExportOptions, *, force: bool = False
+) -> Exported:
+    """Export what has been opened."""
+    raise NotImplementedError
+
+
+export_opened.register(LogSet, export)
+export_opened.register(Traces, export_traces)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rewritelog.errors import MissingFileError, RewriteLogError
-
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import Traces
@@ -17,20 +15,14 @@ def open_traces(path: Path) -> LogSet | Traces:
 
     Raise `MissingFileError` if nothing is there, `DamagedLogError` for damaged logs.
     """
-    from rewritelog.formats.bgtrace.logset import SUMMARY_NAME, open_logs  # noqa: PLC0415 - a circle
+    from rewritelog.formats.bgtrace.logset import open_logs  # noqa: PLC0415 - a circle
     from rewritelog.formats.chakra.traces import open_chakra  # noqa: PLC0415
 
-    if path.name != SUMMARY_NAME and not (path / SUMMARY_NAME).exists():
-        found = open_chakra(path)
-        if found is not None:
-            return found
-        if path.is_file():
-            raise RewriteLogError(
-                f"{path}: is neither a log folder, a bgTrace file nor a Chakra trace (.et)"
-            )
-        if path.is_dir():
-            raise MissingFileError(
-                f"{path}: no logs here: neither the file {SUMMARY_NAME} nor Chakra traces "
-                "(NAME.RANK.et)"
-            )
-    return open_logs(path)
+    return open_logs(path) if is_log_set(path) else open_chakra(path) or open_logs(path)
+
+
+def is_log_set(path: Path) -> bool:
+    """Return whether a path is that of bgTrace logs."""
+    from rewritelog.formats.bgtrace.logset import SUMMARY_NAME  # noqa: PLC0415 - a circle
+
+    return path.name == SUMMARY_NAME or (path / SUMMARY_NAME).exists()

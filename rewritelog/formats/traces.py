@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -118,10 +118,10 @@ class Traces(ABC):
     """What the user named: a folder, a file, or the beginning of the files' names."""
     units: tuple[Unit, ...]
 
-    title = "traces"
-    types: tuple[str, ...] = ()
+    title: ClassVar[str] = "traces"
+    types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
-    computing = ""
+    computing: ClassVar[str] = ""
     """The type of events that compute, whose durations are rewritten by default."""
 
     @abstractmethod
@@ -131,6 +131,11 @@ class Traces(ABC):
     @abstractmethod
     def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
         """Return what writes a unit to a sink."""
+
+    @property
+    def pes(self) -> range:
+        """The numbers of ranks, as far as they go."""
+        return range(1 + max(unit.rank for unit in self.units))
 
     @property
     def folder(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.formats.bgtrace.tracer import tracer_replaces
+from rewritelog.formats.traces import Traces
 from rewritelog.inspection.survey import Survey, read_survey
+from rewritelog.inspection.trace_info import survey_traces
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -248,3 +251,13 @@ def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
         elif path.is_file() and not _LOG_FILE.fullmatch(path.name):
             others.append(FileInfo(printable(path.name), path.stat().st_size))
     return params, tuple(others)
+
+
+@singledispatch
+def survey_opened(source: LogSet | Traces, *, jobs: int = 0) -> Any:
+    """Return the summary of what has been opened."""
+    raise NotImplementedError
+
+
+survey_opened.register(LogSet, survey)
+survey_opened.register(Traces, survey_traces)

@@ -12,10 +12,10 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.dilations import DilationRules
+from rewritelog.rewriting.fits import fitted_predictor
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.report_warnings import warnings_of_unused
-from rewritelog.rewriting.run import fitted_predictor
 
 
 @dataclass(frozen=True)

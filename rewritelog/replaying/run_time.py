@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import singledispatch
+from typing import Any
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
@@ -13,12 +15,20 @@ from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import predictor_of
+from rewritelog.rewriting.trace_report import TraceReport
 
 MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
 
 
-def with_run_time(report: RewriteReport, network: Network, *, asked: bool) -> RewriteReport:
+@singledispatch
+def with_run_time(report: RewriteReport | TraceReport, network: Network, *, asked: bool) -> Any:
+    """Return the report of a rewrite with the run time before and after."""
+    raise NotImplementedError
+
+
+@with_run_time.register
+def _of_logs(report: RewriteReport, network: Network, *, asked: bool) -> RewriteReport:
     """Return the report of a rewrite with the run time before and after.
 
     Unless it was asked for, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
@@ -33,6 +43,11 @@ def with_run_time(report: RewriteReport, network: Network, *, asked: bool) -> Re
         if asked:
             raise
         return replace(report, no_run_time=str(error))
+
+
+@with_run_time.register
+def _of_traces(report: TraceReport, network: Network, *, asked: bool) -> TraceReport:  # noqa: ARG001
+    return report
 
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:

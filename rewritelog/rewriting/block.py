@@ -80,8 +80,8 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
         statistics.busy = [(loaded.pes.copy(), old_s, new_s)]
     statistics.counts = patched.counts
     _add_examples(statistics, loaded, patched)
-    records.add_to(statistics, loaded, patched)
-    values = records.values(patched)
+    records.add_to(statistics, loaded, patched.records)
+    values = records.values(patched.records)
     events = running.events(records.kinds, records.kind, records.piece, values, done=done)
     for (event, param_count), added in events.items():
         statistics.events.setdefault(event, EventStatistics()).sums[param_count] = added

@@ -9,7 +9,7 @@ independent, so that their variances add up. Dilated durations count as certain.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -46,12 +46,11 @@ class Expected:
 
 
 def expected_of(
-    fitted: FittedModel, model_name: str, statistics: BlockStatistics
+    fitted: FittedModel, model_name: str, events: Mapping[str, EventStatistics]
 ) -> dict[str, Expected]:
     """Return the expected sum of each event's brackets; raise `ModelError` if the model fails."""
     return {
-        name: _event_expected(fitted, model_name, name, event)
-        for name, event in statistics.events.items()
+        name: _event_expected(fitted, model_name, name, event) for name, event in events.items()
     }
 
 

@@ -57,6 +57,10 @@ class RewriteOptions:
     """Whether a message keeps its transit time (`shift`) or its receive time (`keep`)."""
     copy_params: bool = False
     """Whether `param.P` are copied to the output."""
+    types: tuple[str, ...] = ()
+    """The types of events in traces whose durations are new; none for those that compute."""
+    event_params: Path | None = None
+    """The file of events and parameters of traced operations."""
     force: bool = False
     """Whether an existing output is replaced."""
     flush: bool = True
@@ -85,6 +89,12 @@ class RewriteOptions:
         """The input files besides logs and params; None for those that are not given."""
         fitted = self.fitted if isinstance(self.fitted, Path) else None
         return (*self.timings, fitted, self.formulas, self.coefficients, self.param_names)
+
+    def check_for_logs(self) -> None:
+        """Raise `UsageError` for an option that bgTrace logs have no use for."""
+        for name, is_given in (("--types", self.types), ("--event-params", self.event_params)):
+            if is_given:
+                raise UsageError(f"{name} is for traces of events, such as Chakra's, not bgTrace")
 
     def __post_init__(self) -> None:
         self._check_fitted()

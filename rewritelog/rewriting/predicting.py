@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Columns, ParamRecords
 from rewritelog.models.base import EventKey, FittedModel
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.counts import EXAMPLES, RecordState
-from rewritelog.rewriting.patching import Patched
 from rewritelog.rewriting.running_sums import EventValues
 from rewritelog.rewriting.spreading import drawn_numbers, ordinals
 from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples, RecordFlag
@@ -92,28 +91,34 @@ class Predicted:
         """The piece of each record."""
         return self.params.piece
 
-    def values(self, patched: Patched) -> EventValues:
+    def values(self, records: Table) -> EventValues:
         """Return the contribution of each record to the fields of `EventSums`."""
-        predicted = np.where(patched.records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
-        dilated = patched.records["state"] == RecordState.NOT_COVERED
-        old, new = patched.records["old_s"], patched.records["new_s"]
+        predicted = np.where(records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
+        dilated = records["state"] == RecordState.NOT_COVERED
+        old, new = records["old_s"], records["new_s"]
         with np.errstate(over="ignore"):
             squares = predicted**2
         dilated_old, dilated_new = np.where(dilated, old, 0.0), np.where(dilated, new, 0.0)
-        exact = self._flagged(RecordFlag.EXACT, patched)
+        exact = self._flagged(RecordFlag.EXACT, records)
         of_exact = np.where(exact, old, 0.0), np.where(exact, new, 0.0)
         return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
 
-    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock, patched: Patched) -> None:
-        """Add the states and flags of the records, by event, to the statistics."""
-        state = patched.records["state"]
-        by_state = [self._by_event(state == which) for which in RecordState]
-        by_flag = [self._by_event(self._flagged(which, patched)) for which in RecordFlag]
-        for number, name in enumerate(self.params.events):
-            statistics.events[name] = EventStatistics(
+    def by_event(self, records: Table) -> dict[str, EventStatistics]:
+        """Return the states and flags of the records of each event."""
+        by_state = [self._by_event(records["state"] == which) for which in RecordState]
+        by_flag = [self._by_event(self._flagged(which, records)) for which in RecordFlag]
+        return {
+            name: EventStatistics(
                 Counter({which: by_state[which][number] for which in RecordState}),
                 Counter({which: by_flag[which][number] for which in RecordFlag}),
             )
+            for number, name in enumerate(self.params.events)
+        }
+
+    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock, records: Table) -> None:
+        """Add the states and flags of the records, by event, to the statistics."""
+        state = records["state"]
+        statistics.events |= self.by_event(records)
         for which in RecordState:
             if which is not RecordState.PREDICTED:
                 first = np.flatnonzero(state == which)[:EXAMPLES]
@@ -127,8 +132,8 @@ class Predicted:
         found: list[int] = counts.tolist()
         return found
 
-    def _flagged(self, flag: RecordFlag, patched: Patched) -> Flags:
+    def _flagged(self, flag: RecordFlag, records: Table) -> Flags:
         """Return which records count under a flag."""
         wanted = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
-        flagged: Flags = self.flags[flag] & (patched.records["state"] == wanted)
+        flagged: Flags = self.flags[flag] & (records["state"] == wanted)
         return flagged

@@ -156,14 +156,14 @@ class RewriteReport(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
-            "versions": _versions(),
+            "versions": versions(),
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": _json_value(_reported(self.options)),
+            "options": json_value(reported(self.options)),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
                 "name": self.options.model_name,
-                "options": _json_value(dataclasses.asdict(self.model.options)),
+                "options": json_value(dataclasses.asdict(self.model.options)),
                 "timing_lines": 0 if self.timings is None else self.timings.lines,
                 "fit": self.fitted.describe(),
             },
@@ -204,7 +204,8 @@ class RewriteReport(Readable):
         return _details(self)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what determines a result."""
     return {
         "rewritelog": rewritelog.__version__,
         "python": platform.python_version(),
@@ -213,17 +214,18 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _reported(options: RewriteOptions) -> dict[str, Any]:
+def reported(options: RewriteOptions) -> dict[str, Any]:
     """Return the options that affect the result; others are under `run`."""
     run_only = ("engine", "jobs", "block_bytes", "flush")
     return {k: v for k, v in vars(options).items() if k not in run_only}
 
 
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
+    """Return a value as JSON types."""
     if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
+        return [json_value(item) for item in value]
     return str(value) if isinstance(value, Path | Model) else value
 
 

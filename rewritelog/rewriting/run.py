@@ -5,46 +5,52 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import plan_in_turn
 from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.models.base import FittedModel, Model
-from rewritelog.models.checks import checked_fit, knows_residuals
-from rewritelog.models.registry import load_model
+from rewritelog.formats.traces import Traces
+from rewritelog.models.base import Model
 from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.output.companions import copy_companions, copy_own_files
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import BlockRewriter, RewriteTask
 from rewritelog.rewriting.dilations import DilationRules
+from rewritelog.rewriting.fits import fit_model, predictor_for, read_model
 from rewritelog.rewriting.intervals import expected_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
-from rewritelog.rewriting.provenance import write_provenance
+from rewritelog.rewriting.provenance import Origin, write_provenance
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.rewriting.trace_report import TraceReport
+from rewritelog.rewriting.traces import rewrite_traces
 from rewritelog.running.engines import lead, map_blocks, workers
-from rewritelog.timings.read import TimingsRead, read_timings
-from rewritelog.timings.texts import (
-    named_fit,
-    read_model_file,
-    read_param_names,
-    read_texts,
-)
+
+
+@overload
+def rewrite(
+    logs: LogSet | str | Path, out: str | Path | None, options: RewriteOptions | None = None
+) -> RewriteReport: ...
+
+
+@overload
+def rewrite(
+    logs: Traces, out: str | Path | None, options: RewriteOptions | None = None
+) -> TraceReport: ...
 
 
 def rewrite(
-    logs: LogSet | str | Path,
+    logs: LogSet | Traces | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-) -> RewriteReport:
-    """Rewrite a log set into the folder `out`, or only report if `out` is None.
+) -> RewriteReport | TraceReport:
+    """Rewrite a log set or traces into the folder `out`, or only report if `out` is None.
 
     Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
@@ -55,10 +61,10 @@ def rewrite(
 
 
 def rewrite_or_serve(
-    logs: LogSet | str | Path,
+    logs: LogSet | Traces | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
-) -> RewriteReport | None:
+) -> RewriteReport | TraceReport | None:
     """Rewrite as `rewrite` does; in an MPI job all ranks call this, and rank 0 gets the report.
 
     The other ranks work for it, and return None when it is done or has failed.
@@ -68,27 +74,46 @@ def rewrite_or_serve(
 
 
 def _rewrite(
-    logs: LogSet | str | Path, out: str | Path | None, options: RewriteOptions
-) -> RewriteReport:
-    started = time.perf_counter()
+    logs: LogSet | Traces | str | Path, out: str | Path | None, options: RewriteOptions
+) -> RewriteReport | TraceReport:
     report_progress("reading the heads of the logs")
-    source = open_logs(logs)
-    model = _model(options)
-    read, fitted = _fit(model, options)
-    predictor = _predictor(model, fitted, options)
+    source = logs if isinstance(logs, Traces) else open_logs(logs)
+    return rewrite_opened(source, None if out is None else Path(out), options)
+
+
+@singledispatch
+def rewrite_opened(
+    source: LogSet | Traces, out: Path | None, options: RewriteOptions
+) -> RewriteReport | TraceReport:
+    """Rewrite what has been opened, by the function for what it is."""
+    raise NotImplementedError
+
+
+rewrite_opened.register(Traces, rewrite_traces)
+
+
+@rewrite_opened.register
+def _rewrite_logs(source: LogSet, out: Path | None, options: RewriteOptions) -> RewriteReport:
+    started = time.perf_counter()
+    options.check_for_logs()
+    model = read_model(options)
+    read, fitted = fit_model(model, options)
+    predictor = predictor_for(model, fitted, options)
     params = _params(source, model, options)
     with ExitStack() as stack:
         draft = None
         if out is not None:
-            draft = stack.enter_context(new_output(source, Path(out), options))
-            write_provenance(draft, source, options, model, read)
+            draft = stack.enter_context(new_output(source, out, options))
+            sizes = {file.path.name: file.size_bytes for file in source.files}
+            origin = Origin(source.folder, sizes, source.summary_path)
+            write_provenance(draft, origin, options, model, read)
         task = rewrite_task(source, predictor, params, options)
         work = BlockRewriter(task, draft, flush=options.flush)
         statistics = _add_up(work, source, options.block_bytes)
-        expected = expected_of(fitted, options.model_name, statistics)
+        expected = expected_of(fitted, options.model_name, statistics.events)
     return RewriteReport(
         logs=source,
-        out=None if out is None else Path(out),
+        out=out,
         options=options,
         model=model,
         fitted=fitted,
@@ -126,57 +151,7 @@ def task_without_output(report: RewriteReport) -> RewriteTask:
 
 def predictor_of(report: RewriteReport) -> Predictor:
     """Return the predictor of a report."""
-    return _predictor(report.model, report.fitted, report.options)
-
-
-def _model(options: RewriteOptions) -> Model[Any]:
-    """Return the model by name, or that of a model file."""
-    if isinstance(options.fitted, Model):
-        return options.fitted
-    if options.fitted is not None:
-        from rewritelog.models.from_file import model_of  # noqa: PLC0415 - only some runs need it
-
-        return model_of(read_model_file(options.fitted))
-    texts = read_texts(options.formulas, options.coefficients)
-    return load_model(options.model_name, options.model_options, texts)
-
-
-def _fit(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None, FittedModel]:
-    """Read the timings and fit the model."""
-    name = options.model_name
-    if not model.needs_timings:
-        if options.timings:
-            raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
-        return None, checked_fit(model, name, ())
-    if not options.timings:
-        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
-    read = read_timings(
-        options.timings, options.clock_hz, strict=options.strict, columns=model.columns
-    )
-    names = read_param_names(options.param_names)
-    with limited_to(options.jobs):
-        return read, named_fit(checked_fit(model, name, read.timings), names)
-
-
-def _predictor(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
-    """Return the predictor; raise `UsageError` to spread with a model without residuals."""
-    if options.spread == "none":
-        measured = options.total == "measured"
-        return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
-    if not knows_residuals(fitted):
-        raise UsageError(
-            f"the model {options.model_name!r} has no residuals, so --spread residual cannot "
-            "draw from them: choose a model that is fitted to timing lines, such as auto"
-        )
-    return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
-
-
-def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
-    """Return the model for the options, the warnings of its fit, and the predictor."""
-    model = _model(options)
-    read, fitted = _fit(model, options)
-    said = (*(() if read is None else read.warnings()), *fitted.warnings())
-    return model, said, _predictor(model, fitted, options)
+    return predictor_for(report.model, report.fitted, report.options)
 
 
 def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFolder | None:

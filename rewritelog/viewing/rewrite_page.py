@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup
 from rewritelog.rewriting.report import RewriteReport, summary_sentences
 from rewritelog.rewriting.statistics import total_of
+from rewritelog.rewriting.trace_report import TraceReport
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten
 from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of
@@ -365,3 +368,20 @@ def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
     plot.y_range.start = 0  # type: ignore[attr-defined]
     legend_below(plot)
     return plot
+
+
+@singledispatch
+def page_of(report: RewriteReport | TraceReport) -> str:
+    """Return the page of a rewrite."""
+    raise NotImplementedError
+
+
+@page_of.register
+def _trace_page(report: TraceReport) -> str:
+    text = report.text()
+    section = Section("Report", html=f"<pre>{escape(text)}</pre>")
+    title = f"Rewrite of {report.logs.path.name}"
+    return page_text(Page(title, [text.partition("\n")[0]], [section], report.warnings))
+
+
+page_of.register(RewriteReport, rewrite_page)

@@ -87,7 +87,7 @@ def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     assert len(parts) > 20
     assert sum(map(len, parts)) == len(whole[0]) == 3664
     assert np.concatenate([part.ids for part in parts]).tolist() == whole[0].ids.tolist()
-    assert sum(part.dependencies()[0].sum() for part in parts) == 185_542
+    assert sum(part.dependencies()[0].sum() for part in parts) == 181_878
     assert int((whole[0].duration_s == 0).sum()) == 157
 
 
@@ -138,7 +138,7 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (trace([field(10, field(8, field(1, b"\x80")))]), "a number is cut off"),
         (trace([], node(7)), "the metadata, its first message: the field with the number 1"),
         (b"not a trace at all", "the metadata, its first message"),
-        (gzip.compress(trace([node(1)]))[:-9], "gzip"),
+        (gzip.compress(trace([node(1)]), mtime=0)[:-9], "gzip"),
         (b"\x1f\x8b\x00nothing", "damaged gzip data"),
     ],
 )  # fmt: skip

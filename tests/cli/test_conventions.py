@@ -82,7 +82,7 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
     told = rewritelog(command, "--help").stdout
     assert ("-q, --quiet" in told) == (command not in {"completion", "models", "rules"})
     works_at_once = {"rewrite", "replay", "sweep", "lost-cycles", "fit", "compare", "sample",
-                     "check", "diff", "explore", "info", "synth"}  # fmt: skip
+                     "check", "diff", "explore", "info", "synth", "timings"}  # fmt: skip
     assert ("-j, --jobs N" in told) == (command in works_at_once)
 
 

@@ -173,10 +173,15 @@ def log_folder(path: str | Path) -> Path:
     folder = given if given.is_dir() else given.parent
     if not given.is_dir() and given.name != SUMMARY_NAME:
         if given.exists():
-            raise RewriteLogError(f"{given}: is neither a log folder nor a bgTrace file")
+            raise RewriteLogError(
+                f"{given}: is neither a log folder, a bgTrace file nor a Chakra trace"
+            )
         raise MissingFileError(f"{given}: does not exist")
     if not (folder / SUMMARY_NAME).exists():
-        raise MissingFileError(f"{folder}: no log set here: the file {SUMMARY_NAME} is missing")
+        raise MissingFileError(
+            f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "
+            "Chakra traces, NAME.RANK.et)"
+        )
     return folder
 
 

@@ -45,7 +45,7 @@ MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "id": (1, "number"),
         "name": (2, "text"),
         "type": (3, "number"),
-        "ctrl_deps": (4, "numbers"),
+        "ctrl_deps": (4, "numbers"),  # of calls on their callers, which may be left out
         "data_deps": (5, "numbers"),
         "start_time_micros": (6, "number"),
         "duration_micros": (7, "number"),

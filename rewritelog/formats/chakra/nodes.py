@@ -80,8 +80,8 @@ class NodePart(Part):
 
     @cached_property
     def on_host(self) -> Flags:
-        """Whether each node runs on the CPU, as those do that do not say."""
-        return np.asarray(~(self.number("is_cpu_op") == 0))
+        """Whether each node says that it runs on the CPU."""
+        return np.asarray(self.number("is_cpu_op") > 0)
 
     @cached_property
     def lane(self) -> Ints:

@@ -1,0 +1,42 @@
+"""`rewritelog timings`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command
+from rewritelog.commands.shared import OUTPUT, Jobs, NodeChoice
+from rewritelog.errors import UsageError
+from rewritelog.options import argument, declared
+
+if TYPE_CHECKING:
+    from rewritelog.api.arguments import OutputPath, TracesLike
+    from rewritelog.timings.from_traces import WrittenTimings
+
+
+@declared
+class Timings(Jobs, NodeChoice, Command["WrittenTimings"]):
+    """Write a timing line for each node of Chakra traces, to fit models to them."""
+
+    shell = REPORT | WARNINGS | ENGINE
+
+    traces: TracesLike = argument(
+        "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
+    )
+    output: OutputPath | None = argument(
+        "The file of timing lines.",
+        metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
+        kw_only=False, needed=True,
+    )  # fmt: skip
+
+    def run(self) -> WrittenTimings:
+        """Write the lines, if there is an output; return what they are."""
+        from rewritelog.formats.traces import Traces
+        from rewritelog.rewriting.traces import chosen_types
+        from rewritelog.timings.from_traces import write_timings
+
+        given = self.given
+        if not isinstance(given.traces, Traces):
+            raise UsageError(f"{given.traces.folder}: has bgTrace logs, which hold no timing lines")
+        types = chosen_types(given.traces, self.chosen_types)
+        return write_timings(given.traces, given.output, types, given.event_params, jobs=self.jobs)

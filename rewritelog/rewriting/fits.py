@@ -1,0 +1,70 @@
+"""The model of a rewrite: read or chosen, fitted, and made a predictor of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewritelog.cores import limited_to
+from rewritelog.errors import UsageError
+from rewritelog.models.base import FittedModel, Model
+from rewritelog.models.checks import checked_fit, knows_residuals
+from rewritelog.models.registry import load_model
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.predicting import Predictor
+from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.texts import (
+    named_fit,
+    read_model_file,
+    read_param_names,
+    read_texts,
+)
+
+
+def read_model(options: RewriteOptions) -> Model[Any]:
+    """Return the model by name, or that of a model file."""
+    if isinstance(options.fitted, Model):
+        return options.fitted
+    if options.fitted is not None:
+        from rewritelog.models.from_file import model_of  # noqa: PLC0415 - only some runs need it
+
+        return model_of(read_model_file(options.fitted))
+    texts = read_texts(options.formulas, options.coefficients)
+    return load_model(options.model_name, options.model_options, texts)
+
+
+def fit_model(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None, FittedModel]:
+    """Read the timings and fit the model."""
+    name = options.model_name
+    if not model.needs_timings:
+        if options.timings:
+            raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
+        return None, checked_fit(model, name, ())
+    if not options.timings:
+        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
+    read = read_timings(
+        options.timings, options.clock_hz, strict=options.strict, columns=model.columns
+    )
+    names = read_param_names(options.param_names)
+    with limited_to(options.jobs):
+        return read, named_fit(checked_fit(model, name, read.timings), names)
+
+
+def predictor_for(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
+    """Return the predictor; raise `UsageError` to spread with a model without residuals."""
+    if options.spread == "none":
+        measured = options.total == "measured"
+        return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
+    if not knows_residuals(fitted):
+        raise UsageError(
+            f"the model {options.model_name!r} has no residuals, so --spread residual cannot "
+            "draw from them: choose a model that is fitted to timing lines, such as auto"
+        )
+    return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
+
+
+def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
+    """Return the model for the options, the warnings of its fit, and the predictor."""
+    model = read_model(options)
+    read, fitted = fit_model(model, options)
+    said = (*(() if read is None else read.warnings()), *fitted.warnings())
+    return model, said, predictor_for(model, fitted, options)

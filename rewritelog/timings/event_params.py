@@ -1,0 +1,238 @@
+"""The events and parameters of traced operations: from shapes and attributes, or as a file says.
+
+By default an operation's event is its name, and its parameters are the dimensions of its inputs, in
+order; for more than 20 of them, the number of inputs and of all their elements; without any, those
+of `num_ops`, `tensor_size` and `comm_size` that it has. A file of TOML says otherwise:
+
+    [events."aten::mm*"]
+    group = "aten::mm"
+    params = ["a1", "a2", "b2"]
+
+The key is a name, or a pattern with `*`; the last match wins. `a1` is the first dimension of the
+first input, `b2` the second of the second one; other names are numeric attributes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import msgspec
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.formats.bgtrace.params import ParamRecords
+from rewritelog.formats.traces import Part
+from rewritelog.models.expressions import (
+    FUNCTIONS,
+    MAX_PARAMETERS,
+    Expression,
+    parameter_number,
+    parse,
+)
+from rewritelog.models.formulas.located_toml import read_toml
+from rewritelog.text import matches
+from rewritelog.timings.texts import read_model_text
+
+_ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_DIMENSION = re.compile(r"([a-o])([1-9][0-9]?)")
+_TABLE = "events"
+
+Tensors: TypeAlias = list[list[float]]
+"""The dimensions of some tensors."""
+
+
+class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry as it is written."""
+
+    group: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    params: Annotated[list[str], msgspec.Meta(max_length=MAX_PARAMETERS)] | None = None
+
+
+@dataclass(frozen=True)
+class EventRule:
+    """What a file says of the operations of a name or pattern."""
+
+    pattern: str
+    group: str | None
+    """The event; None for the name of the operation."""
+    params: tuple[Expression, ...] | None
+    """The parameters; None for those by default."""
+    variables: tuple[str, ...]
+    """The dimensions and attributes that the expressions take, in the order of their numbers."""
+
+
+@dataclass(frozen=True)
+class EventParams:
+    """The events and parameters of operations."""
+
+    rules: tuple[EventRule, ...] = ()
+
+    def rule_of(self, name: str) -> int:
+        """Return the index of the last rule that matches a name, −1 for none."""
+        found = (
+            k for k in reversed(range(len(self.rules))) if matches(self.rules[k].pattern, name)
+        )
+        return next(found, -1)
+
+    def records(self, part: Part, rows: Ints) -> ParamRecords:
+        """Return a record for each of some rows of a part, `seb` being the row, in their order.
+
+        Rows without a value that a rule's expressions need are left out.
+        """
+        names, number = part.names
+        rule_of_name = np.array([self.rule_of(name) for name in names], dtype=np.int64)
+        events, event_of_name = self._events(names, rule_of_name.tolist())
+        rule = rule_of_name[number[rows]]
+        starts, counts = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
+        flat, base = list[Floats](), 0
+        for which in np.unique(rule).tolist():
+            params = self.rules[which].params if which >= 0 else None
+            own = np.flatnonzero(rule == which)
+            if params is None:
+                start, count, values = _default_params(part, rows[own])
+            else:
+                start, count, values = _evaluated(part, rows[own], self.rules[which], params)
+            starts[own], counts[own] = start + base, count
+            flat.append(values)
+            base += len(values)
+        used = np.flatnonzero(counts >= 0)
+        return ParamRecords(
+            events=events,
+            event=event_of_name[number[rows[used]]],
+            piece=np.zeros(len(used), dtype=np.int64),
+            seb=rows[used],
+            param_start=starts[used],
+            param_count=counts[used],
+            params=np.concatenate([np.zeros(0), *flat]),
+        )
+
+    def _events(self, names: Sequence[str], rules: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
+        """Return the events, and that of each name."""
+        known: dict[str, int] = {}
+        groups = (self.rules[rule].group if rule >= 0 else None for rule in rules)
+        called = [group or event_name(name) for group, name in zip(groups, names, strict=True)]
+        numbers = np.array(
+            [known.setdefault(event, len(known)) for event in called], dtype=np.int64
+        )
+        return tuple(known), numbers
+
+
+def event_name(name: str) -> str:
+    """Return a name as timing lines can hold it: no braces, no control characters, not empty."""
+    plain = "".join(c if c.isprintable() and c not in "{}" else "_" for c in name).strip()
+    return plain or "_"
+
+
+def _default_params(part: Part, rows: Ints) -> tuple[Ints, Ints, Floats]:
+    texts, number = part.shapes
+    listed = [_listed(_inputs(text)) for text in texts]
+    lengths = np.array([len(values) for values in listed], dtype=np.int64)
+    begins = np.concatenate([[0], np.cumsum(lengths)])
+    start, count = begins[number[rows]], lengths[number[rows]]
+    values = np.array([value for each in listed for value in each], dtype=np.float64)
+    bare = np.flatnonzero(count == 0)
+    if len(bare):
+        table = np.stack([part.number(name)[rows[bare]] for name in _ATTRIBUTES], axis=1)
+        known = ~np.isnan(table)
+        count[bare] = known.sum(axis=1)
+        start[bare] = len(values) + np.cumsum(count[bare]) - count[bare]
+        values = np.concatenate([values, table[known]])
+    return start, count, values
+
+
+def _listed(inputs: Sequence[Tensors]) -> list[float]:
+    """Return all dimensions; of too many the numbers of tensors and of all their elements."""
+    flat = [value for tensors in inputs for tensor in tensors for value in tensor]
+    if len(flat) <= MAX_PARAMETERS:
+        return flat
+    sizes = [math.prod(tensor) for tensors in inputs for tensor in tensors]
+    return [float(len(sizes)), float(sum(sizes))]
+
+
+def _inputs(text: str) -> list[Tensors]:
+    """Return the dimensions of the tensors of each input, which is one or a list of some."""
+    try:
+        read = json.loads(text) if text else []
+        return [list(_tensors(each)) for each in read] if isinstance(read, list) else []
+    except (ValueError, RecursionError):
+        return [[[float(digits) for digits in re.findall(r"[0-9]{1,18}", text)]]]
+
+
+def _tensors(read: object) -> Iterator[list[float]]:
+    if isinstance(read, list):
+        numbers = (each for each in read if isinstance(each, int | float) and abs(each) < 1e18)
+        if dimensions := [float(number) for number in numbers]:
+            yield dimensions
+        for each in read:
+            yield from _tensors(each)
+
+
+def _evaluated(
+    part: Part, rows: Ints, rule: EventRule, params: tuple[Expression, ...]
+) -> tuple[Ints, Ints, Floats]:
+    columns = [_variable(part, rows, name) for name in rule.variables]
+    table = np.stack([np.zeros(len(rows)), *columns], axis=1)[:, 1:]
+    values = np.stack([np.zeros(len(rows)), *(each.evaluate(table) for each in params)], axis=1)[
+        :, 1:
+    ]
+    known = np.isfinite(values).all(axis=1)
+    width = len(params)
+    return width * np.arange(len(rows)), np.where(known, width, -1), values.ravel()
+
+
+def _variable(part: Part, rows: Ints, name: str) -> Floats:
+    found = _DIMENSION.fullmatch(name)
+    if found is None:
+        return part.number(name)[rows]
+    tensor, place = string.ascii_lowercase.index(found[1]), int(found[2]) - 1
+    texts, number = part.shapes
+    shapes = [[[d for one in tensors for d in one] for tensors in _inputs(t)] for t in texts]
+    values = [
+        shape[tensor][place] if tensor < len(shape) and place < len(shape[tensor]) else np.nan
+        for shape in shapes
+    ]
+    return np.array(values, dtype=np.float64)[number[rows]]
+
+
+def read_event_params(path: Path | None) -> EventParams:
+    """Return the rules of a file; raise a `ModelError` with line and column for any error in it."""
+    if path is None:
+        return EventParams()
+    read = read_model_text(path)
+    toml = read_toml(read.text, read.name)
+    for key in toml.document:
+        if key != _TABLE:
+            raise toml.of_key((key,)).error(f'unknown key {key!r}; events are [{_TABLE}."NAME"]')
+    written = toml.declared(toml.document.get(_TABLE, {}), dict[str, _Written], (_TABLE,))
+    rules = []
+    for pattern, entry in written.items():
+        texts = entry.params or []
+        words = dict.fromkeys(
+            w for text in texts for w in _NAME.findall(text) if w not in FUNCTIONS
+        )
+        numbers = {word: number for number, word in enumerate(words, 1)}
+        if wrong := [word for word in words if parameter_number(word) is not None]:
+            place = toml.of_value((_TABLE, pattern, "params"))
+            raise place.error(
+                f"{wrong[0]}: a parameter is made of dimensions, as a1, or attributes"
+            )
+        params = tuple(
+            parse(
+                text,
+                names=numbers,
+                parameters=MAX_PARAMETERS,
+                where=toml.of_value((_TABLE, pattern, "params", k)),
+            )
+            for k, text in enumerate(texts)
+        )
+        chosen = None if entry.params is None else params
+        rules.append(EventRule(pattern, entry.group, chosen, tuple(words)))
+    return EventParams(tuple(rules))

@@ -1,0 +1,199 @@
+"""The commands on Chakra traces."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chakrabuilder import COLL, node, trace, write_traces
+from commands import rewritelog as run
+
+import rewritelog
+from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
+from rewritelog.formats.traces import Traces
+from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.run import rewrite
+
+GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
+CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
+
+
+def mm(number: int, size: int, seconds_per_op: float, *, deps: tuple[int, ...] = ()) -> bytes:
+    duration = round(1e6 * seconds_per_op * size**3)
+    shapes = f"[[{size}, {size}], [{size}, {size}]]"
+    return node(number, duration=duration, deps=deps, shapes=shapes, attributes=GPU)
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    sizes = [64, 128, 256, 384, 512]
+    ranks = [
+        [
+            node(0, "launch", 3, attributes=CPU),
+            *(mm(k, size, 1e-11, deps=(k - 1,)) for k, size in enumerate(sizes, 1)),
+            node(9, "ncclAllReduce", 40, kind=COLL, deps=[5],
+                 attributes={**GPU, "comm_type": ("int64", 0), "comm_size": ("int64", 1 << 20)}),
+        ]
+        for _ in range(2)
+    ]  # fmt: skip
+    return write_traces(tmp_path / "traces", ranks)
+
+
+def durations(path: Path) -> list[list[float]]:
+    found = rewritelog.open_traces(path)
+    assert isinstance(found, Traces)
+    return [
+        np.concatenate([1e6 * part.duration_s for part in found.read(unit)]).round(9).tolist()
+        for unit in found.units
+    ]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_dilation_1_gives_the_same_bytes(tmp_path: Path, packed: bool) -> None:
+    path = write_traces(tmp_path / "t", [[node(1), node(2, duration=0)]], packed=packed)
+    report = rewrite(rewritelog.open_traces(path), tmp_path / "out")
+    assert (tmp_path / "out/run.0.et").read_bytes() == (path / "run.0.et").read_bytes()
+    assert "every duration stays as it is" in report.text()
+
+
+def test_dilations_apply_to_computing_nodes_by_name(traces: Path, tmp_path: Path) -> None:
+    done = run("rewrite", traces, tmp_path / "o", "--dilation", "2", "--dilation-for", "aten::*=3")
+    assert done.returncode == 0, done.stderr
+    before, after = durations(traces)[0], durations(tmp_path / "o")[0]
+    assert after == [6, *(3 * d for d in before[1:-1]), 40]
+    assert json.loads((tmp_path / "o/rewritelog.json").read_text())["options"]["dilation"] == 2
+
+
+def test_other_types_are_rewritten_on_demand(traces: Path, tmp_path: Path) -> None:
+    options = RewriteOptions(dilation=0.5, types=("COLL",))
+    report = rewrite(rewritelog.open_traces(traces), tmp_path / "o", options)
+    assert durations(tmp_path / "o")[0][-1] == 20
+    assert durations(tmp_path / "o")[0][:-1] == durations(traces)[0][:-1]
+    assert report.to_json()["counts"]["changed"] == 2
+    with pytest.raises(UsageError, match="there is no type 'KERNEL'"):
+        rewrite(rewritelog.open_traces(traces), None, RewriteOptions(types=("KERNEL",)))
+
+
+def test_timings_of_one_machine_predict_the_kernels_of_another(
+    traces: Path, tmp_path: Path
+) -> None:
+    sizes = [48, 96, 192, 320, 448, 576]
+    other = write_traces(
+        tmp_path / "other", [[mm(k, size, 2e-11) for k, size in enumerate(sizes * 3)]]
+    )
+    lines = tmp_path / "lines.txt"
+    done = run("timings", other, "-o", lines)
+    assert done.returncode == 0
+    assert "18 timing lines of 1 event" in done.stdout
+    report = rewritelog.rewrite(traces, tmp_path / "o", timings=lines, dilation=1)
+    before, after = np.array(durations(traces)[0]), np.array(durations(tmp_path / "o")[0])
+    assert after[2:6] == pytest.approx(2 * before[2:6], rel=0.1)
+    assert after[0] == before[0]
+    assert {line.event: line.by_model + line.by_exact for line in report.events}["aten::mm"] == 10
+    assert "1 µs" in report.text() or "rounded" in report.text()
+
+
+def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "events.toml"
+    rules.write_text('[events."aten::m*"]\ngroup = "gemm"\nparams = ["a1*a2*b2", "b1"]\n')
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in (tmp_path / "l.txt").read_text().splitlines() if "gemm" in line]
+    assert lines[1].endswith("params:{ 2097152.000000 128.000000 }")
+    rules.write_text('[events."aten::mm"]\nparams = ["a1 +"]\n')
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "events.toml:2:" in done.stderr
+
+
+def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
+    path = write_traces(
+        tmp_path / "t",
+        [
+            [
+                node(1, deps=[2], attributes=GPU),
+                node(2, deps=[1], attributes=CPU),
+                node(3, deps=[99], attributes=CPU),
+                node(3, attributes=GPU, duration=0),
+            ]
+        ],
+    )
+    report = rewritelog.check(path)
+    assert report.findings.counts == {
+        "id-twice": 1,
+        "dependency-missing": 1,
+        "cycle": 2,
+        "device-leaf": 1,
+        "zero-duration": 1,
+    }
+    assert not report.sound
+    done = run("check", path)
+    assert done.returncode == 1
+    assert f"{path}/run.0.et, node 2: waits for a node that the rank does not have" in done.stdout
+    (path / "run.1.et").write_bytes(trace([node(1)])[:-2])
+    assert "unreadable" in rewritelog.check(path).findings.counts
+
+
+def test_info_says_where_the_time_goes(traces: Path) -> None:
+    told = rewritelog.info(traces).to_json()
+    assert told["nodes"] == 14
+    assert told["types"]["COLL"] == {"events": 2, "seconds": pytest.approx(80e-6)}
+    assert set(told["lanes"]) == {"CPU thread 1", "device stream 7"}
+    assert told["names"][0]["name"] == "aten::mm"
+    assert "2 ranks" in run("info", traces).stdout
+
+
+def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
+    assert rewritelog.diff(traces, traces).verdict == "the same"
+    rewritelog.rewrite(traces, tmp_path / "o", dilation=2)
+    report = rewritelog.diff(traces, tmp_path / "o")
+    assert report.verdict == "different: only durations"
+    assert run("diff", traces, tmp_path / "o").returncode == 1
+    other = write_traces(tmp_path / "other", [[node(1)], [node(1, "x"), node(7)]])
+    assert rewritelog.diff(traces, other).to_json()["fields"]["name"] == 1
+    with pytest.raises(NotComparableError):
+        rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
+    with pytest.raises(NotComparableError):
+        rewritelog.diff(traces, "sample_logs/cells")
+
+
+@pytest.mark.parametrize(
+    "words", [("convert", "X", "out"), ("dump", "X"), ("sample", "X", "-o", "out"), ("sweep", "X")]
+)
+def test_commands_for_other_logs_say_so(traces: Path, words: tuple[str, ...]) -> None:
+    done = run(*(traces if word == "X" else word for word in words))
+    assert done.returncode != 0
+    assert "Chakra execution traces" in done.stderr or done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("--copy-params",), ("--recv", "keep"), ("--spread", "residual")]
+)
+def test_options_of_other_logs_are_refused(
+    traces: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = run("rewrite", traces, tmp_path / "o", *words)
+    assert done.returncode == 2
+    assert "is for bgTrace logs" in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_damaged_trace_leaves_no_output(traces: Path, tmp_path: Path) -> None:
+    with (traces / "run.1.et").open("ab") as file:
+        file.write(b"\x05\x38")
+    with pytest.raises(RewriteLogError, match=r"run.1.et, byte \d+, node 7: the file ends"):
+        rewritelog.rewrite(traces, tmp_path / "o", dilation=2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["traces"]
+
+
+def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no start times are recorded"):
+        rewritelog.export(traces, tmp_path / "o", "chrome")
+    timed = write_traces(tmp_path / "timed", [[node(1, start=5, attributes=GPU), node(2)]])
+    report = rewritelog.export(timed, tmp_path / "o", "chrome")
+    events = json.loads((tmp_path / "o/trace.json").read_text())["traceEvents"]
+    assert [(e["ts"], e["dur"], e["tid"]) for e in events if e["ph"] == "X"] == [
+        (5, 10, "stream 7")
+    ]
+    assert report.warnings == ("1 node left out: no start is recorded",)
