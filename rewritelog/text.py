@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 FAULTS_SHOWN = 5
 """At most this many faulty lines of a text file are shown."""
@@ -219,6 +220,9 @@ def matches(pattern: str, name: str) -> bool:
 class Readable(ABC):
     """A report: its `repr` is one line, and a notebook shows all of it."""
 
+    more: ClassVar[str] = ""
+    """What `details` has, in a few words."""
+
     @abstractmethod
     def text(self) -> str:
         """Return the report as text."""
@@ -233,7 +237,8 @@ class Readable(ABC):
     def _repr_html_(self) -> str:
         from html import escape  # noqa: PLC0415 - only notebooks need it
 
-        return f"<pre>{escape(self.text())}</pre>"
+        parts = (self.text(), self.details())
+        return f"<pre>{escape(_NEWLINE.join(part for part in parts if part))}</pre>"
 
 
 @dataclass(frozen=True)

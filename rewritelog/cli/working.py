@@ -120,10 +120,8 @@ class _Shell:
         if self.as_json:
             self.write(json_of(report) + "\n")
         elif not self.quiet:
-            text = report.text()
-            if self.options.verbose:
-                text += f"\n\n{report.details()}"
-            console.show(text, err=err)
+            more = f"\n{report.details()}" if self.options.verbose else f"-v: {report.more}"
+            console.show(f"{report.text()}\n{more}" if report.more else report.text(), err=err)
 
 
 def json_of(report: Report) -> str:

@@ -87,11 +87,14 @@ KINDS = {
 class Report(Protocol):
     """The report of what a command has done or found."""
 
+    more: ClassVar[str]
+    """What `details` has, in a few words; empty without details."""
+
     def text(self) -> str:
         """Return the report as text."""
 
     def details(self) -> str:
-        """Return what `--verbose` adds to it; only reports of commands that take it have this."""
+        """Return what `--verbose` adds to it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON types."""

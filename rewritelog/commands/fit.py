@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rewritelog.commands.command import PAGE, REPORT, WARNINGS, Command, function, same_fields
-from rewritelog.commands.completers import complete_model
+from rewritelog.commands.command import (
+    DETAILS,
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    function,
+    same_fields,
+)
+from rewritelog.commands.completers import complete_event, complete_model
 from rewritelog.commands.shared import (
     MODEL,
     MODEL_HELP,
@@ -35,12 +43,16 @@ class Fit(Jobs, ParamNames, ModelInputs, Command["FittedModel"]):
     ('Cell::pairForces', 'Cell::bonded')
     """
 
-    shell = REPORT | WARNINGS | PAGE
+    shell = REPORT | WARNINGS | PAGE | DETAILS
 
     timings: TimingsLike = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     model: ModelLike = option(
         f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete=complete_model,
         kw_only=False,
+    )  # fmt: skip
+    event: str | None = option(
+        "Show the whole fit of this event, and its formula; * matches anything.",
+        default=None, metavar="NAME", complete=complete_event,
     )  # fmt: skip
     output: OutputPath | None = option(
         "The model file to write [default: none, only report]; - is standard output.",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from rewritelog.commands.command import (
+    DETAILS,
     ENGINE,
     PAGE,
     REPORT,
@@ -52,7 +53,7 @@ class Replay(
     16
     """
 
-    shell = REPORT | WARNINGS | PAGE | ENGINE
+    shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
     against: LogsLike | None = option(

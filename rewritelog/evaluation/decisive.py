@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.text import json_number, percent_text, printable
+from rewritelog.text import json_number, percent_text, printable, time_text
 
 WORTH_SAYING = 0.02
 """Smaller relative errors of the sum need no explanation."""
@@ -46,10 +46,13 @@ class DecisiveLine:
 
     def text(self) -> str:
         """Return a sentence about the line."""
+        error, without = (
+            percent_text(one, sign="+") for one in (self.sum_error, self.sum_error_without)
+        )
+        measured, predicted = map(time_text, (self.measured_s, self.predicted_s))
         return (
-            f"one line makes up most of the sum's error of {percent_text(self.sum_error, sign='+')}"
-            f": {printable(self.where)}, measured {self.measured_s:.6g} s, predicted "
-            f"{self.predicted_s:.6g} s; without it {percent_text(self.sum_error_without, sign='+')}"
+            f"one line makes up most of the sum's error of {error}: {printable(self.where)}, "
+            f"measured {measured}, predicted {predicted}; without it {without}"
         )
 
 

@@ -13,11 +13,21 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
+from rewritelog.models.fit_report import summarise
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
 from rewritelog.models.param_names import ParamNames
 from rewritelog.models.registry import load_model
 from rewritelog.output import check_outputs, write_text_file
-from rewritelog.text import Readable, bytes_text, count_text, printable, wrapped
+from rewritelog.text import (
+    Readable,
+    bytes_text,
+    count_text,
+    matches,
+    printable,
+    some_text,
+    wrapped,
+)
 from rewritelog.timings.read import TimingsRead, read_timings
 from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_param_names, read_texts
 
@@ -38,6 +48,8 @@ class FitRequest:
     strict: bool = False
     jobs: int = 0
     """The number of processes; 0 means one for each core."""
+    event: str | None = None
+    """The events to report in full, with `*` for any characters; None for a line each."""
 
     @property
     def model_name(self) -> str:
@@ -48,6 +60,8 @@ class FitRequest:
 @dataclass(frozen=True, repr=False)
 class FitReport(Readable):
     """The report of a fit."""
+
+    more = "options and formulas; --event NAME: those of one event"
 
     request: FitRequest
     model: Model[Any]
@@ -80,17 +94,34 @@ class FitReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report as text."""
-        options = dataclasses.asdict(self.model.options)
-        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
-        names = printable(", ".join(str(path) for path in self.request.timings))
+        """Return a line for each event, worst first, or the whole fit of the event asked for."""
+        names = printable(some_text([str(path) for path in self.request.timings], 3))
+        shown = self.fitted.overview() if self.request.event is None else self._asked()
         lines = [
-            wrapped(f"model: {self.request.model_name}" + (f" ({told})" if told else "")),
-            wrapped(f"fitted to {count_text(self.read.lines, 'timing line')} of {names}"),
-            *(f"  {line}" for line in self.fitted.summary()),
+            wrapped(
+                f"{self.request.model_name}, fitted to "
+                f"{count_text(self.read.lines, 'timing line')} of {names}"
+            ),
+            *shown,
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",
         ]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
+
+    def details(self) -> str:
+        """Return the options of the model, and every fit with its formula."""
+        options = dataclasses.asdict(self.model.options)
+        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
+        lines = [wrapped(f"model: {self.request.model_name}" + (f" ({told})" if told else ""))]
+        lines += [f"  {line}" for line in self.fitted.summary()]
+        return "\n".join(printable(line) for text in lines for line in text.split("\n"))
+
+    def _asked(self) -> list[str]:
+        """Return the whole fits of the events asked for."""
+        pattern = self.request.event or "*"
+        if not isinstance(self.fitted, FittedEvents):
+            return list(self.fitted.summary())
+        fits = [fit for fit in self.fitted.fits.values() if matches(pattern, fit.event)]
+        return [f"  {line}" for fit in fits for line in summarise(fit)]
 
 
 def fit(
@@ -125,6 +156,10 @@ def fit(
             f"the model is fitted to {model.columns}: read the timings with "
             f"columns={model.columns!r}"
         )
+    events = dict.fromkeys(samples.event for samples in read.timings)
+    if request.event is not None and not any(matches(request.event, one) for one in events):
+        listed = some_text([printable(one) for one in events], 5) or "none"
+        raise UsageError(f"--event {request.event}: no timing line of it; events: {listed}")
     with limited_to(request.jobs):
         fitted = named_fit(checked_fit(model, name, read.timings), names)
     source = Source.of(request.timings, read.timings, request.clock_hz)

@@ -14,7 +14,16 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.checks import checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.text import NO_VALUE, Readable, TextTable, json_number, percent_text, printable
+from rewritelog.text import (
+    Readable,
+    TextTable,
+    json_number,
+    percent_text,
+    printable,
+    time_column,
+    time_range_text,
+    time_text,
+)
 
 
 @dataclass(frozen=True)
@@ -98,21 +107,19 @@ class RunPrediction(Readable):
         """Return the prediction as text."""
         low, high = self.interval_s
         at = ", ".join(f"{name} = {value:g}" for name, value in self.values)
-        interval = f", 90 %: {low:.5g} to {high:.5g} s" if math.isfinite(low + high) else ""
-        rows = [
-            (
-                one.category,
-                f"{one.seconds:.5g} s",
-                f"{one.low_s:.5g} s" if math.isfinite(one.low_s) else NO_VALUE,
-                f"{one.high_s:.5g} s" if math.isfinite(one.high_s) else NO_VALUE,
-                percent_text(self._share(one), 1),
-            )
-            for one in self.categories
-        ]
+        interval = f", 90 %: {time_range_text(low, high)}" if math.isfinite(low + high) else ""
+        found = self.categories
+        columns = (
+            time_column([one.seconds for one in found]),
+            time_column([json_number(one.low_s) for one in found]),
+            time_column([json_number(one.high_s) for one in found]),
+            [percent_text(self._share(one), 1) for one in found],
+        )
+        rows = list(zip((one.category for one in found), *columns, strict=True))
         heads = ("PE time", "PE-seconds", "90 % from", "to", "share")
         return "\n".join(
             (
-                f"Predicted run time: {self.predicted_s:.5g} s at {printable(at)}{interval}",
+                f"Predicted run time: {time_text(self.predicted_s)} at {printable(at)}{interval}",
                 "",
                 str(TextTable(heads, rows)),
             )

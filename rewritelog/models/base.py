@@ -155,8 +155,12 @@ class FittedModel(ABC):
         return {}
 
     def summary(self) -> tuple[str, ...]:
-        """Return the fit in a few lines, for the text report."""
+        """Return the whole fit in lines, for the details of the text report."""
         return ()
+
+    def overview(self) -> tuple[str, ...]:
+        """Return the fit in a line for each event, for the text report; by default all of it."""
+        return self.summary()
 
     def warnings(self) -> tuple[str, ...]:
         """Return what a user should know before relying on the fit, one sentence each."""

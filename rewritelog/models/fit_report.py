@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 from rewritelog.models.expressions import FormulaError, parse
 from rewritelog.models.fitting.diagnosis import Coefficient
@@ -11,11 +14,14 @@ from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, FittedMixture
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import (
+    NO_VALUE,
     WIDTH,
+    TextTable,
     count_text,
     event_label,
     parameter_names,
     percent_text,
+    printable,
     some_text,
 )
 
@@ -52,6 +58,12 @@ MOST_SPELLED_OUT = 1e4
 ILL_CONDITIONED = 1e6
 """A larger condition number of the design matrix gets a warning."""
 
+ONE_CALL = 10.0
+"""A call that takes this many times as long as the others may have been interrupted."""
+
+FAIR_ERROR = 0.1
+"""A larger mean relative error on held-out samples is fair at best."""
+
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
 
@@ -80,6 +92,66 @@ def summarise(fit: EventFit) -> list[str]:
     lines += _wrap("  range: ", ranges, ", ")
     lines += _wrap("  dropped: ", map(rename, _dropped_texts(whole)), "; ")
     return lines
+
+
+def fits_table(fits: Iterable[EventFit]) -> list[str]:
+    """Return a table with a row for each event, worst first, and what its columns are."""
+    worst = sorted(fits, key=lambda fit: -_error_for_order(fit))
+    rows = [
+        (
+            printable(fit.event),
+            f"{fit.samples:,}",
+            str(fit.parameters),
+            _optional_share(fit.whole.quality.held_out_error),
+            _optional_share(fit.whole.quality.held_out_sum_error, "+"),
+            _width_text(_half_width(fit)),
+            verdict(fit),
+        )
+        for fit in worst
+    ]
+    heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
+    return [
+        *TextTable(heads, rows, frozenset({6})).lines(),
+        "  error and sum: of held-out lines; ±: nine of ten calls are within",
+    ]
+
+
+def verdict(fit: EventFit) -> str:
+    """Return in a word or two how far a fit can be relied on."""
+    quality, ratios = fit.whole.quality, fit.whole.ratios
+    if quality.held_out_error is None or next(iter(_sample_warnings(fit)), None):
+        return "few lines"
+    if one_call_share(fit):
+        return "one long call"
+    if fit.samples >= ENOUGH and modes_of(ratios) is not None:
+        return "two kinds"
+    large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
+    if _is_interrupted(fit) and (large_sum or _poor_r2(fit)):
+        return "interrupted"
+    if quality.held_out_error > LARGE_ERROR or _poor_r2(fit):
+        return "poor"
+    return "fair" if quality.held_out_error > FAIR_ERROR else "good"
+
+
+def _error_for_order(fit: EventFit) -> float:
+    error = fit.whole.quality.held_out_error
+    return math.inf if error is None else error
+
+
+def _half_width(fit: EventFit) -> float | None:
+    """Return half the width of the range of nine of ten held-out ratios; None if unknown."""
+    if len(fit.whole.ratios) < ENOUGH:
+        return None
+    low, high = np.quantile(fit.whole.ratios, (0.05, 0.95))
+    return float(high - low) / 2
+
+
+def _optional_share(share: float | None, sign: str = "") -> str:
+    return NO_VALUE if share is None else share_text(share, 1, sign)
+
+
+def _width_text(width: float | None) -> str:
+    return "> 100 %" if width is not None and width > 1 else _optional_share(width)
 
 
 def renaming(names: Sequence[str]) -> Rename:
@@ -210,37 +282,10 @@ def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
 
 
 def _quality_warnings(fit: EventFit) -> Iterable[str]:
-    """Yield warnings of a fit that explains little, overfits, or has outliers."""
+    """Yield a warning for each cause of doubt: noise, and the form of the fit."""
     quality = fit.whole.quality
-    if quality.dof and quality.r2 is not None and quality.r2 < POOR_R2 and fit.parameters:
-        yield (
-            f"R² {quality.r2:.3f}: the parameters explain little of the time; pass "
-            "parameters that determine it, or check the timings for noise"
-        )
-    elif fit.parameters and (quality.held_out_r2 or 1.0) < POOR_R2 <= (quality.r2 or 0.0):
-        yield (
-            f"R² is {quality.r2:.3f} on the samples but {quality.held_out_r2:.3f} on held-out "
-            "ones: the fit is too detailed for them; add timing lines"
-        )
-    if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
-        yield (
-            f"predictions are off by {share_text(quality.held_out_error)} on average on "
-            "held-out samples; pass parameters that determine the time, split the event by "
-            "a category, or add timing lines"
-        )
-    if quality.outliers > MANY_OUTLIERS * fit.samples and fit.samples >= ENOUGH:
-        yield (
-            f"{quality.outliers} of {fit.samples} samples differ from the fit by more than "
-            "a factor of 2; look for disturbed measurements or for a missing parameter"
-        )
-    first = quality.first_call
-    if first is not None and fit.samples >= ENOUGH and first >= FIRST_CALL:
-        yield (
-            f"the first call took {first:.1f} times as long as the fit predicts: cold caches or "
-            "set-up; leave a warm-up call out of the timings"
-        )
-    if fit.samples >= ENOUGH:
-        yield from _sum_warnings(fit.whole)
+    if said := _inaccuracy(fit):
+        yield said
     if quality.negative:
         yield (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
@@ -253,31 +298,112 @@ def _quality_warnings(fit: EventFit) -> Iterable[str]:
         )
 
 
-def _sum_warnings(fit: ClassFit) -> Iterable[str]:
-    """Yield warnings of two modes, and of an error of the sum with its probable cause."""
-    modes, interrupted = modes_of(fit.ratios), interrupted_share(fit.ratios)
-    if modes is not None:
+def _inaccuracy(fit: EventFit) -> str:
+    """Return how far predictions are off, the probable cause and what to do; empty if they fit."""
+    whole = fit.whole
+    quality, enough, symptoms = whole.quality, fit.samples >= ENOUGH, []
+    sum_error = quality.held_out_sum_error
+    if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
+        symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
+    if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
+        symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
+    if enough and quality.outliers > MANY_OUTLIERS * fit.samples:
+        symptoms.append(f"by more than a factor of 2 for {quality.outliers} of {fit.samples} lines")
+    poor = _poor_r2(fit)
+    cause = _cause(fit, poor)
+    if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
+        return ""
+    off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
+    return f"{off}: {cause}"
+
+
+def _poor_r2(fit: EventFit) -> str:
+    """Return that the parameters explain little of the variance, empty if they explain enough."""
+    quality = fit.whole.quality
+    if not fit.parameters or not quality.dof or quality.r2 is None:
+        return ""
+    if quality.r2 < POOR_R2:
+        return f"R² is {quality.r2:.3f}"
+    if (quality.held_out_r2 or 1.0) < POOR_R2:
+        return f"R² is {quality.r2:.3f}, but {quality.held_out_r2:.3f} on held-out lines"
+    return ""
+
+
+def _cause(fit: EventFit, poor: str) -> str:
+    """Return the probable cause of inaccurate predictions, with advice."""
+    ratios = fit.whole.ratios
+    one, interrupted, modes = one_call_share(fit), interrupted_share(ratios), modes_of(ratios)
+    if one:
+        return (
+            f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
+            f"{percent_text(one, 0)} of the time: it was probably interrupted, and totals leave it "
+            "out; time the event again on an idle machine"
+        )
+    if modes is not None and fit.samples >= ENOUGH:
         low, high = modes.centres
         shares = [percent_text(share, 0) for share in modes.shares]
-        yield (
-            f"there are two kinds of calls that no parameter tells apart: {shares[0]} take "
-            f"{low:.2f} times the prediction and {shares[1]} {high:.2f} times; pass a "
-            "parameter that tells them apart, or draw both with --spread residual"
+        return (
+            f"there are two kinds of calls, which no parameter tells apart: {shares[0]} take "
+            f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
+            "tells them apart, or draw both with --spread residual"
         )
-    error = fit.quality.held_out_sum_error
-    if error is None or abs(error) <= LARGE_SUM_ERROR:
-        return
-    if modes is not None:
-        cause = "the second kind of calls"
-    elif 0 < interrupted <= FEW_INTERRUPTED:
-        share = percent_text(interrupted, 1)
-        cause = f"a few calls ({share}) that took more than twice as long as predicted"
-    else:
-        cause = "what the parameters do not explain"
-    yield (
-        f"the sum of the predictions is off by {share_text(error, 0, '+')} on held-out "
-        f"samples, because of {cause}; a rewrite corrects sums with --total measured"
+    if _is_interrupted(fit):
+        return (
+            f"{percent_text(interrupted, 1)} of the calls took more than twice as long as "
+            "predicted; time the event again on an idle machine, see whether these calls differ, "
+            "or leave them out of totals with --total typical"
+        )
+    if "held-out" in poor:
+        return "the fit is too detailed for so few lines; add timing lines"
+    if poor or (fit.whole.quality.held_out_error or 0.0) > LARGE_ERROR:
+        return (
+            "the parameters explain little of the time; pass parameters that determine it, split "
+            "the event by a category, or add timing lines"
+        )
+    return "look for disturbed measurements or for a missing parameter"
+
+
+def _is_interrupted(fit: EventFit) -> bool:
+    """Return whether a few calls were much longer than predicted, and the others were not."""
+    error = fit.whole.quality.held_out_error
+    return 0 < interrupted_share(fit.whole.ratios) <= FEW_INTERRUPTED and (
+        error is not None and error <= LARGE_ERROR
     )
+
+
+def first_calls_text(fits: Iterable[EventFit]) -> str:
+    """Return a warning of first calls that took much longer than predicted; empty without any."""
+    slow = [
+        (fit.whole.quality.first_call or 0.0, fit)
+        for fit in fits
+        if fit.samples >= ENOUGH
+        and (fit.whole.quality.first_call or 0.0) >= FIRST_CALL
+        and (fit.whole.quality.held_out_error or 0.0) <= LARGE_ERROR
+    ]
+    if not slow:
+        return ""
+    slow.sort(key=lambda pair: -pair[0])
+    longest, fit = slow[0]
+    label = event_label(fit.event, fit.parameters, names=fit.names)
+    names = [event_label(one.event, one.parameters, names=one.names) for _, one in slow[1:]]
+    more = f"; so for {some_text(names, 3)}" if names else ""
+    return (
+        f"{label}: the first call took {longest:.1f} times as long as the fit predicts{more}: cold "
+        "caches or set-up; leave a warm-up call out of the timings"
+    )
+
+
+def one_call_share(fit: EventFit) -> float | None:
+    """Return the share of the time of the held-out samples that one call makes up, if it is large.
+
+    The time of each is counted relative to its prediction.
+    """
+    ratios = fit.whole.ratios
+    if len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
+        return None
+    share = float(ratios[-1] / ratios.sum())
+    others = float(ratios[:-1].mean())
+    return share if ratios[-1] > ONE_CALL * others else None
 
 
 def share_text(value: float, digits: int = 0, sign: str = "") -> str:

@@ -116,6 +116,10 @@ class FittedEvents(FittedModel):
         """Return each event's fit in a few lines."""
         return tuple(line for fit in self.fits.values() for line in fit_report.summarise(fit))
 
+    def overview(self) -> tuple[str, ...]:
+        """Return a table of the fits, worst first."""
+        return tuple(fit_report.fits_table(self.fits.values()))
+
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of all fits, event by event."""
         nothing = tuple(
@@ -124,7 +128,8 @@ class FittedEvents(FittedModel):
             for event, count in self.unfitted
         )
         said = (text for fit in self.fits.values() for text in fit_report.warn(fit))
-        return (*nothing, *self.notes, *said)
+        first = fit_report.first_calls_text(self.fits.values())
+        return (*nothing, *self.notes, *said, *([first] if first else []))
 
 
 def _student_upper(dof: int) -> float:

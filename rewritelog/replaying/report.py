@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +13,22 @@ from rewritelog.replaying.categories import LostCycles
 from rewritelog.replaying.gains import Gain
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.path import CriticalPath, MessageShare
-from rewritelog.text import Readable, TextTable, bytes_text, count_text, percent_text, printable
+from rewritelog.text import (
+    Readable,
+    TextTable,
+    bytes_text,
+    count_text,
+    faster_text,
+    percent_text,
+    printable,
+    time_column,
+    time_text,
+)
 
 _PATH_ROWS = 10
+_EVENT_ROWS, _GAIN_ROWS = 4, 6
+_LEAST_GAIN = 0.01
+"""Smaller gains, as shares of the run, are only among the details."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +43,8 @@ class BusyPe:
 @dataclass(frozen=True, repr=False)
 class ReplayReport(Readable):
     """The results of one replay."""
+
+    more = "PE time by range of PEs, critical path, all gains, busiest PEs"
 
     logs: LogSet
     network: Network
@@ -90,14 +107,23 @@ class ReplayReport(Readable):
         }
 
     def text(self) -> str:
-        """Return the report as text."""
+        """Return the predicted time, what to speed up, and where the time of the PEs goes."""
         parts = (
             _headline(self),
-            lost_table(self.lost),
-            _path_table(self),
             _gains_text(self),
-            _busiest_table(self),
+            lost_table(self.lost, most_events=_EVENT_ROWS),
             _blocked_text(self.blocked),
+        )
+        return "\n\n".join(part for part in parts if part)
+
+    def details(self) -> str:
+        """Return the PE time by range of PEs, the critical path, all gains and busiest PEs."""
+        parts = (
+            f"The logs themselves end at {time_text(self.recorded_s)}, when the emulator ran.",
+            lost_table(self.lost, ranges=True),
+            _path_table(self),
+            *_gains_tables(self),
+            _busiest_table(self),
         )
         return "\n\n".join(part for part in parts if part)
 
@@ -105,6 +131,8 @@ class ReplayReport(Readable):
 @dataclass(frozen=True, repr=False)
 class ReplayComparison(Readable):
     """Two replays in the same network: before and after."""
+
+    more = "all of the replay after"
 
     before: ReplayReport
     after: ReplayReport
@@ -132,39 +160,29 @@ class ReplayComparison(Readable):
         }
 
     def text(self) -> str:
-        """Return the comparison and the second report as text."""
+        """Return the comparison as text."""
         before, after = self.before, self.after
-        times = [_seconds_text(report.predicted_s) for report in (before, after)]
-        lines = [
-            f"After against before: {_ratio_text(self.speedup)}",
-            f"  {times[0]} before, {times[1]} after",
-            "  (both replayed on the same network)",
-        ]
+        times = time_column([report.predicted_s for report in (before, after)])
         categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
         old, new = before.lost.totals_s, after.lost.totals_s
-        rows = [
-            (
-                name,
-                _seconds_text(old.get(name, 0.0)),
-                _seconds_text(new.get(name, 0.0)),
-                _seconds_text(new.get(name, 0.0) - old.get(name, 0.0)),
-            )
-            for name in categories
-            if old.get(name, 0.0) or new.get(name, 0.0)
-        ]
-        table = TextTable(("PE time", "before", "after", "change"), rows)
-        return "\n".join([*lines, "", str(table), "", after.text()])
+        names = [name for name in categories if old.get(name, 0.0) or new.get(name, 0.0)]
+        columns = (
+            time_column([old.get(name, 0.0) for name in names]),
+            time_column([new.get(name, 0.0) for name in names]),
+            time_column([new.get(name, 0.0) - old.get(name, 0.0) for name in names]),
+        )
+        table = TextTable(
+            ("PE time", "before", "after", "change"), list(zip(names, *columns, strict=True))
+        )
+        where = f"on {count_text(after.pes, 'PE')}, {printable(after.network.text())}"
+        return (
+            f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}\n"
+            f"  {where}\n\n{table}"
+        )
 
-
-def _ratio_text(speedup: float | None) -> str:
-    if speedup is None:
-        return "no time at all"
-    return f"{speedup:.3f} × faster" if speedup >= 1 else f"{1 / speedup:.3f} × slower"
-
-
-def _seconds_text(value: float) -> str:
-    """Return a time in seconds with five significant digits."""
-    return f"{value:.5g} s"
+    def details(self) -> str:
+        """Return the second report as text."""
+        return f"{self.after.text()}\n\n{self.after.details()}"
 
 
 def _share_text(part: float, whole: float) -> str:
@@ -175,7 +193,7 @@ def _headline(report: ReplayReport) -> str:
     path = report.path
     total = count_text(report.pes, "PE")
     used = percent_text(report.utilisation, 1)
-    predicted = _seconds_text(report.predicted_s)
+    predicted = time_text(report.predicted_s)
     lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
     if report.sebs and report.blocked.count == report.sebs:
         lines.insert(0, "No SEB can run: all wait for something that never happens, see below")
@@ -185,59 +203,58 @@ def _headline(report: ReplayReport) -> str:
         chain = f"  bounded by {count_text(path.length, 'SEB')} one after the other"
         in_name = f"{_share_text(longest, report.predicted_s)} in {printable(name)}"
         lines.append(f"{chain}: {in_name}, {_share_text(messages, report.predicted_s)} in messages")
-    lines += [
-        f"  recorded: {_seconds_text(report.recorded_s)}, the emulator's time, not a baseline",
-        f"  network: {printable(report.network.text())}",
-    ]
+    lines.append(f"  network: {printable(report.network.text())}")
     if report.blocked.count:
         lines.append(f"  {report.blocked.count:,} of {report.sebs:,} SEBs never ran, see below")
     return "\n".join(lines)
 
 
-def lost_table(lost: LostCycles) -> str:
-    """Return a text table of PE time by category and range of PEs."""
+def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | None = None) -> str:
+    """Return a text table of PE time by category, and with `ranges` by range of PEs.
+
+    Categories without any time are left out. Of the events all but those with the most time are
+    one row if there are more than `most_events`.
+    """
+    totals = {name: seconds for name, seconds in lost.totals_s.items() if seconds}
+    events = sorted((one for one in totals if one.startswith("useful[")), key=totals.__getitem__)
+    if most_events is not None and len(events) > most_events:
+        others = events[: len(events) - most_events + 1]
+        name = f"useful: {len(others):,} more events"
+        totals = {name: math.fsum(totals.pop(one) for one in others), **totals}
     whole = lost.pes * lost.predicted_s
-    sizes = lost.range_sizes()
-    heads = [
-        f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}"
-        for first, size in zip(lost.first_pes, sizes, strict=True)
-    ]
-    ranges = list(range(len(sizes))) if len(sizes) > 1 else []
-    rows = [
-        (
-            category,
-            _seconds_text(total),
-            _share_text(total, whole),
-            *(_share_text(lost.seconds[k, column], sizes[k] * lost.predicted_s) for k in ranges),
-        )
-        for column, (category, total) in enumerate(lost.totals_s.items())
-    ]
-    return str(TextTable(("PE time", "PE-seconds", "share", *(heads[k] for k in ranges)), rows))
+    columns = [time_column(list(totals.values())), [_share_text(s, whole) for s in totals.values()]]
+    heads = ["PE time", "PE-seconds", "share"]
+    if ranges and len(lost.first_pes) > 1:
+        sizes = lost.range_sizes()
+        for k, (first, size) in enumerate(zip(lost.first_pes, sizes, strict=True)):
+            of_range = dict(zip(lost.categories, lost.seconds[k].tolist(), strict=True))
+            heads.append(f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}")
+            whole = size * lost.predicted_s
+            columns.append([_share_text(of_range[name], whole) for name in totals])
+    return str(TextTable(tuple(heads), list(zip(totals, *columns, strict=True))))
 
 
 def _path_table(report: ReplayReport) -> str:
     path, whole = report.path, report.predicted_s
-    rows = [
-        (name, _seconds_text(seconds), _share_text(seconds, whole))
-        for name, seconds in path.by_name_s.items()
-    ]
-    rows += [
-        (_message_text(share), _seconds_text(share.seconds), _share_text(share.seconds, whole))
-        for share in path.messages
-        if share.seconds > 0
-    ]
-    if not rows:
+    times_s = dict(path.by_name_s)
+    times_s |= {_message_text(share): share.seconds for share in path.messages if share.seconds > 0}
+    if not times_s:
         return ""
-    rows.sort(key=lambda row: -float(row[1].split()[0]))
-    text = str(TextTable(("Critical path", "time", "share"), rows, most_rows=_PATH_ROWS))
+    text = _time_table("Critical path", times_s, whole)
     if path.by_event_s:
-        events = [
-            (event, _seconds_text(seconds), _share_text(seconds, whole))
-            for event, seconds in path.by_event_s.items()
-        ]
-        heads = ("of it in events", "time", "share")
-        text += "\n\n" + str(TextTable(heads, events, most_rows=_PATH_ROWS))
+        text += "\n\n" + _time_table("of it in events", path.by_event_s, whole)
     return text
+
+
+def _time_table(head: str, times_s: Mapping[str, float], whole_s: float) -> str:
+    """Return a table of times, longest first, with their shares of the run."""
+    longest = sorted(times_s.items(), key=lambda pair: -pair[1])
+    texts = time_column([seconds for _, seconds in longest])
+    rows = [
+        (name, text, _share_text(seconds, whole_s))
+        for (name, seconds), text in zip(longest, texts, strict=True)
+    ]
+    return str(TextTable((head, "time", "share"), rows, most_rows=_PATH_ROWS))
 
 
 def _message_text(share: MessageShare) -> str:
@@ -248,42 +265,42 @@ def _message_text(share: MessageShare) -> str:
 
 
 def _gains_text(report: ReplayReport) -> str:
-    parts = [
-        _gains_table(heading, gains, report.predicted_s)
-        for heading, gains in (
-            ("If these SEBs took no time", report.gains),
-            ("If these events took no time", report.event_gains),
-        )
-        if gains
-    ]
+    """Return the names and events that the run would gain most without."""
+    events = {gain.name for gain in report.event_gains}
+    gains = sorted((*report.gains, *report.event_gains), key=lambda gain: -gain.gain_s)
+    worth = [gain for gain in gains if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0]
+    parts = []
+    if worth:
+        head = f"If {'SEBs or events' if events else 'SEBs'} took no time"
+        parts.append(_gains_table(head, tuple(worth[:_GAIN_ROWS]), report.predicted_s))
     if report.gains_left_out:
         more = count_text(report.gains_left_out, "more name or event", "more names and events")
         parts.append(f"Not replayed without {more}, since the log is large; --gains 10 does so")
-    return "\n\n".join(parts)
+    return "\n".join(parts)
+
+
+def _gains_tables(report: ReplayReport) -> Iterator[str]:
+    """Yield the tables of all gains, by SEB name and by event."""
+    if report.gains:
+        yield _gains_table("If these SEBs took no time", report.gains, report.predicted_s)
+    if report.event_gains:
+        yield _gains_table("If these events took no time", report.event_gains, report.predicted_s)
 
 
 def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
-    rows = [
-        (
-            gain.name,
-            _seconds_text(gain.busy_s),
-            _seconds_text(gain.gain_s),
-            _share_text(gain.gain_s, predicted_s),
-        )
-        for gain in gains
-    ]
+    names = [gain.name for gain in gains]
+    busy = time_column([gain.busy_s for gain in gains])
+    saved = time_column([gain.gain_s for gain in gains])
+    shares = [_share_text(gain.gain_s, predicted_s) for gain in gains]
+    rows = list(zip(names, busy, saved, shares, strict=True))
     return str(TextTable((heading, "busy", "gain", "of the run"), rows))
 
 
 def _busiest_table(report: ReplayReport) -> str:
+    busy = time_column([pe.busy_s for pe in report.worst_pes])
     rows = [
-        (
-            f"PE {pe.pe}",
-            f"{pe.sebs:,}",
-            _seconds_text(pe.busy_s),
-            _share_text(pe.busy_s, report.predicted_s),
-        )
-        for pe in report.worst_pes
+        (f"PE {pe.pe}", f"{pe.sebs:,}", text, _share_text(pe.busy_s, report.predicted_s))
+        for pe, text in zip(report.worst_pes, busy, strict=True)
     ]
     return str(TextTable(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
 

@@ -19,7 +19,7 @@ from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.units import number
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.text import Readable, count_text, printable
+from rewritelog.text import Readable, count_text, printable, time_text
 
 _MOST_VARIABLES = 19
 _HEAD = "# lost cycles; parameters: "
@@ -84,12 +84,12 @@ class StudyRun(Readable):
         whole = lost.pes * lost.predicted_s
         useful = sum(s for name, s in lost.totals_s.items() if name.startswith("useful["))
         share = useful / whole if whole > 0 else 0.0
-        total = f"{lost.predicted_s:.5g} s on {count_text(lost.pes, 'PE')}"
+        total = f"{time_text(lost.predicted_s)} on {count_text(lost.pes, 'PE')}"
         lines = [
             f"Predicted run time: {total}; {100 * share:.1f} % of it in useful events",
             f"  network: {printable(self.network.text())}",
             "",
-            lost_table(lost),
+            lost_table(lost, ranges=True),
         ]
         if self.timings_out is not None:
             count = count_text(len(lost.categories), "timing line")

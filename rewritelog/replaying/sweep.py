@@ -18,7 +18,7 @@ from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import RewriteOptions, check_factor
-from rewritelog.text import NO_VALUE, Readable, TextTable, printable
+from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
@@ -108,18 +108,19 @@ class Sweep(Readable):
             f"{axis.name} {value}" for axis, value in zip(self.axes, least.values, strict=True)
         )
         first = self.points[0].predicted_s
+        times = time_column([point.predicted_s for point in self.points])
         rows = [
             (
                 *point.values,
-                f"{point.predicted_s:.5g} s",
+                time,
                 f"{point.predicted_s / first:.4f}" if first > 0 else NO_VALUE,
             )
-            for point in self.points
+            for point, time in zip(self.points, times, strict=True)
         ]
         heads = (*(axis.name for axis in self.axes), "predicted", "relative to the first")
         return "\n".join(
             (
-                f"Shortest predicted run time: {least.predicted_s:.5g} s, with {where}",
+                f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}",
                 *self._network_lines(),
                 "",
                 str(TextTable(heads, rows)),

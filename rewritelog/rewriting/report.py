@@ -17,6 +17,8 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
+from rewritelog.models.fit_report import one_call_share
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.busy_times import BusyTime, Largest
 from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
@@ -71,6 +73,8 @@ class RunTime:
 @dataclass(frozen=True, repr=False)
 class RewriteReport(Readable):
     """The results of a rewrite."""
+
+    more = "fits, counts, busy times, shares"
 
     logs: LogSet
     out: Path | None
@@ -254,6 +258,7 @@ def summary_sentences(report: RewriteReport) -> list[str]:
         *_run_time_sentences(report),
         _sebs_sentence(report),
         *_basis_sentences(report),
+        *_long_call_sentences(report),
         _warnings_sentence(report),
     ]
 
@@ -300,10 +305,11 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         return
     if alone is None:
         return
-    within = _error_text(report.bracketed)
+    error = _error_text(report.bracketed)
+    within = f" (±{error})".replace("±> ", "over ±") if error else ""
     yield (
         f"{percent_text(1 - alone, 1)} of the new time comes from the model"
-        f"{within and f' (±{within})'}, {percent_text(alone, 1)} rests on --dilation alone."
+        f"{within}, {percent_text(alone, 1)} rests on --dilation alone."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)
@@ -313,10 +319,26 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         yield "The model predicted nothing."
 
 
+def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
+    """Yield what one call, probably interrupted, would do to the totals of an event."""
+    if not isinstance(report.fitted, FittedEvents):
+        return
+    used = {line.event for line in report.events}
+    for fit in report.fitted.fits.values():
+        share = one_call_share(fit) if fit.event in used else None
+        if share:
+            yield (
+                f"{printable(fit.event)}: one call of {fit.samples:,} has {percent_text(share, 0)} "
+                "of the measured time; it was probably interrupted, and totals leave it out."
+            )
+
+
 def _error_text(expected: Expected) -> str:
     """Return half the width of an interval relative to the expected value; empty if unknown."""
     error = _relative_error(expected)
-    return "" if error is None else percent_text(error, 1)
+    if error is None:
+        return ""
+    return percent_text(error, 1) if error <= 1 else "> 100 %"
 
 
 def _relative_error(expected: Expected) -> float | None:
@@ -490,7 +512,7 @@ def _closing(report: RewriteReport) -> Iterator[str]:
     kind = "thread" if report.options.engine == "threads" else "rank"
     target = "nothing written (dry run)" if report.out is None else str(report.out)
     done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
-    yield f"{printable(target)}: {done}; -v: fits, counts, busy times"
+    yield f"{printable(target)}: {done}"
     if report.no_run_time and not _changes_nothing(report):
         yield f"no predicted run time: {report.no_run_time}"
     if replaced := report.count(BlockCount.TRACER_REPLACES):

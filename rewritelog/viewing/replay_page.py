@@ -34,7 +34,7 @@ def replay_page(replayed: Replayed) -> str:
     report = replayed.report
     plot, note = _timeline(report, replayed.outcome)
     verdict, *others = report.text().split("\n\n")
-    details = f"<pre>{escape((chr(10) * 2).join(others))}</pre>"
+    details = f"<pre>{escape((chr(10) * 2).join([*others, report.details()]))}</pre>"
     sections = [
         Section("SEBs by PE, and the critical path", [note], plot),
         Section("Where the time goes", html=details),

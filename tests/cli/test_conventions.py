@@ -276,6 +276,6 @@ def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
     factors = "*".join(f"(p1 + {number})" for number in range(1, 20))
     formulas = tmp_path / "long.toml"
     formulas.write_text(f'[[formula]]\nevent = "k"\nterms = ["{factors}"]\n')
-    report = rewritelog("fit", timings, "--formulas", formulas).stdout
+    report = rewritelog("fit", timings, "--formulas", formulas, "-v").stdout
     assert max(map(len, report.replace(str(timings), "timings.txt").splitlines())) <= 80
     assert factors in "".join(line.strip() for line in report.splitlines())

@@ -39,9 +39,10 @@ def answer(*words: Any) -> Any:
 def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> None:
     done = run("replay", logs)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Predicted run time: 2.75 s on 2 PEs, utilisation 54.5 %\n")
-    assert "1 message of 1.0 kB" in done.stdout
+    assert done.stdout.startswith("Predicted run time: 2.750 s on 2 PEs, utilisation 54.5 %\n")
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert "1 message of 1.0 kB" not in done.stdout
+    assert "1 message of 1.0 kB" in run("replay", logs, "-v").stdout
     found = answer("replay", logs)
     assert (found["predicted_s"], found["recorded_s"], found["pes"]) == (2.75, 3.0, 2)
     assert found["categories_s"]["useful[Cell::work]"] == 1
@@ -92,7 +93,7 @@ def test_a_network_is_described_in_words(logs: Path) -> None:
 def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) -> None:
     empty = write_logs(tmp_path / "empty", [[], []])
     assert run("replay", empty, "--against", logs).stdout.startswith(
-        "After against before: no time at all\n"
+        "Predicted run time: 2.750 s → 0 s, no time at all\n"
     )
     assert answer("replay", empty, "--against", logs)["speedup"] is None
 
@@ -132,7 +133,7 @@ def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Pat
         1.25,
     )
     done = run("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
-    assert done.stdout.startswith("After against before: 2.000 × faster\n")
+    assert done.stdout.startswith("Predicted run time: 2.500 s → 1.250 s, 2 × faster\n")
 
 
 def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
         (row["dilation"], row["latency"]): float(row["predicted_s"]) for row in rows
     } == expected
     assert done.stdout.startswith(
-        "Shortest predicted run time: 1.25 s, with dilation 0.5, latency 0"
+        "Shortest predicted run time: 1.250 s, with dilation 0.5, latency 0"
     )
     assert len(answer("sweep", logs, *axes)["sweep"]) == 6
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
@@ -262,7 +263,7 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
         done = run(name, logs, *words, "--html", tmp_path / f"{name}.html")
         assert (done.returncode, done.stderr) == (0, "")
     text = (tmp_path / "replay.html").read_text()
-    assert "<p>Predicted run time: 2.75 s on 2 PEs, utilisation 54.5 %.</p>" in text
+    assert "<p>Predicted run time: 2.750 s on 2 PEs, utilisation 54.5 %.</p>" in text
     assert "critical path" in text
     assert "useful[Cell::work]" in text
     assert "default-src 'none'" in text

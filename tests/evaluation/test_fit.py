@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from chosen import by_tier
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
@@ -200,3 +201,54 @@ def test_a_damaged_model_file_stops_a_rewrite(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"none\.json: cannot be read"):
         rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "none.json"))
     assert not (tmp_path / "out").exists()
+
+
+def noisy(tmp_path: Path) -> Path:
+    """Timing lines of four events: a good one, noise, one interrupted call, and two lines."""
+    rng = np.random.default_rng(5)
+    work = rng.integers(10, 100, 60).astype(float)
+    good = 1e-6 * work * np.exp(rng.normal(0, 0.02, 60))
+    noise = 1e-6 * np.exp(rng.normal(0, 1.5, 60))
+    one_long = good.copy()
+    one_long[30] = 0.2
+    lines = [
+        (event, float(time_s), float(n))
+        for event, times in (("good", good), ("noise", noise), ("one", one_long))
+        for n, time_s in zip(work, times, strict=True)
+    ]
+    return write_timings(tmp_path / "noisy.txt", *lines, ("few", 1e-6, 1.0), ("few", 2e-6, 2.0))
+
+
+def test_a_fit_has_a_line_for_each_event_worst_first(tmp_path: Path) -> None:
+    report = fit(FitRequest((noisy(tmp_path),)))
+    rows = [line.split() for line in report.text().partition("verdict")[2].splitlines()[1:5]]
+    assert [row[0] for row in rows] == ["few", "noise", "one", "good"]
+    assert [row[-1] for row in rows] == ["lines", "poor", "call", "good"]
+    assert "seconds =" not in report.text()
+    assert report.details().count("seconds =") == 4
+
+
+def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
+    warnings = fit(FitRequest((noisy(tmp_path),))).warnings
+    assert sum("noise" in text for text in warnings) == 1
+    (one,) = (text for text in warnings if text.startswith("one("))
+    assert "one call" in one
+    assert "time the event again on an idle machine" in one
+    assert not any(text.startswith("good") for text in warnings)
+
+
+def test_a_call_that_was_interrupted_does_not_decide_a_rewrite(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "in", [[seb(0, 1e-3, events=bracket(0, 50e-6))]])
+    write_params(logs, 0, (0, "one", 50))
+    report = rewrite(logs, None, RewriteOptions(timings=(noisy(tmp_path),), dilation=1))
+    assert report.events[0].new_s == pytest.approx(50e-6, rel=0.05)
+    assert "one: one call of 60 has 98 % of the measured time" in " ".join(report.text().split())
+
+
+def test_the_whole_fit_of_an_event_by_its_name(tmp_path: Path) -> None:
+    asked = fit(FitRequest((noisy(tmp_path),), event="go*")).text()
+    assert "good(p1): " in asked
+    assert "seconds =" in asked
+    assert "noise" not in asked
+    with pytest.raises(UsageError, match=r"--event other: .*events: good, noise, one, few"):
+        fit(FitRequest((noisy(tmp_path),), event="other"))

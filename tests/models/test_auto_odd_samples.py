@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -247,3 +248,10 @@ def test_errors_of_a_fit_to_few_lines_are_of_their_noise() -> None:
     law = LAWS["three loop bounds"]
     errors = [errors_elsewhere(auto(law.timings(8, seed, 0.02)), law).mean() for seed in range(5)]
     assert np.median(errors) < 0.2
+
+
+@pytest.mark.parametrize("seconds", [[1, 2, 3, 4, 5, 6], [6, 1, 5, 2, 4, 3, 500], range(1, 41)])
+def test_times_without_parameters_are_predicted_as_their_median(seconds: Sequence[int]) -> None:
+    times = np.array(list(seconds)) * 1e-6
+    fitted = auto(EventTimings("kernel", np.zeros((len(times), 0)), times))
+    assert predicted(fitted, np.zeros((1, 0))) == pytest.approx(np.median(times), rel=0.01)

@@ -151,7 +151,7 @@ def test_interrupted_calls_add_to_totals_and_not_to_usual_times() -> None:
     assert (fitted.predict("kernel", params) * factors).sum() == pytest.approx(
         (usual * np.where(long, 10.0, 1.0)).sum(), rel=0.05
     )
-    assert any("--total measured" in text for text in fitted.warnings())
+    assert any("--total typical" in text for text in fitted.warnings())
 
 
 def test_two_kinds_of_calls_are_said() -> None:
@@ -160,7 +160,7 @@ def test_two_kinds_of_calls_are_said() -> None:
     slow = rng.uniform(size=120) < 0.4
     seconds = 1e-6 * params[:, 0] * np.where(slow, 2.0, 1.0) * np.exp(rng.normal(0, 0.02, 120))
     warnings = " ".join(auto(params, seconds).warnings())
-    assert "two kinds of calls that no parameter tells apart" in warnings
+    assert "two kinds of calls, which no parameter tells apart" in warnings
 
 
 @pytest.mark.parametrize("huge", [1e154, 1e200, 1e300])

@@ -315,7 +315,7 @@ def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
     report = replay(write_logs(tmp_path / "logs", [[], []]))
     assert (report.predicted_s, report.sebs, report.path.length) == (0, 0, 0)
     assert report.text().startswith("Predicted run time: 0 s on 2 PEs")
-    assert "Critical path" not in report.text()
+    assert "Critical path" not in report.details()
 
 
 def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
         (600, 1000): (5, 40.0),
         (1100, 1300): (3, 36.0),
     }
-    assert "5 messages of 600 bytes to 1.0 kB" in report.text()
+    assert "5 messages of 600 bytes to 1.0 kB" in report.details()
 
 
 @pytest.mark.parametrize(

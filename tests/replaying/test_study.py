@@ -19,6 +19,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import Study, StudyRun
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.synthesis.synth import SynthOptions, synthesise
+from rewritelog.text import time_text
 
 NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
 FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
@@ -84,7 +85,9 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
             assert math.isclose(found, seconds, rel_tol=0.15), category
     assert math.isclose(sum(predicted["shares"].values()), 1, rel_tol=1e-9)
     text = run("predict-run", model, "--at", f"D={size},P={pes}")
-    assert text.stdout.startswith(f"Predicted run time: {predicted['predicted_s']:.5g} s at P = ")
+    assert text.stdout.startswith(
+        f"Predicted run time: {time_text(predicted['predicted_s'])} at P = "
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,21 @@ def calibrate(
     samples off by more than a factor of two, or by more than `OUTLIER` times `spread`. `spread` is
     the robust standard deviation of the residuals in units of each sample's scale, infinite
     without a robust fit. The function is returned as it is with uniform weights or too few samples.
-    `columns` are the values of its terms for the samples, where they are known.
+    `columns` are the values of its terms for the samples, where they are known. A constant that
+    was fitted robustly becomes the median of the times, however few they are: relative weights
+    would put it far below the middle of times that vary by a factor.
     """
-    if not samples.relative or len(samples) < FEWEST:
+    if not samples.relative:
+        return function
+    if (
+        len(samples) > 1
+        and np.isfinite(spread)
+        and all(str(term) == "1" for term in function.terms)
+    ):
+        constant = float(function.predict(samples.params[:1])[0])
+        median = float(np.median(samples.seconds))
+        return replace(function, calibration=median / constant) if constant > 0 else function
+    if len(samples) < FEWEST:
         return function
     measured = predicted = 0.0
     for block in samples.blocks() if columns is None else (samples,):
