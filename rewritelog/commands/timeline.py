@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rewritelog.commands.command import ENGINE, Printing, Shell, function
 from rewritelog.commands.shared import OUTPUT, Logs, Seed, Selection
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @declared
 class Timeline(Seed, Selection, Logs, Printing["Picture"]):
-    """Draw the SEBs of each PE over time, coloured by name, with brackets and messages.
+    """Draw the SEBs of each PE over time, coloured by event or name, with messages.
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
@@ -34,6 +34,16 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
     against: LogsLike | None = option(
         "A second log folder, drawn below on the same time axis.", default=None, metavar="LOGS"
     )
+    colour_by: Literal["event", "name"] | None = option(
+        "What colours mean: events, in brackets that have any, or SEB names [default: event if "
+        "there are any].",
+        default=None, metavar="event|name",
+    )  # fmt: skip
+    times: Literal["log", "replay"] | None = option(
+        "Draw the times of the log, or of its replay with its own network [default: log; replay "
+        "with --against, where only a replay shows what a change gains].",
+        default=None, metavar="log|replay",
+    )  # fmt: skip
     messages: bool = option(
         "Draw messages as lines; if there are many, a random part of them.", default=False
     )
@@ -58,9 +68,18 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
 
         given = self.given
         sets = [one for one in (given.logs, given.against) if one is not None]
-        options = TimelineOptions(self.chosen_pes(sets[0]), from_s=self.from_s, to_s=self.until_s)
+        options = TimelineOptions(
+            self.chosen_pes(sets[0]), self.from_s, self.until_s, self.colour_by
+        )
+        replayed = self.times == "replay" or (self.times is None and len(sets) > 1)
         return draw_timeline(
-            sets, given.output, kind, options, messages=self.messages, seed=self.seed
+            sets,
+            given.output,
+            kind,
+            options,
+            messages=self.messages,
+            seed=self.seed,
+            replayed=replayed,
         )
 
 

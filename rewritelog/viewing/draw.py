@@ -7,11 +7,16 @@ from pathlib import Path
 
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.output import check_outputs, write_file
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.prepare import prepare
+from rewritelog.replaying.simulate import simulate
+from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
-from rewritelog.viewing.messages import message_lines
+from rewritelog.viewing.messages import MessageLines, message_lines
 from rewritelog.viewing.picture import Picture
-from rewritelog.viewing.timeline import TimelineOptions, timeline_view
+from rewritelog.viewing.timeline import Run, TimelineOptions, TimelineView, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
@@ -25,8 +30,11 @@ def draw_timeline(
     *,
     messages: bool = False,
     seed: int = 1,
+    replayed: bool = False,
 ) -> Picture:
     """Return the figure of one log set, or of two one above the other, and write it to `output`.
+
+    If `replayed`, times are those of a replay with each log's own network.
 
     `kind` is one of `KINDS`, by default the suffix of `output`, else svg. If there are too many
     messages to draw, a random sample of them, chosen by `seed`, is drawn. Raise `UsageError` for
@@ -38,18 +46,26 @@ def draw_timeline(
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     check_outputs([output], [], [logs.folder for logs in sets])
-    drawn = Picture(_drawn(sets, kind, options, messages=messages, seed=seed), kind)
-    if output is not None:
-        write_file(output, drawn)
-    return drawn
-
-
-def _drawn(
-    sets: Sequence[LogSet], kind: str, options: TimelineOptions | None, *, messages: bool, seed: int
-) -> bytes:
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
-    view = timeline_view(sets, options)
-    lines = tuple(message_lines(logs, view, seed) for logs in sets) if messages else ()
+    runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
+    view = timeline_view(runs, options)
+    lines = tuple(message_lines(run, view, seed) for run in runs) if messages else ()
+    picture = Picture(_content(view, kind, lines), kind)
+    if output is not None:
+        write_file(output, picture)
+    return picture
+
+
+def _run(logs: LogSet, first: Path, *, replayed: bool) -> Run:
+    """Return what is drawn of a log set; a rewritten one may have left its params behind."""
+    params = logs.folder if list_params(logs.folder).pes else first
+    if not replayed:
+        return Run(logs, None, params)
+    prepared = prepare(logs, RewriteOptions(params=params))
+    return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
+
+
+def _content(view: TimelineView, kind: str, lines: tuple[MessageLines, ...]) -> bytes:
     if kind == "html":
         from rewritelog.viewing.timeline_page import timeline_page  # noqa: PLC0415 - an extra
 

@@ -12,7 +12,8 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
-from rewritelog.viewing.timeline import TimelineView
+from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.viewing.timeline import Run, TimelineView
 
 MOST_MESSAGES = 2_000
 """At most this many messages, a random sample by seed, are drawn."""
@@ -32,11 +33,14 @@ class MessageLines:
     """Messages chosen to be drawn."""
 
 
-def message_lines(logs: LogSet, view: TimelineView, seed: int = 1) -> MessageLines:
+def message_lines(run: Run, view: TimelineView, seed: int = 1) -> MessageLines:
     """Return the lines of the messages sent within the view's time window and rows.
 
     Reads the log twice: for the messages, and for the SEBs that the chosen messages start.
     """
+    if run.outcome is not None:
+        return _replayed_lines(run.outcome, view, seed)
+    logs = run.logs
     rows = np.full(len(logs.pes), -1, dtype=np.int64)
     rows[list(view.pes)] = np.arange(len(view.pes)) // view.group
     chosen, messages = _chosen(logs, view, rows, seed)
@@ -56,6 +60,33 @@ def message_lines(logs: LogSet, view: TimelineView, seed: int = 1) -> MessageLin
         np.concatenate([np.empty(0), *arrived]),
         messages,
         len(chosen),
+    )
+
+
+def _replayed_lines(outcome: ReplayedRun, view: TimelineView, seed: int) -> MessageLines:
+    """Return the lines of messages as they were sent in a replay."""
+    sebs, times = outcome.workload.sebs, outcome.times
+    rows = np.full(outcome.workload.pes, -1, dtype=np.int64)
+    rows[list(view.pes)] = np.arange(len(view.pes)) // view.group
+    message = sebs.starter
+    to = np.flatnonzero((message >= 0) & ~np.isnan(times.start_s))
+    sender = np.searchsorted(sebs.first_message, message[to], side="right") - 1
+    sent_s = outcome.sent_s(sender, message[to])
+    inside = (sent_s >= view.from_s) & (sent_s <= view.to_s)
+    inside &= (rows[sebs.pe[sender]] >= 0) & (rows[sebs.pe[to]] >= 0)
+    sent = np.unique(message[to[inside]])
+    drawn = sent
+    if len(sent) > MOST_MESSAGES:
+        drawn = np.random.default_rng(seed).choice(sent, MOST_MESSAGES, replace=False)
+    chosen = np.flatnonzero(inside & np.isin(message[to], drawn))
+    to, sender = to[chosen], sender[chosen]
+    return MessageLines(
+        rows[sebs.pe[sender]],
+        rows[sebs.pe[to]],
+        sent_s[chosen],
+        times.ready_s[to],
+        len(sent),
+        len(drawn),
     )
 
 

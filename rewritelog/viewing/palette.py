@@ -24,6 +24,9 @@ COLOURS = (
 OTHER = "#9A9A9A"
 """The colour of everything that has no colour of its own."""
 
+OUTSIDE = "#C9C9C9"
+"""The colour of SEBs where their brackets have colours."""
+
 BRACKET = "#000000"
 MESSAGE = "#444444"
 IDLE = "#FFFFFF"

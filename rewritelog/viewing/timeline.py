@@ -1,28 +1,30 @@
 """The content of a figure of timelines: rows of PEs, cells and bars, the same for all formats.
 
-Memory is bounded by the figure's size, not that of the logs: cells hold the share of time of each
-colour, and SEBs are kept individually only while they are few enough to be drawn as bars.
+Times are those of the logs or of a replay. Of the former, memory is bounded by the figure's size,
+not that of the logs: cells hold the share of time of each colour, and SEBs are kept individually
+only while they are few enough to be drawn as bars.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.brackets import brackets_of
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.inspection.survey import Survey, read_survey
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import printable
-from rewritelog.viewing.palette import COLOURS
+from rewritelog.viewing.palette import BRACKET, COLOURS, OTHER, OUTSIDE
+from rewritelog.viewing.spans import NOTHING, Extent, Spans
 
 MOST_ROWS = 128
 """If there are more PEs, each row is a group of PEs."""
@@ -32,10 +34,12 @@ MOST_BARS = 20_000
 
 COLUMNS = 1600
 
+ColourBy = Literal["event", "name"]
+
 
 @dataclass(frozen=True)
 class TimelineOptions:
-    """The part of the logs that is drawn."""
+    """The part of the logs that is drawn, and what its colours mean."""
 
     pes: Sequence[int] | None = None
     """None for all."""
@@ -43,28 +47,13 @@ class TimelineOptions:
     """Start of the time axis; None for the first start of a SEB."""
     to_s: float | None = None
     """End of the time axis; None for the last end of a SEB."""
+    colour_by: ColourBy | None = None
+    """None for events if brackets have any, else SEB names."""
 
     def __post_init__(self) -> None:
         for time in (self.from_s, self.to_s):
             if time is not None and not math.isfinite(time):
                 raise UsageError(f"{time} is not a time in seconds")
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The timelines of one log set."""
-
-    logs: LogSet
-    cells: Floats
-    """Share of the row's PE time, shape (rows, columns, layers); the last layer is brackets."""
-    bars: Bars | None
-    """The individual SEBs and brackets; None if there are too many."""
-    sebs: int
-    brackets: int
-    unclosed: int
-    """Number of SEBs that were never closed, which are not drawn."""
-    not_finite: int
-    """Number of SEBs with times that are not finite, which are not drawn."""
 
 
 class Bars(NamedTuple):
@@ -83,8 +72,55 @@ class Bars(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Run:
+    """What a panel draws: the recorded times of a log set, or those of its replay."""
+
+    logs: LogSet
+    outcome: ReplayedRun | None = None
+    params: Path | None = None
+    """The folder with the param files; None for that of the logs."""
+
+    @property
+    def label(self) -> str:
+        """The folder, and whose times are drawn."""
+        folder = printable(str(self.logs.folder))
+        if self.outcome is None:
+            return folder
+        return f"{folder}, replayed: {self.outcome.case.network.text()}"
+
+    @property
+    def left_out(self) -> str:
+        """What is wrong with SEBs that cannot be drawn."""
+        return "without an end" if self.outcome is None else "that never ran"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The timelines of one run."""
+
+    run: Run
+    cells: Floats
+    """Share of the row's PE time, shape (rows, columns, layers)."""
+    bars: Bars | None
+    """The individual SEBs and brackets; None if there are too many."""
+    from_s: float
+    to_s: float
+    """The part of the window from the run's first start to its last end."""
+    sebs: int
+    brackets: int
+    unclosed: int
+    """Number of SEBs that were never closed, which are not drawn."""
+    not_finite: int
+    """Number of SEBs with times that are not finite, or that never ran, which are not drawn."""
+
+
+@dataclass(frozen=True)
 class TimelineView:
-    """One log set, or two one above the other, on one time axis."""
+    """One run, or two one above the other, on one time axis.
+
+    Layers are the colours: of names or events by falling total time, of all others, and last of
+    time inside brackets, which lies over SEB names, or of SEBs outside of events.
+    """
 
     panels: tuple[Panel, ...]
     pes: tuple[int, ...]
@@ -92,10 +128,11 @@ class TimelineView:
     """Number of PEs that share a row."""
     from_s: float
     to_s: float
+    colour_by: ColourBy
     names: tuple[str, ...]
     """The names with a colour of their own, made printable, by falling total time."""
     other_names: int
-    """Number of names that share the last colour."""
+    """Number of names that share a colour."""
 
     @property
     def rows(self) -> int:
@@ -103,63 +140,96 @@ class TimelineView:
         return -(-len(self.pes) // self.group)
 
     @property
-    def other_layer(self) -> int:
-        """The layer of all names without a colour of their own."""
-        return len(self.names)
+    def layers(self) -> list[tuple[str, str]]:
+        """The label and the colour of each layer."""
+        labels = list(zip(self.names, COLOURS, strict=False))
+        if self.colour_by == "name":
+            return [
+                *labels,
+                (f"{self.other_names:,} other names", OTHER),
+                ("inside brackets", BRACKET),
+            ]
+        return [*labels, ("other brackets", OTHER), ("SEBs outside of events", OUTSIDE)]
+
+    @property
+    def shown_layers(self) -> list[int]:
+        """The layers of which anything is drawn, in the order of drawing."""
+        busy = sum(panel.cells.sum(axis=(0, 1)) for panel in self.panels)
+        shown = [layer for layer in range(len(self.layers)) if busy[layer] > 0]
+        return shown if self.colour_by == "name" else sorted(shown, key=lambda k: k < shown[-1])
+
+    def over_names(self, layer: int) -> bool:
+        """Return whether a layer is drawn over the others, as a strip."""
+        return self.colour_by == "name" and layer == len(self.layers) - 1
 
     def row_label(self, row: int) -> str:
         """Return the label of a row's PEs, such as `PE 3` or `PE 0–7`."""
         members = self.pes[row * self.group : (row + 1) * self.group]
         return f"PE {members[0]}" if len(members) == 1 else f"PE {members[0]}–{members[-1]}"
 
-    def shares(self, panel: Panel) -> tuple[float, ...]:
-        """Return the share of all PE time in the window by layer, with that of brackets last."""
+    def over_time(self, panel: Panel) -> Floats:
+        """Return the share of all PEs' time in each column by layer, shape (columns, layers)."""
         members = np.full(self.rows, self.group)
         members[-1] = len(self.pes) - (self.rows - 1) * self.group
-        weights = members / members.sum() / panel.cells.shape[1]
-        return tuple(float(share) for share in np.einsum("rcl,r->l", panel.cells, weights))
+        return np.asarray(np.einsum("rcl,r->cl", panel.cells, members / members.sum()))
+
+    def shares(self, panel: Panel) -> Floats:
+        """Return the share of the PEs' time over the run's own length by layer."""
+        own = (panel.to_s - panel.from_s) / (self.to_s - self.from_s)
+        return np.asarray(self.over_time(panel).mean(axis=0) / (own if own > 0 else 1.0))
+
+    def busy_share(self, panel: Panel) -> float:
+        """Return the share of the PEs' time in SEBs."""
+        shares = self.shares(panel)
+        return float(shares.sum() if self.colour_by == "event" else shares[:-1].sum())
+
+    def bracket_share(self, panel: Panel) -> float:
+        """Return the share of the PEs' time in brackets."""
+        shares = self.shares(panel)
+        return float(shares[-1] if self.colour_by == "name" else shares[:-1].sum())
 
 
 def timeline_view(
-    sets: Sequence[LogSet], options: TimelineOptions | None = None, columns: int = COLUMNS
+    runs: Sequence[Run], options: TimelineOptions | None = None, columns: int = COLUMNS
 ) -> TimelineView:
     """Read log sets twice, to find the names with the most time and to fill the figure.
 
-    Raise `UsageError` if the sets have different PEs, if a PE is not in them or if there is nothing
+    Raise `UsageError` if the runs have different PEs, if a PE is not in them or if there is nothing
     between the times; `DamagedLogError` if a block is damaged.
     """
     options = options or TimelineOptions()
-    pes = _chosen_pes(sets, options.pes)
-    surveys = [read_survey(logs) for logs in sets]
-    from_s, to_s = _window(surveys, options)
-    names, others = _names(surveys)
+    pes = _chosen_pes([run.logs for run in runs], options.pes)
+    extents = [_extent(run, _params(run, options.colour_by)) for run in runs]
+    has_events = any(extent.event_s for extent in extents)
+    colour_by = options.colour_by or ("event" if has_events else "name")
+    from_s, to_s = _window(extents, options)
+    seconds = Counter[str]()
+    for extent in extents:
+        seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
+    ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     group = -(-len(pes) // MOST_ROWS)
-    frame = _Frame(pes, group, from_s, to_s, tuple(names), columns)
-    return TimelineView(
-        panels=tuple(_panel(logs, frame) for logs in sets),
-        pes=pes,
-        group=group,
-        from_s=from_s,
-        to_s=to_s,
-        names=tuple(printable(name) for name in names),
-        other_names=others,
-    )
+    frame = Frame(pes, group, from_s, to_s, colour_by, tuple(ranked[: len(COLOURS)]), columns)
+    panels = [_panel(run, extent, frame) for run, extent in zip(runs, extents, strict=True)]
+    names = tuple(printable(name) for name in frame.names)
+    others = max(0, len(ranked) - len(COLOURS))
+    return TimelineView(tuple(panels), pes, group, from_s, to_s, colour_by, names, others)
 
 
 @dataclass(frozen=True)
-class _Frame:
+class Frame:
     """The properties that all panels of a figure share."""
 
     pes: tuple[int, ...]
     group: int
     from_s: float
     to_s: float
-    names: tuple[bytes, ...]
+    colour_by: ColourBy
+    names: tuple[str, ...]
     columns: int
 
     @property
     def layers(self) -> int:
-        """The number of layers: one for each name, one for all others, one for brackets."""
+        """The number of layers; see `TimelineView`."""
         return len(self.names) + 2
 
     def rows_of_pes(self, total: int) -> Ints:
@@ -168,8 +238,13 @@ class _Frame:
         rows[list(self.pes)] = np.arange(len(self.pes)) // self.group
         return rows
 
+    def layers_of(self, names: Sequence[str]) -> Ints:
+        """Return the layer of each name, or event."""
+        place = {name: layer for layer, name in enumerate(self.names)}
+        return np.array([place.get(name, len(self.names)) for name in names], dtype=np.int64)
 
-def _chosen_pes(sets: Sequence[LogSet], wanted: Sequence[int] | None) -> tuple[int, ...]:
+
+def _chosen_pes(sets: Sequence[LogSet], chosen: Sequence[int] | None) -> tuple[int, ...]:
     first = sets[0]
     for other in sets[1:]:
         if len(other.pes) != len(first.pes):
@@ -177,82 +252,106 @@ def _chosen_pes(sets: Sequence[LogSet], wanted: Sequence[int] | None) -> tuple[i
                 f"{first.folder} has {len(first.pes):,} PEs and {other.folder} "
                 f"{len(other.pes):,}: they cannot be drawn on the same rows"
             )
-    if wanted is None:
+    if chosen is None:
         return tuple(first.pes)
-    for pe in wanted:
+    for pe in chosen:
         first.timeline_block(pe)
-    if not wanted:
+    if not chosen:
         raise UsageError("no PE is chosen")
-    return tuple(sorted(set(wanted)))
+    return tuple(sorted(set(chosen)))
 
 
-def _window(surveys: Sequence[Survey], options: TimelineOptions) -> tuple[float, float]:
-    starts = min(found.earliest_s for found in surveys)
-    ends = max(found.latest_s for found in surveys)
-    from_s = starts if options.from_s is None else options.from_s
-    to_s = ends if options.to_s is None else options.to_s
-    if not to_s > from_s:
-        raise UsageError(f"nothing to draw: the time from {from_s:.9g} s to {to_s:.9g} s is empty")
+def _bars(spans: Spans, frame: Frame, rows: Ints) -> tuple[Bars, Ints]:
+    """Return the bars of the PEs that have a row, and the counts of a `Panel`."""
+    row, finite = rows[spans.pe], spans.finite
+    closed = (row >= 0) & finite & (spans.end_s >= spans.start_s)
+    sebs, inside = np.flatnonzero(closed), np.flatnonzero(closed[spans.of])
+    of, last = spans.of[inside], frame.layers - 1
+    if frame.colour_by == "name":
+        layers, within = frame.layers_of(spans.names)[spans.name[sebs]], np.full(len(of), last)
+    else:
+        layers = np.full(len(sebs), last)
+        within = frame.layers_of([*spans.events, ""])[spans.event[inside]]
+    bars = Bars(
+        row=np.concatenate([row[sebs], row[of]]),
+        layer=np.concatenate([layers, within]),
+        pe=np.concatenate([spans.pe[sebs], spans.pe[of]]),
+        seb=np.concatenate([spans.seb[sebs], spans.seb[of]]),
+        start_s=np.concatenate([spans.start_s[sebs], spans.begins_s[inside]]),
+        end_s=np.concatenate([spans.end_s[sebs], spans.ends_s[inside]]),
+    )
+    unclosed = finite & (spans.end_s < spans.start_s)
+    counts = [len(sebs), len(of), *((row >= 0) & (unclosed, ~finite)).sum(axis=1)]
+    order = np.argsort(np.concatenate([sebs, of]), kind="stable")
+    return bars.take(order), np.array(counts, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Extents:
+    """Finds the extent of a block."""
+
+    params: ParamFolder
+
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> Extent:
+        """Return the extent of a block."""
+        return sum((Spans.of_block(part, self.params).extent() for part in parts), NOTHING)
+
+
+def _params(run: Run, colour_by: ColourBy | None) -> ParamFolder:
+    """Return the param files of a run, none if no events are asked for."""
+    if colour_by == "name":
+        return ParamFolder(run.logs.folder, frozenset())
+    return list_params(run.params or run.logs.folder)
+
+
+def _extent(run: Run, params: ParamFolder) -> Extent:
+    if run.outcome is not None:
+        return replace(Spans.of_replay(run.outcome).extent(), earliest_s=0.0)
+    return sum(run.logs.map(_Extents(params)), NOTHING)
+
+
+def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float, float]:
+    first_s = min(extent.earliest_s for extent in extents)
+    last_s = max(extent.latest_s for extent in extents)
+    from_s = first_s if options.from_s is None else options.from_s
+    to_s = last_s if options.to_s is None else options.to_s
+    if not (to_s > from_s and from_s < last_s and to_s > first_s):
+        raise UsageError(
+            f"nothing to draw from {from_s:.9g} s to {to_s:.9g} s: "
+            f"the logs last from {first_s:.9g} s to {last_s:.9g} s"
+        )
     return from_s, to_s
 
 
-def _names(surveys: Sequence[Survey]) -> tuple[list[bytes], int]:
-    """Return the names with the most time over all sets, and the number of other names."""
-    seconds: dict[bytes, float] = {}
-    for found in surveys:
-        for name, _, seconds_of_name in found.by_name():
-            seconds[name] = seconds.get(name, 0.0) + seconds_of_name
-    ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
-    return ranked[: len(COLOURS)], max(0, len(ranked) - len(COLOURS))
-
-
-def _panel(logs: LogSet, frame: _Frame) -> Panel:
-    rows = frame.rows_of_pes(len(logs.pes))
+def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
+    rows = frame.rows_of_pes(len(run.logs.pes))
     canvas = _Canvas(frame, int(rows.max()) + 1)
-    for drawn in logs.map(_Drawing(frame, rows)):
-        canvas.add(drawn)
+    if run.outcome is not None:
+        canvas.add(_Drawn.of(frame, rows, [Spans.of_replay(run.outcome)]))
+    else:
+        for drawn in run.logs.map(_Drawing(frame, rows, _params(run, frame.colour_by))):
+            canvas.add(drawn)
     members = np.bincount(rows[rows >= 0]).astype(np.float64)
     cells = canvas.cells() / members[:, None, None]
-    return Panel(logs, cells, canvas.bars.joined(), *canvas.counts.tolist())
+    if frame.colour_by == "event":  # brackets lie within their SEBs
+        cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
+    from_s, to_s = max(frame.from_s, extent.earliest_s), min(frame.to_s, extent.latest_s)
+    return Panel(run, cells, canvas.bars.joined(), from_s, to_s, *canvas.counts.tolist())
 
 
 @dataclass(frozen=True)
 class _Drawing:
     """Draws one block."""
 
-    frame: _Frame
+    frame: Frame
     rows: Ints
     """The row of each PE, −1 for PEs that are not drawn."""
+    params: ParamFolder
 
     def __call__(self, parts: Iterator[LoadedBlock], /) -> _Drawn:
         """Return what is drawn of a block."""
-        drawn, names = _Drawn(self.frame), NameTable(self.frame.names)
-        for loaded in parts:
-            self._draw(records_of(loaded), names, drawn)
-        return drawn
-
-    def _draw(self, block: BlockRecords, names: NameTable, drawn: _Drawn) -> None:
-        start, end = block.sebs["start_time"], block.sebs["end_time"]
-        row = self.rows[block.pe]
-        finite = np.isfinite(start) & np.isfinite(end)
-        closed = (row >= 0) & finite & (end >= start)
-        layers = names.find(block.sebs)
-        sebs = np.flatnonzero(closed)
-        brackets = brackets_of(block)
-        inside = np.flatnonzero(closed[brackets.seb])
-        of = brackets.seb[inside]
-        bars = Bars(
-            row=np.concatenate([row[sebs], row[of]]),
-            layer=np.concatenate([layers[sebs], np.full(len(of), self.frame.layers - 1)]),
-            pe=np.concatenate([block.pe[sebs], block.pe[of]]),
-            seb=np.concatenate([block.index[sebs], block.index[of]]),
-            start_s=np.concatenate([start[sebs], start[of] + brackets.starts[inside]]),
-            end_s=np.concatenate([end[sebs], start[of] + brackets.ends[inside]]),
-        )
-        bars.layer[bars.layer < 0] = len(self.frame.names)
-        drawn.add(bars.take(np.argsort(np.concatenate([sebs, of]), kind="stable")))
-        unclosed, not_finite = finite & (end < start), ~finite
-        drawn.counts += [len(sebs), len(of), *((row >= 0) & (unclosed, not_finite)).sum(axis=1)]
+        spans = (Spans.of_block(part, self.params) for part in parts)
+        return _Drawn.of(self.frame, self.rows, spans)
 
 
 class _FewBars:
@@ -287,7 +386,7 @@ class _Drawn:
     its second column, −1 in its last one.
     """
 
-    def __init__(self, frame: _Frame) -> None:
+    def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self.counts = np.zeros(4, dtype=np.int64)
         """The numbers of SEBs and brackets drawn, and of SEBs unclosed and not finite."""
@@ -295,6 +394,16 @@ class _Drawn:
         none = np.empty(0, dtype=np.int64), np.empty(0)
         self.sums: list[tuple[Ints, Floats]] = [none, none]
         """The cells, and the sums of their parts; then those of their steps."""
+
+    @classmethod
+    def of(cls, frame: Frame, rows: Ints, spans: Iterable[Spans]) -> _Drawn:
+        """Return what is drawn of some spans."""
+        drawn = cls(frame)
+        for part in spans:
+            bars, counts = _bars(part, frame, rows)
+            drawn.counts += counts
+            drawn.add(bars)
+        return drawn
 
     def add(self, bars: Bars) -> None:
         """Add the bars that the figure shows."""
@@ -325,7 +434,7 @@ class _Drawn:
 class _Canvas:
     """The cells and bars of a figure, to which the blocks of a log set are added in order."""
 
-    def __init__(self, frame: _Frame, rows: int) -> None:
+    def __init__(self, frame: Frame, rows: int) -> None:
         self.counts = np.zeros(4, dtype=np.int64)
         self.bars = _FewBars()
         self._parts, self._steps = np.zeros((2, rows, frame.columns + 1, frame.layers))

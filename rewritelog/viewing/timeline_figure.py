@@ -12,7 +12,7 @@ from rewritelog.output.drawing import drawing_defaults
 from rewritelog.text import count_text
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines
-from rewritelog.viewing.palette import BRACKET, COLOURS, IDLE, MESSAGE, OTHER, rgb
+from rewritelog.viewing.palette import BRACKET, IDLE, MESSAGE, rgb
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 
 WIDTH_INCHES, DPI = 12.0, 150
@@ -55,14 +55,14 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
 def panel_title(view: TimelineView, panel: Panel) -> str:
     """Return the title of a panel: which logs, how much of them, and how it is drawn."""
     pes, sebs = count_text(len(view.pes), "PE"), count_text(panel.sebs, "SEB")
-    text = f"{panel.logs.folder}: {pes}, {sebs}"
+    text = f"{panel.run.label}: {pes}, {sebs}"
     if view.group > 1:
         text += f", {view.group} PEs per row"
     if panel.bars is None:
         text += "; SEBs shorter than a pixel as shares of time"
     left_out = panel.unclosed + panel.not_finite
     if left_out:
-        text += f"; {left_out:,} without an end not drawn"
+        text += f"; {left_out:,} {panel.run.left_out} not drawn"
     return text
 
 
@@ -75,28 +75,6 @@ def time_unit(view: TimelineView) -> tuple[float, str]:
     return 1e6, "µs"
 
 
-def layer_colour(view: TimelineView, layer: int) -> str:
-    """Return the colour of a layer."""
-    if layer == view.other_layer:
-        return OTHER
-    return BRACKET if layer > view.other_layer else COLOURS[layer]
-
-
-def layer_name(view: TimelineView, layer: int) -> str:
-    """Return the name of a layer in the legend."""
-    if layer > view.other_layer:
-        return "inside brackets"
-    if layer == view.other_layer:
-        return f"{view.other_names:,} other names"
-    return view.names[layer]
-
-
-def shown_layers(view: TimelineView) -> list[int]:
-    """Return the layers of which anything is drawn."""
-    busy = sum(panel.cells.sum(axis=(0, 1)) for panel in view.panels)
-    return [layer for layer in range(len(view.names) + 2) if busy[layer] > 0]
-
-
 def cell_colours(cells: Floats, view: TimelineView) -> Floats:
     """Return red, green and blue of the figure's pixels, shape (rows × lines, columns, 3).
 
@@ -105,27 +83,30 @@ def cell_colours(cells: Floats, view: TimelineView) -> Floats:
     they may in a rewritten log, their shares are scaled to a sum of 1.
     """
     rows, columns, layers = cells.shape
-    shares = cells[:, :, :-1] / np.maximum(cells[:, :, :-1].sum(axis=2, keepdims=True), 1.0)
+    strip_layer = layers - 1 if view.over_names(layers - 1) else layers
+    stacked = cells[:, :, :strip_layer]
+    shares = stacked / np.maximum(stacked.sum(axis=2, keepdims=True), 1.0)
     tops = np.cumsum(shares, axis=2) * _SUBROWS
     bottoms = tops - shares * _SUBROWS
     pixels = np.empty((rows, _SUBROWS, columns, 3))
-    colours = np.array([rgb(layer_colour(view, layer)) for layer in range(layers - 1)])
+    colours = np.array([rgb(colour) for _, colour in view.layers[:strip_layer]])
     idle = np.array(rgb(IDLE))
     for line in range(_SUBROWS):
         covered = np.clip(np.minimum(tops, line + 1) - np.maximum(bottoms, line), 0.0, 1.0)
         rest = np.clip(1.0 - covered.sum(axis=2, keepdims=True), 0.0, 1.0)
         pixels[:, line] = covered @ colours + rest * idle
-    strip = int(BRACKET_TOP * _SUBROWS)
-    inside = np.clip(cells[:, :, -1], 0.0, 1.0)[:, None, :, None]
-    pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + np.array(rgb(BRACKET)) * inside
+    if strip_layer < layers:
+        strip = int(BRACKET_TOP * _SUBROWS)
+        inside = np.clip(cells[:, :, -1], 0.0, 1.0)[:, None, :, None]
+        pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + np.array(rgb(BRACKET)) * inside
     return pixels.reshape(rows * _SUBROWS, columns, 3)
 
 
 def bar_heights(bars: Bars, view: TimelineView) -> tuple[Floats, Floats]:
     """Return the upper and lower edge of each bar on the axis of rows, which points down."""
-    bracket = bars.layer > view.other_layer
+    strip = (bars.layer == len(view.layers) - 1) & (view.colour_by == "name")
     rows = bars.row.astype(np.float64)
-    return rows + np.where(bracket, BRACKET_TOP, TOP), rows + BOTTOM
+    return rows + np.where(strip, BRACKET_TOP, TOP), rows + BOTTOM
 
 
 def _panel_inches(view: TimelineView) -> float:
@@ -163,8 +144,8 @@ def _draw_bars(ax: Any, view: TimelineView, bars: Bars) -> None:
         ],
         axis=1,
     )
-    for layer in shown_layers(view):
-        colour = layer_colour(view, layer)
+    for layer in view.shown_layers:
+        colour = view.layers[layer][1]
         mine = corners[bars.layer == layer]
         # A thin edge of the same colour keeps the shortest bars visible.
         ax.add_collection(PolyCollection(list(mine), facecolor=colour, edgecolor=colour, lw=0.25))
@@ -189,8 +170,8 @@ def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None
     from matplotlib.patches import Patch  # noqa: PLC0415
 
     keys: list[Any] = [
-        Patch(facecolor=layer_colour(view, layer), label=legend_text(view, layer))
-        for layer in shown_layers(view)
+        Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
+        for layer in view.shown_layers
     ]
     if with_messages:
         keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
@@ -200,4 +181,4 @@ def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None
 def legend_text(view: TimelineView, layer: int) -> str:
     """Return a layer's name with its share of the PE time in each panel."""
     shares = " → ".join(f"{100 * view.shares(panel)[layer]:.1f} %" for panel in view.panels)
-    return f"{layer_name(view, layer)} ({shares})"
+    return f"{view.layers[layer][0]} ({shares})"

@@ -24,7 +24,7 @@ from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
-from rewritelog.viewing.replay_page import busy_shares
+from rewritelog.viewing.timeline import Run, timeline_view
 
 EVERYWHERE = {"dst_node": -1, "tid": -1}
 
@@ -305,10 +305,10 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     lines = [[seb(0, 1), seb(1, 2, **started_by(1, 0))], [seb(0, 4, messages=[message(3.0, 3.0)])]]
     prepared = prepare(write_logs(tmp_path / "logs", lines), RewriteOptions())
     outcome = simulate(prepared.workload, prepared.case(Network()))
-    found = busy_shares(outcome, 2, 8)
+    view = timeline_view([Run(prepared.logs, outcome)], columns=8)
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(busy_shares(outcome, 1, 2), [[0.75, 0.75]], atol=1e-12)
+    np.testing.assert_allclose(view.panels[0].cells[:, :, 0], expected, atol=1e-12)
+    assert view.busy_share(view.panels[0]) == 0.75
 
 
 def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:

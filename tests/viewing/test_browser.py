@@ -204,6 +204,34 @@ def select_by_a_box_at_the_top(opened: Opened) -> None:
     )
 
 
+@pytest.mark.slow
+def test_a_step_of_the_critical_path_is_shown_and_tables_follow_the_zoom(tmp_path: Path) -> None:
+    lines = [[seb(0, 4, name=b"work", events=bracket(1, 3)), seb(4, 5, name=b"end")], [seb(0, 1)]]
+    logs = write_logs(tmp_path / "logs", lines)
+    write_params(logs, 0, (0, "force", 8))
+    page = tmp_path / "page.html"
+    assert run("replay", logs, "--html", page, "-q").returncode == 0
+
+    def share(opened: Opened, name: str) -> str:
+        row = opened.page.locator(f"#shares-0 tr:has(td:text-is('{name}')) td")
+        return str(row.nth(1).inner_text())
+
+    with browser() as opened:
+        opened.go(f"file://{page}")
+        assert share(opened, "force") == "20.0 %"
+        opened.page.evaluate("Pages.model('timeline-0').x_range.setv({ start: 1, end: 3 })")
+        opened.page.wait_for_selector("#shares-0 td:text-is('50.0 %')")
+        opened.page.click("#path tbody tr:nth-child(2) button")
+        assert opened.column("path-chosen", "left") == [4]
+        begin, end = opened.page.evaluate(
+            "(({ start, end }) => [start, end])(Pages.model('timeline-0').x_range)"
+        )
+        assert begin < 4 < end
+        opened.page.evaluate("Pages.model('path-steps').selected.indices = [0]")
+        assert opened.page.locator("#path tr.chosen td").nth(3).inner_text() == "work"
+        assert opened.errors == []
+
+
 @pytest.mark.long
 def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
     random = np.random.default_rng(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import rewritelog as run
-from logbuilder import bracket, message, seb, write_logs
+from logbuilder import bracket, message, seb, write_logs, write_params
 
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
@@ -16,8 +16,8 @@ from rewritelog.formats.bgtrace.pes import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.palette import BRACKET, IDLE
-from rewritelog.viewing.timeline import TimelineOptions, timeline_view
-from rewritelog.viewing.timeline_figure import cell_colours, layer_colour
+from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
+from rewritelog.viewing.timeline_figure import cell_colours
 
 TWO_PES = [
     [
@@ -34,7 +34,7 @@ def two_pes(tmp_path: Path) -> Path:
 
 
 def test_cells_hold_the_share_of_time_of_each_name(two_pes: Path) -> None:
-    view = timeline_view([open_logs(two_pes)], columns=4)
+    view = timeline_view([Run(open_logs(two_pes))], columns=4)
     panel = view.panels[0]
     assert view.names[:2] == ("kernel", "work")
     assert (view.from_s, view.to_s) == (0.0, 6.0)
@@ -47,7 +47,7 @@ def test_cells_hold_the_share_of_time_of_each_name(two_pes: Path) -> None:
 
 
 def test_bars_are_the_sebs_and_brackets_one_by_one(two_pes: Path) -> None:
-    bars = timeline_view([open_logs(two_pes)]).panels[0].bars
+    bars = timeline_view([Run(open_logs(two_pes))]).panels[0].bars
     assert bars is not None
     assert bars.start_s.tolist() == [0, 2, 3, 3]
     assert bars.end_s.tolist() == [2, 6, 5, 4]
@@ -55,9 +55,43 @@ def test_bars_are_the_sebs_and_brackets_one_by_one(two_pes: Path) -> None:
     assert bars.seb.tolist() == [0, 1, 1, 0]
 
 
+def test_brackets_have_the_colours_of_their_events(two_pes: Path) -> None:
+    """PE 0's kernel is in a bracket from 3 s to 5 s, whose event is in its param record."""
+    write_params(two_pes, 0, (1, "force", 8))
+    view = timeline_view([Run(open_logs(two_pes))], columns=6)
+    assert (view.colour_by, view.names) == ("event", ("force",))
+    force, other, outside = (view.panels[0].cells[:, :, layer] for layer in range(3))
+    assert force.tolist() == [[0, 0, 0, 1, 1, 0], [0] * 6]
+    assert outside.tolist() == [[1, 1, 1, 0, 0, 1], [0, 0, 0, 1, 0, 0]]
+    assert other.max() == 0
+    by_name = timeline_view([Run(open_logs(two_pes))], TimelineOptions(colour_by="name"))
+    assert by_name.names[:2] == ("kernel", "work")
+    assert view.busy_share(view.panels[0]) == pytest.approx(7 / 12)
+    assert view.bracket_share(view.panels[0]) == pytest.approx(2 / 12)
+
+
+def test_two_runs_are_drawn_replayed_each_over_its_own_length(
+    two_pes: Path, tmp_path: Path
+) -> None:
+    """The second runs twice as fast; its recorded starts are those of before."""
+    pytest.importorskip("bokeh")
+    write_params(two_pes, 0, (1, "force", 8))
+    fast = tmp_path / "fast"
+    assert run("rewrite", two_pes, fast, "--dilation", "0.5", "-q").returncode == 0
+    page = tmp_path / "page.html"
+    assert run("timeline", two_pes, "--against", fast, "-o", page).returncode == 0
+    verdict = re.findall(r"<p>([^<]*PEs are busy[^<]*)</p>", page.read_text())
+    assert ["replayed" in text for text in verdict] == [True, True]
+    lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
+    assert [found and found[1] for found in lengths] == ["6 s", "3 s"]
+    words = ("--against", fast, "--times", "log", "-o", page)
+    assert run("timeline", two_pes, *words).returncode == 0
+    assert "replayed" not in page.read_text().partition("<section>")[0].partition("</script>")[0]
+
+
 def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     options = TimelineOptions(pes=[0], from_s=1.0, to_s=3.0)
-    view = timeline_view([open_logs(two_pes)], options, columns=2)
+    view = timeline_view([Run(open_logs(two_pes))], options, columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
 
@@ -68,13 +102,13 @@ def test_cells_have_the_colours_of_what_is_in_them(
     """PE 0 works during the first of four columns; in the third the kernel is in its bracket."""
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
     monkeypatch.setattr(timeline, "MOST_BARS", 2)
-    view = timeline_view([open_logs(two_pes)], columns=4)
+    view = timeline_view([Run(open_logs(two_pes))], columns=4)
     assert view.panels[0].bars is None
     pixels = np.round(255 * cell_colours(view.panels[0].cells, view)).astype(int)
     columns = [set(map(tuple, pixels[: len(pixels) // 2, k].tolist())) for k in range(4)]
     kernel, work, idle, inside = (
         tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
-        for colour in (layer_colour(view, 0), layer_colour(view, 1), IDLE, BRACKET)
+        for colour in (view.layers[0][1], view.layers[1][1], IDLE, BRACKET)
     )
     assert columns[0] == {work}
     assert columns[2] == {kernel, inside}
@@ -89,7 +123,7 @@ def test_cells_have_the_colours_of_what_is_in_them(
 def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     many = [one for k in range(50) for one in bracket(k / 64, (k + 0.5) / 64)]
     line = [seb(0, 1, events=many), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
-    panel = timeline_view([open_logs(write_logs(tmp_path / "logs", [line]))]).panels[0]
+    panel = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", [line])))]).panels[0]
     assert (panel.sebs, panel.brackets, panel.unclosed, panel.not_finite) == (2, 50, 1, 1)
 
 
@@ -97,13 +131,13 @@ def test_damage_is_named(two_pes: Path) -> None:
     path = two_pes / "bgTrace0"
     path.write_bytes(path.read_bytes()[:-4] + b"\xff" * 4)
     with pytest.raises(DamagedLogError, match="PE 1, SEB 1"):
-        timeline_view([open_logs(two_pes)])
+        timeline_view([Run(open_logs(two_pes))])
 
 
 @pytest.mark.slow
 def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> None:
     many = [[seb(k * 1e-6, (k + 0.25) * 1e-6) for k in range(120)] for _ in range(200)]
-    view = timeline_view([open_logs(write_logs(tmp_path / "logs", many))], columns=50)
+    view = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", many)))], columns=50)
     panel = view.panels[0]
     assert panel.bars is None  # too many to draw one by one
     assert (view.rows, view.group) == (100, 2)
@@ -113,17 +147,17 @@ def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> 
 
 def test_real_logs_keep_all_their_time(log_set: Path) -> None:
     logs = open_logs(log_set)
-    view = timeline_view([logs])
+    view = timeline_view([Run(logs)])
     sebs = logs.sebs()
     durations = sebs["end_time"] - sebs["start_time"]
     busy_s = durations[durations > 0].sum()
     total_s = len(logs.pes) * (view.to_s - view.from_s)
-    assert sum(view.shares(view.panels[0])[:-1]) == pytest.approx(busy_s / total_s, rel=1e-9)
+    assert view.busy_share(view.panels[0]) == pytest.approx(busy_s / total_s, rel=1e-9)
 
 
 def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> None:
     logs = open_logs(two_pes)
-    lines = message_lines(logs, timeline_view([logs]))
+    lines = message_lines(Run(logs), timeline_view([Run(logs)]))
     assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
     assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
     assert (lines.messages, lines.drawn) == (1, 1)
@@ -173,6 +207,8 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
     (["--from", "6", "--until", "6"], "nothing to draw"),
+    (["--from", "7", "--until", "8"], "the logs last from 0 s to 6 s"),
+    (["--colour-by", "pe"], "event"),
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip
 def test_wrong_options_are_named(

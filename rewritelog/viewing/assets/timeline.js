@@ -1,0 +1,97 @@
+// Timelines: tables that follow the zoom, and the critical path, whose steps lead to each other.
+"use strict";
+
+(() => {
+  const { byId, json, model, floats, element, fillTable, time } = Pages;
+
+  // The PE time of each layer in view; a run's own length counts, not that of the other one.
+  function fillShares(given, shares) {
+    const range = model(given.plot).x_range, width = (given.to - given.from) / given.columns;
+    const from = Math.max(range.start, given.run[0]), to = Math.min(range.end, given.run[1]);
+    const seconds = given.layers.map((_, layer) => {
+      let sum = 0;
+      for (let k = 0; k < given.columns; k++) {
+        const left = given.from + k * width;
+        const covered = Math.min(left + width, to) - Math.max(left, from);
+        if (covered > 0) sum += shares[layer * given.columns + k] * covered;
+      }
+      return sum * given.pes;
+    });
+    const whole = (to - from) * given.pes;
+    const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)} %` : "–", time(value)];
+    const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
+    const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
+    fillTable(given.table, `From ${time(Math.max(from, 0), 6)} to ${time(to, 6)}, ${given.pes} PEs (zoom in the graphs)`,
+      ["", "share", "PE time"], [...rows, row("all SEBs", busy)]);
+  }
+
+  function follow(given) {
+    const shares = floats(given.shares), range = model(given.plot).x_range;
+    let waiting = null;
+    const later = () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => fillShares(given, shares), 50);
+    };
+    for (const end of ["start", "end"]) range.properties[end].change.connect(later);
+    fillShares(given, shares);
+  }
+
+  function followPath() {
+    const path = json("path-data"), plot = model("timeline-0"), rows = [];
+    const whole = { x: [plot.x_range.start, plot.x_range.end], y: [plot.y_range.start, plot.y_range.end] };
+
+    function mark(k) {
+      for (const row of rows) row.classList.toggle("chosen", row === rows[k]);
+      const left = path.start[k], right = left + path.ran[k];
+      model("path-chosen").data = { x: [left], y: [path.row[k] + 0.5], left: [left], right: [right] };
+    }
+
+    // Shows a step with what is around it, ten times as long, and nine rows.
+    function zoom(k) {
+      const length = Math.max(path.ran[k], (whole.x[1] - whole.x[0]) / 1e5);
+      const from = Math.max(whole.x[0], path.start[k] - 4.5 * length);
+      plot.x_range.setv({ start: from, end: Math.min(whole.x[1], from + 10 * length) });
+      const top = Math.max(0, Math.min(path.row[k] - 4, whole.y[0] - 9));
+      plot.y_range.setv({ start: Math.min(whole.y[0], top + 9), end: top });
+    }
+
+    const table = element("table", null), body = table.createTBody();
+    const head = table.createTHead().insertRow();
+    head.append(...["step", "PE", "SEB", "name", "start", "takes", "came by"].map((words) =>
+      element("th", words, { scope: "col" })));
+    path.step.forEach((step, k) => {
+      const row = body.insertRow();
+      const came = path.bytes[k] < 0 ? "" : `${path.bytes[k].toLocaleString("en")} bytes in ${time(path.transit[k])}`;
+      const first = element("td", null);
+      first.append(element("button", String(step), { type: "button" }));
+      row.append(first, ...[path.pe[k], path.seb[k], path.name[k], time(path.start[k], 6), time(path.ran[k]), came]
+        .map((words) => element("td", String(words))));
+      row.addEventListener("click", () => {
+        mark(k);
+        zoom(k);
+        document.querySelector("figure").scrollIntoView({ block: "nearest" });
+      });
+      rows.push(row);
+    });
+    byId("path").replaceChildren(table);
+    byId("path-note").textContent = `Click a step to see it above, or a mark of the path above to see its step here.${
+      path.step.length < path.length ? ` The ${path.step.length} longest of ${path.length} steps are listed.` : ""}`;
+    const steps = model("path-steps");
+    steps.data = {
+      x: path.start, y: path.row.map((row) => row + 0.5), left: path.start, right: path.start,
+    };
+    steps.selected.properties.indices.change.connect(() => {
+      const [k] = steps.selected.indices;
+      if (k === undefined) return;
+      mark(k);
+      byId("path").scrollTo({ top: rows[k].offsetTop - 60 });
+    });
+  }
+
+  const panels = json("timelines");
+  Pages.whenDrawn(panels.map((given) => given.plot), () => {
+    panels.forEach(follow);
+    if (byId("path-data")) followPath();
+    Pages.ready();
+  });
+})();
