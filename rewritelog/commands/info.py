@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
+from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
 from rewritelog.commands.shared import AnyTraces, Jobs
 from rewritelog.options import declared
 
@@ -20,7 +20,7 @@ class Info(Jobs, AnyTraces, Command["LogInfo"]):
     True
     """
 
-    shell = REPORT | WARNINGS | ENGINE
+    shell = REPORT | WARNINGS | PAGE | ENGINE
 
     def run(self) -> LogInfo:
         """Return the summary; that of traces is a `TraceInfo`."""
@@ -28,6 +28,16 @@ class Info(Jobs, AnyTraces, Command["LogInfo"]):
 
         found: LogInfo = survey_opened(self.given.logs, jobs=self.jobs)
         return found
+
+    def page(self, result: LogInfo) -> str:
+        """Return the page of communication matrices and message sizes."""
+        from rewritelog.errors import UsageError
+        from rewritelog.inspection.info import LogInfo
+        from rewritelog.viewing.info_page import info_page
+
+        if not isinstance(result, LogInfo):
+            raise UsageError("the page of info is for BigSim logs only")
+        return info_page(result)
 
 
 info = function(Info)

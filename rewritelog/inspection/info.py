@@ -19,6 +19,7 @@ from rewritelog.formats.bgtrace.tracer import tracer_replaces
 from rewritelog.formats.traces import Traces
 from rewritelog.inspection.survey import Survey, read_survey
 from rewritelog.inspection.trace_info import survey_traces
+from rewritelog.inspection.traffic import Traffic
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -97,6 +98,8 @@ class LogInfo(Readable):
     """Files beside the logs that are neither timelines nor param files."""
     provenance: Provenance | None
     """The provenance of rewritten logs; None for others."""
+    traffic: Traffic
+    """Who sends how much to whom, and in messages of which sizes."""
     unpaired: tuple[tuple[str, int], ...]
     """The violated rules of `check` about brackets and param records, with counts."""
 
@@ -123,12 +126,13 @@ class LogInfo(Readable):
         """Return the summary as a JSON object; numbers that are not finite are null."""
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
-        apart = ("summary", "provenance", "unpaired")
+        apart = ("summary", "provenance", "unpaired", "traffic")
         own = {name: _json(value) for name, value in vars(self).items() if name not in apart}
         return {
             **own,
             "bytes": self.size_bytes,
             "machine": summary,
+            "traffic": self.traffic.to_json(),
             "provenance": None if self.provenance is None else dict(self.provenance.content),
             "tracer_replaces": json_number(self.tracer_replaces),
             "warnings": list(self.warnings),
@@ -228,6 +232,7 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
         param_files=param_files,
         companions=companions,
         provenance=read_provenance(logs.folder),
+        traffic=found.traffic or Traffic.none(logs.summary.total_pes),
         unpaired=tuple((rule, found.unpaired[rule]) for rule in _UNPAIRED if found.unpaired[rule]),
         **found.counts,
     )

@@ -22,6 +22,7 @@ from rewritelog.formats.bgtrace.names import NameTable
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.records import LISTS, records_of
 from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.inspection.traffic import Traffic
 
 PAIRING = ("marks", "param-records", "param-seb")
 """The rules of `check` about brackets and param records."""
@@ -39,6 +40,7 @@ class Survey:
     """The latest end of a closed SEB."""
     unpaired: Counter[str] = field(default_factory=Counter)
     """The violations of the rules in `PAIRING`."""
+    traffic: Traffic | None = None
     names: NameTable = field(default_factory=NameTable)
     name_sebs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """The number of SEBs of each name."""
@@ -61,6 +63,9 @@ class Survey:
         self.unpaired.update(other.unpaired)
         self.earliest_s = min(self.earliest_s, other.earliest_s)
         self.latest_s = max(self.latest_s, other.latest_s)
+        if other.traffic is not None:
+            known = self.traffic
+            self.traffic = other.traffic if known is None else known + other.traffic
         numbers = self.names.merge(other.names)
         more = len(self.names) - len(self.name_sebs)
         self.name_sebs = np.concatenate([self.name_sebs, np.zeros(more, dtype=np.int64)])
@@ -125,6 +130,7 @@ def _survey_of(block: CheckedBlock) -> Survey:
         earliest_s=float(start[finite].min(initial=math.inf)),
         latest_s=float(end[closed].max(initial=-math.inf)),
         unpaired=_unpaired(block),
+        traffic=Traffic.of(block.records, block.summary),
         names=names,
         name_sebs=np.bincount(name, minlength=len(names)),
         name_seconds=seconds,

@@ -1,0 +1,104 @@
+"""The page of a log set: its summary, who sends how much to whom, and in which sizes."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from rewritelog.arrays import Ints
+from rewritelog.inspection.info import LogInfo
+from rewritelog.inspection.traffic import Traffic
+from rewritelog.text import bytes_text
+from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.palette import COLOURS
+from rewritelog.viewing.plots import new_plot
+
+MOST_PAIRS = 40
+"""The table of a matrix has at most this many pairs, those with the most."""
+
+
+def info_page(info: LogInfo) -> str:
+    """Return the HTML page of a log set."""
+    first, *lines = info.text().split("\n")
+    traffic = info.traffic
+    sections = []
+    if traffic.messages.any():
+        sections += [
+            _matrix("Messages between PEs", traffic, traffic.messages, "messages"),
+            _matrix("Bytes between PEs", traffic, traffic.sent_bytes, "bytes"),
+        ]
+    if traffic.sizes.any():
+        sections.append(_sizes(traffic))
+    sections.append(Section("Summary", html=f"<pre>{escape(chr(10).join(lines))}</pre>"))
+    return page_text(Page(f"Logs of {info.folder}", [first], sections, info.warnings))
+
+
+def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
+    """Return the section of a communication matrix: senders are rows, receivers columns."""
+    from bokeh.models import HoverTool, LogColorMapper, Range1d  # noqa: PLC0415 - an extra
+    from bokeh.models.annotations import ColorBar  # noqa: PLC0415
+    from bokeh.palettes import Cividis256  # noqa: PLC0415 - an extra
+
+    rows, end = len(counts), len(counts) * traffic.group
+    plot = new_plot(
+        "to PE",
+        "from PE",
+        height=520,
+        x_range=Range1d(start=0, end=end),
+        y_range=Range1d(start=end, end=0),
+    )
+    image = np.where(counts > 0, counts, np.nan)
+    least, most = counts[counts > 0].min(initial=1), counts.max()
+    mapper = LogColorMapper(
+        palette=Cividis256[::-1],
+        low=int(least),
+        high=int(max(most, least + 1)),
+        nan_color="#FFFFFF",
+    )
+    drawn = plot.image([image], x=0, y=0, dw=end, dh=end, color_mapper=mapper)
+    plot.add_layout(ColorBar(color_mapper=mapper, title=unit), "right")
+    tooltips = [("to PE", "$x{0}"), ("from PE", "$y{0}"), (unit, "@image{0,0}")]
+    plot.add_tools(HoverTool(tooltips=tooltips, renderers=[drawn]))
+    order = np.argsort(-counts, axis=None, kind="stable")[:MOST_PAIRS]
+    pairs = [divmod(int(cell), rows) for cell in order.tolist()]
+    cells = [
+        (
+            _pes(sender, traffic.group),
+            _pes(receiver, traffic.group),
+            f"{counts[sender, receiver]:,}",
+        )
+        for sender, receiver in pairs
+        if counts[sender, receiver]
+    ]
+    said = []
+    if traffic.group > 1:
+        said.append(f"{traffic.group} neighbouring PEs share a row and a column.")
+    if traffic.multicasts:
+        said.append(
+            f"{traffic.multicasts:,} messages to lists of PEs, which the log does not hold, are "
+            "not included."
+        )
+    table = PageTable(f"The pairs with the most {unit}", ("from", "to", unit), cells)
+    return Section(heading, said, plot, table, in_grid=True)
+
+
+def _pes(row: int, group: int) -> str:
+    return f"PE {row}" if group == 1 else f"PE {row * group}–{(row + 1) * group - 1}"
+
+
+def _sizes(traffic: Traffic) -> Section:
+    """Return the section of the histogram of message sizes."""
+    from bokeh.models import FactorRange  # noqa: PLC0415 - an extra
+
+    classes = traffic.size_classes()
+    labels = [bytes_text(least) if least else "0 bytes" for least, _, _ in classes]
+    counts = [count for _, _, count in classes]
+    plot = new_plot(
+        "size of the message, at least", "messages", height=320, x_range=FactorRange(factors=labels)
+    )
+    plot.vbar(x=labels, top=counts, width=0.9, color=COLOURS[0])
+    plot.y_range.start = 0  # type: ignore[attr-defined]
+    rows = [(f"{least:,}", f"{most:,}", f"{count:,}") for least, most, count in classes]
+    table = PageTable("Messages by size in bytes", ("from", "to", "messages"), rows)
+    return Section("Sizes of messages", plot=plot, table=table)
