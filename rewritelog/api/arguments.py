@@ -28,6 +28,7 @@ TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 UncheckedLike: TypeAlias = TracesLike
 """Logs or traces that may be too damaged to open."""
 LogFolder: TypeAlias = LogsLike
+ManyLogsLike: TypeAlias = "LogsLike | Sequence[LogsLike]"
 """A log set that may be too damaged to open."""
 
 STANDARD_STREAM = Path("-")

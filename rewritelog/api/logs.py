@@ -52,6 +52,15 @@ def to_traces(given: TracesLike, what: str) -> LogSet | Traces:
     return formats.open_traces(to_path(given, what))
 
 
+def to_many_logs(given: ManyLogsLike, what: str) -> tuple[LogSet, ...]:
+    """Return one or several open log sets; raise `UsageError` for none."""
+    several = [given] if isinstance(given, str | PathLike | LogSet | Traces) else given
+    sets = tuple(to_logs(logs, what) for logs in several)
+    if not sets:
+        raise UsageError(f"{what}: no log set is given")
+    return sets
+
+
 def to_folder(given: TracesLike, what: str) -> Path:
     """Return the path of a log set that may be too damaged to open."""
     path = given.folder if isinstance(given, LogSet | Traces) else to_input(given, what)

@@ -71,6 +71,7 @@ KINDS = {
     "Listener": Kind(),
     "LogFolder": Kind("logs:to_folder"),
     "LogsLike": Kind("logs:to_logs"),
+    "ManyLogsLike": Kind("logs:to_many_logs", many=True),
     "ModelLike": Kind(read=str),
     "NetworkLike": Kind(read=str),
     "OutputPath": Kind("arguments:to_output"),

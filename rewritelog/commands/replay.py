@@ -19,11 +19,12 @@ from rewritelog.commands.command import (
 from rewritelog.commands.completers import complete_event
 from rewritelog.commands.durations import Durations
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.commands.shared import ADVANCED, OUTPUT, CopyParams, Force, Jobs, Logs, pairs
-from rewritelog.options import declared, option
+from rewritelog.commands.shared import ADVANCED, OUTPUT, CopyParams, Force, Jobs, pairs
+from rewritelog.errors import UsageError
+from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, OutputPath
+    from rewritelog.api.arguments import LogsLike, ManyLogsLike, OutputPath
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.run import Replayed
 
@@ -41,7 +42,7 @@ class LostAs:
 
 @declared
 class Replay(
-    Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Logs, Command["ReplayReport"]
+    Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command["ReplayReport"]
 ):
     """Predict how long the whole program takes, and what bounds it.
 
@@ -56,6 +57,10 @@ class Replay(
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
+    logs: ManyLogsLike = argument(
+        "The log folder, or its bgTrace file; of several, a table compares the runs.",
+        metavar="LOGS...", kw_only=False,
+    )  # fmt: skip
     against: LogsLike | None = option(
         "Compare with the replay of another log set, as the state before.",
         default=None, metavar="OTHER",
@@ -83,36 +88,46 @@ class Replay(
         given = self.given
         if given.html is not None:
             require("bokeh", "the page")
-            check_outputs([given.html], [], [given.logs.folder])
+            check_outputs([given.html], [], [logs.folder for logs in given.logs])
         result = self.job()
         if given.html is not None:
             write_text_file(given.html, self.page(result))
         return cast("ReplayReport", self.report(result))
 
-    def job(self) -> tuple[ReplayReport | None, Replayed]:
-        """Return the replay before, if there is one to compare with, and the replay."""
+    def job(self) -> list[Replayed | ReplayReport]:
+        """Return the replays: of one log set with its times, after the one to compare with."""
         from rewritelog.replaying.options import ReplayOptions
         from rewritelog.replaying.run import replay, replay_whole
 
-        network, given, before = self.read_network(), self.given, None
+        network, given = self.read_network(), self.given
+        if len(given.logs) > 1 and (given.against is not None or given.write is not None):
+            raise UsageError("--against and --write take one log set; of several, all are compared")
         rules = tuple((self.lost_as or {}).items())
         options = ReplayOptions(self.rewrite_options(given), rules, self.gains, given.write)
-        if given.against is not None:
-            before = replay(given.against, network, replace(options, gains=0, write=None))
-        return before, replay_whole(given.logs, network, options)
+        plain = replace(options, gains=0, write=None)
+        if len(given.logs) > 1:
+            return [replay(logs, network, plain) for logs in given.logs]
+        before = [] if given.against is None else [replay(given.against, network, plain)]
+        return [*before, replay_whole(given.logs[0], network, options)]
 
-    def report(self, result: tuple[ReplayReport | None, Replayed]) -> Report:
-        """Return the report of the replay, or the comparison."""
+    def report(self, result: list[Replayed | ReplayReport]) -> Report:
+        """Return the report of the replay, the comparison, or the table of many runs."""
         from rewritelog.replaying.report import ReplayComparison
+        from rewritelog.replaying.run import Replayed
+        from rewritelog.replaying.runs import ReplayedRuns
 
-        before, after = result
-        return after.report if before is None else ReplayComparison(before, after.report)
+        reports = [one.report if isinstance(one, Replayed) else one for one in result]
+        if len(self.given.logs) > 1:
+            return ReplayedRuns(tuple(reports))
+        return reports[0] if len(reports) == 1 else ReplayComparison(*reports)
 
-    def page(self, result: tuple[ReplayReport | None, Replayed]) -> str:
-        """Return the page of the replay."""
-        from rewritelog.viewing.replay_page import replay_page
+    def page(self, result: list[Replayed | ReplayReport]) -> str:
+        """Return the page of the replay, or of many runs."""
+        from rewritelog.replaying.run import Replayed
+        from rewritelog.viewing.replay_page import replay_page, runs_page
 
-        return replay_page(result[1])
+        last = result[-1]
+        return replay_page(last) if isinstance(last, Replayed) else runs_page(self.report(result))
 
 
 replay = function(Replay)

@@ -10,12 +10,13 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import Replayed
+from rewritelog.replaying.runs import HEADS, ReplayedRuns
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
-from rewritelog.text import printable
+from rewritelog.text import printable, shorten
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS
-from rewritelog.viewing.plots import time_text
+from rewritelog.viewing.palette import COLOURS, OUTSIDE
+from rewritelog.viewing.plots import legend_below, new_plot, time_text
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
 from rewritelog.viewing.timeline_page import timeline_data, timeline_plot, timeline_sections
 
@@ -66,6 +67,29 @@ def sweep_page(sweep: Sweep) -> str:
     verdict = sweep.text().split("\n\n")[0]
     sections = [Section("Run times", table=table)]
     return page_text(Page(title, _summary_lines(verdict), sections, sweep.warnings))
+
+
+def runs_page(runs: ReplayedRuns) -> str:
+    """Return the HTML page of many runs: their run times, and a table."""
+    from bokeh.models import FactorRange  # noqa: PLC0415 - an extra
+
+    rows = runs.rows()
+    labels = [f"{number}: {shorten(row[0], 40)}" for number, row in enumerate(rows, 1)]
+    height = min(1600, 120 + 28 * len(rows))
+    factors = FactorRange(factors=labels[::-1])
+    plot = new_plot("predicted run time", "run", height=height, seconds="x", y_range=factors)
+    times = [run.predicted_s for run in runs.runs]
+    busy = [run.utilisation * run.predicted_s for run in runs.runs]
+    plot.hbar(labels, right=times, height=0.8, color=OUTSIDE, legend_label="run time")
+    plot.hbar(labels, right=busy, height=0.8, color=COLOURS[0], legend_label="mean busy time")
+    plot.x_range.start = 0
+    legend_below(plot)
+    sections = [
+        Section("Run times", plot=plot),
+        Section("All runs", table=PageTable("Speedups are over the first run", HEADS, rows)),
+    ]
+    verdict = _summary_lines(runs.text().split("\n\n")[0])
+    return page_text(Page(f"{len(rows)} runs, replayed", verdict, sections, runs.warnings))
 
 
 def _summary_lines(text: str) -> list[str]:

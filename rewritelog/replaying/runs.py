@@ -1,0 +1,80 @@
+"""A table over many runs: each log set replayed in the same network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rewritelog.replaying.report import ReplayReport
+from rewritelog.text import NO_VALUE, Readable, TextTable, count_text, percent_text, printable
+from rewritelog.text import time_column, time_text
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayedRuns(Readable):
+    """The replays of several log sets."""
+
+    runs: tuple[ReplayReport, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all replays."""
+        return tuple(
+            f"{printable(str(run.logs.folder))}: {warning}"
+            for run in self.runs
+            for warning in run.warnings
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reports as a JSON object."""
+        return {"runs": [run.to_json() for run in self.runs], "warnings": list(self.warnings)}
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return what is compared of each run as texts, under `HEADS`."""
+        times = time_column([run.predicted_s for run in self.runs])
+        first_s = self.runs[0].predicted_s
+        return [
+            (
+                printable(str(run.logs.folder)),
+                f"{run.pes:,}",
+                time,
+                f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
+                percent_text(run.utilisation, 1),
+                percent_text(_path_in_messages(run), 1),
+                f"{run.sebs:,}",
+                f"{run.messages:,}",
+            )
+            for run, time in zip(self.runs, times, strict=True)
+        ]
+
+    def text(self) -> str:
+        """Return the table, and the network."""
+        best = min(self.runs, key=lambda run: run.predicted_s)
+        lines = [
+            f"Shortest of {count_text(len(self.runs), 'run')}: "
+            f"{printable(str(best.logs.folder))}, {time_text(best.predicted_s)}",
+            f"  network: {printable(best.network.text())}",
+            "",
+            str(TextTable(HEADS, self.rows())),
+        ]
+        return "\n".join(lines)
+
+
+HEADS = (
+    "run",
+    "PEs",
+    "predicted",
+    "speedup",
+    "busy",
+    "path in messages",
+    "SEBs",
+    "messages",
+)
+"""What is compared of runs; speedups are over the first one."""
+
+
+def _path_in_messages(run: ReplayReport) -> float | None:
+    """Return the share of the critical path that messages are under way."""
+    if not run.predicted_s > 0:
+        return None
+    return sum(share.seconds for share in run.path.messages) / run.predicted_s
