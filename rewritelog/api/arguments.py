@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -23,12 +23,12 @@ OutputPath: TypeAlias = PathLike
 """The path of a file or folder that is read, and of one that is written."""
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
 LogsLike: TypeAlias = "LogSet | PathLike"
+ManyLogsLike: TypeAlias = "LogSet | PathLike | Sequence[LogSet | PathLike]"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 """Logs or traces in any format."""
 UncheckedLike: TypeAlias = TracesLike
 """Logs or traces that may be too damaged to open."""
 LogFolder: TypeAlias = LogsLike
-ManyLogsLike: TypeAlias = "LogsLike | Sequence[LogsLike]"
 """A log set that may be too damaged to open."""
 
 STANDARD_STREAM = Path("-")

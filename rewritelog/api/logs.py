@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
 from rewritelog import formats
-from rewritelog.api.arguments import LogsLike, TracesLike, to_input, to_path
+from rewritelog.api.arguments import LogsLike, ManyLogsLike, TracesLike, to_input, to_path
 from rewritelog.errors import UsageError
 from rewritelog.formats import is_log_set
 from rewritelog.formats.bgtrace.logset import LogSet

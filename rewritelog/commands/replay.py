@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rewritelog.api.arguments import LogsLike, ManyLogsLike, OutputPath
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.run import Replayed
+    from rewritelog.replaying.runs import ReplayedRuns
 
 
 @declared
@@ -41,9 +42,7 @@ class LostAs:
 
 
 @declared
-class Replay(
-    Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command["ReplayReport"]
-):
+class Replay(Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command["ReplayReport"]):
     """Predict how long the whole program takes, and what bounds it.
 
     SEBs run on their PEs in the order that messages and dependencies allow, with their recorded
@@ -127,7 +126,9 @@ class Replay(
         from rewritelog.viewing.replay_page import replay_page, runs_page
 
         last = result[-1]
-        return replay_page(last) if isinstance(last, Replayed) else runs_page(self.report(result))
+        if isinstance(last, Replayed):
+            return replay_page(last)
+        return runs_page(cast("ReplayedRuns", self.report(result)))
 
 
 replay = function(Replay)

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.replaying.report import ReplayReport
-from rewritelog.text import NO_VALUE, Readable, TextTable, count_text, percent_text, printable
-from rewritelog.text import time_column, time_text
+from rewritelog.text import (
+    NO_VALUE,
+    Readable,
+    TextTable,
+    count_text,
+    percent_text,
+    printable,
+    time_column,
+    time_text,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,8 +49,6 @@ class ReplayedRuns(Readable):
                 f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
                 percent_text(run.utilisation, 1),
                 percent_text(_path_in_messages(run), 1),
-                f"{run.sebs:,}",
-                f"{run.messages:,}",
             )
             for run, time in zip(self.runs, times, strict=True)
         ]
@@ -50,9 +56,9 @@ class ReplayedRuns(Readable):
     def text(self) -> str:
         """Return the table, and the network."""
         best = min(self.runs, key=lambda run: run.predicted_s)
+        name, count = printable(str(best.logs.folder)), count_text(len(self.runs), "run")
         lines = [
-            f"Shortest of {count_text(len(self.runs), 'run')}: "
-            f"{printable(str(best.logs.folder))}, {time_text(best.predicted_s)}",
+            f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
             f"  network: {printable(best.network.text())}",
             "",
             str(TextTable(HEADS, self.rows())),
@@ -60,16 +66,7 @@ class ReplayedRuns(Readable):
         return "\n".join(lines)
 
 
-HEADS = (
-    "run",
-    "PEs",
-    "predicted",
-    "speedup",
-    "busy",
-    "path in messages",
-    "SEBs",
-    "messages",
-)
+HEADS = ("run", "PEs", "predicted", "speedup", "busy", "path in messages")
 """What is compared of runs; speedups are over the first one."""
 
 

@@ -60,11 +60,3 @@ def legend_below(plot: Any, columns: int = 4) -> None:
         plot.legend.margin = plot.legend.padding = 2
         plot.legend.border_line_alpha = 0.0
         plot.legend.label_text_font_size = "9pt"
-
-
-def time_text(seconds: float, digits: int = 4) -> str:
-    """Return a time."""
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.{digits}g} {unit}"
-    return f"{seconds * 1e9:.{digits}g} ns"

@@ -13,10 +13,10 @@ from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.runs import HEADS, ReplayedRuns
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
-from rewritelog.text import printable, shorten
+from rewritelog.text import printable, shorten, time_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OUTSIDE
-from rewritelog.viewing.plots import legend_below, new_plot, time_text
+from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
 from rewritelog.viewing.timeline_page import timeline_data, timeline_plot, timeline_sections
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.text import time_text
 from rewritelog.viewing.event_data import packed
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.page import Page, Section, page_text
 from rewritelog.viewing.palette import MESSAGE
-from rewritelog.viewing.plots import legend_below, new_plot, time_text
+from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 from rewritelog.viewing.timeline_figure import bar_heights, cell_colours, legend_text, panel_title
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from logbuilder import bracket, write_logs
+from commands import rewritelog as run
+from logbuilder import bracket, message, write_logs
 from logbuilder import seb as made_seb
 
 from rewritelog.errors import DamagedLogError
@@ -277,3 +279,36 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV file."""
     with path.open(newline="") as file:
         yield from csv.DictReader(file)
+
+
+def test_messages_are_counted_for_every_pe_that_they_are_addressed_to(tmp_path: Path) -> None:
+    """Two nodes of two workers: to a worker, to a node, to everybody, and to all but a node."""
+    sent = [
+        message(0.5, 0.6, msg_id=0, dst_node=1, tid=0, size=100),
+        message(0.5, 0.6, msg_id=1, dst_node=1, tid=-1, size=10),
+        message(0.5, 0.6, msg_id=2, dst_node=-1, tid=-1, size=1),
+        message(0.5, 0.6, msg_id=3, dst_node=-100, tid=-1, size=1000),
+        message(0.5, 0.6, msg_id=4, dst_node=-101, tid=1, size=5),
+        message(0.5, 0.6, msg_id=5, dst_node=-2, tid=-1, size=0),
+    ]
+    lines = [[made_seb(0, 1, messages=sent)], [], [], []]
+    logs = open_logs(write_logs(tmp_path / "logs", lines, wth=2))
+    traffic = survey(logs).traffic
+    assert traffic.messages.tolist() == [[2, 2, 5, 3], [0] * 4, [0] * 4, [0] * 4]
+    assert traffic.sent_bytes[0].tolist() == [6, 6, 1116, 1011]
+    assert traffic.multicasts == 1
+    classes = [(0, 0, 1), (1, 1, 1), (4, 7, 1), (8, 15, 1), (64, 127, 1), (512, 1023, 1)]
+    assert [one for one in traffic.size_classes() if one[2]] == classes
+    assert json.loads(json.dumps(traffic.to_json()))["sizes"][0]["messages"] == 1
+
+
+def test_a_page_shows_who_sends_to_whom(sample_logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    page = tmp_path / "page.html"
+    assert run("info", sample_logs / "cells", "--html", page, "-q").returncode == 0
+    text = page.read_text()
+    headings = re.findall("<h2>([^<]*)</h2>", text)
+    assert headings == [
+        "Messages between PEs", "Bytes between PEs", "Sizes of messages", "Summary"
+    ]  # fmt: skip
+    assert len(text) < 6e6

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import rewritelog as run
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
-from rewritelog.errors import RewriteLogError
+import rewritelog
+from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import gains, write
 from rewritelog.replaying.gains import without_event
@@ -309,6 +311,23 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
     np.testing.assert_allclose(view.panels[0].cells[:, :, 0], expected, atol=1e-12)
     assert view.busy_share(view.panels[0]) == 0.75
+
+
+def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
+    sets = [write_logs(tmp_path / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
+    runs: Any = rewritelog.replay(sets)
+    assert [row[2:5] for row in runs.rows()] == [
+        ("4.000 s", "1.000", "62.5 %"), ("2.000 s", "2.000", "75.0 %"),
+    ]  # fmt: skip
+    assert [run["predicted_s"] for run in runs.to_json()["runs"]] == [4, 2]
+    assert runs.text().startswith(f"Shortest of 2 runs: {sets[1]}, 2.000 s")
+    page = tmp_path / "page.html"
+    assert run("replay", *sets, "--html", page, "-q").returncode == 0
+    assert "2 runs, replayed" in page.read_text()
+    done = run("replay", *sets, "--write", tmp_path / "out")
+    assert (done.returncode, "take one log set" in done.stderr) == (2, True)
+    with pytest.raises(UsageError, match="no log set"):
+        rewritelog.replay([])
 
 
 def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:

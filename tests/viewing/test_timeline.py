@@ -83,7 +83,7 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
     verdict = re.findall(r"<p>([^<]*PEs are busy[^<]*)</p>", page.read_text())
     assert ["replayed" in text for text in verdict] == [True, True]
     lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
-    assert [found and found[1] for found in lengths] == ["6 s", "3 s"]
+    assert [found and found[1] for found in lengths] == ["6.000 s", "3.000 s"]
     words = ("--against", fast, "--times", "log", "-o", page)
     assert run("timeline", two_pes, *words).returncode == 0
     assert "replayed" not in page.read_text().partition("<section>")[0].partition("</script>")[0]
