@@ -20,7 +20,7 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
 
-    shell = ENGINE | {"quiet"}
+    shell = ENGINE | {"quiet", "as_json"}
 
     output: OutputPath | None = argument(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
@@ -54,11 +54,13 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
 
     def print(self, shell: Shell) -> int:
         """Write the picture, and print its size."""
-        from rewritelog.text import bytes_text, printable
+        from rewritelog.text import bytes_text, json_text, printable
 
         piped = shell.is_stdout(self.output)
         drawn = self._draw("svg" if piped else None)
-        if not (shell.quiet or piped):
+        if shell.as_json and not piped:
+            shell.write(json_text({"over_time": list(drawn.over_time)}) + "\n")
+        elif not (shell.quiet or piped):
             shell.write(f"{printable(str(self.output))}: {bytes_text(len(drawn))}\n")
         return 0
 

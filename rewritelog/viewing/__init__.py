@@ -3,10 +3,12 @@
 - `extra`: imports from the extra, only when needed
 - `palette`: colours that people with any kind of colour vision can distinguish
 - `page`: pages of plots and tables in one HTML file, with scripts and style from `assets`
-- `timeline`, `messages`, `draw`, `timeline_figure`, `timeline_page`: SEBs over time
+- `spans`: SEBs and brackets of logs or of a replay; `timeline`: rows of PEs, cells and bars made of
+  them; `messages`: lines between them; `draw`, `timeline_figure`, `timeline_page`: their pictures
 - `events`: what a page shows of each event; `event_data`: the same as JSON, points sampled by seed
 - `overview`: the table of events by parameters
 - `event_plots`, `swaps`: plots that a script fills with the chosen event or option
-- `fit_pages`, `compare_page`, `rewrite_page`, `sample_page`: the pages of `--html`
+- `fit_pages`, `compare_page`, `rewrite_page`, `sample_page`, `replay_page`, `info_page`: the pages
+  of `--html`; `sweep_plot`, `fit_figure`: other figures
 - `explore`, `explorer`: the live page
 """

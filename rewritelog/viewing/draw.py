@@ -50,7 +50,8 @@ def draw_timeline(
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
     view = timeline_view(runs, options)
     lines = tuple(message_lines(run, view, seed) for run in runs) if messages else ()
-    picture = Picture(_content(view, kind, lines), kind)
+    over_time = tuple(view.over_time_json(panel) for panel in view.panels)
+    picture = Picture(_content(view, kind, lines), kind, over_time)
     if output is not None:
         write_file(output, picture)
     return picture

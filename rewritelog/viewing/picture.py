@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Picture(bytes):
     """The bytes of a picture; a notebook shows it.
@@ -13,12 +15,16 @@ class Picture(bytes):
 
     kind: str
     """svg, png, pdf or html."""
+    over_time: tuple[dict[str, Any], ...]
+    """The share of PEs in each colour over time, for each timeline in the picture; JSON types."""
 
-    def __new__(cls, content: bytes, kind: str) -> Picture:
+    def __new__(
+        cls, content: bytes, kind: str, over_time: tuple[dict[str, Any], ...] = ()
+    ) -> Picture:
         """Return the picture of these bytes."""
-        made = super().__new__(cls, content)
-        made.kind = kind
-        return made
+        picture = super().__new__(cls, content)
+        picture.kind, picture.over_time = kind, over_time
+        return picture
 
     def _repr_svg_(self) -> str | None:
         return self.decode() if self.kind == "svg" else None

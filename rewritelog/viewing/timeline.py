@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -172,6 +172,20 @@ class TimelineView:
         members = np.full(self.rows, self.group)
         members[-1] = len(self.pes) - (self.rows - 1) * self.group
         return np.asarray(np.einsum("rcl,r->cl", panel.cells, members / members.sum()))
+
+    def over_time_json(self, panel: Panel, most: int = 400) -> dict[str, Any]:
+        """Return the shares over time as JSON types, in at most `most` columns of equal length."""
+        shares = self.over_time(panel)
+        columns = np.linspace(0, len(shares), min(len(shares), most) + 1).astype(np.int64)
+        shares = np.add.reduceat(shares, columns[:-1], axis=0) / np.diff(columns)[:, None]
+        edges = self.from_s + columns / columns[-1] * (self.to_s - self.from_s)
+        return {
+            "run": panel.run.label,
+            "bounds_s": edges.tolist(),
+            "shares": {
+                label: shares[:, layer].tolist() for layer, (label, _) in enumerate(self.layers)
+            },
+        }
 
     def shares(self, panel: Panel) -> Floats:
         """Return the share of the PEs' time over the run's own length by layer."""

@@ -23,9 +23,6 @@ from rewritelog.viewing.timeline_figure import bar_heights, cell_colours, legend
 LEFT = 100
 """Room for labels left of all plots, which aligns their axes of time."""
 
-BUSY_COLUMNS = 400
-"""The number of columns of the busy share over time."""
-
 
 def timeline_page(view: TimelineView, messages: Sequence[MessageLines]) -> str:
     """Return the HTML page of timelines."""
@@ -187,10 +184,8 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     """Return the plot of the share of PEs in each layer over time, one layer above the other."""
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
-    shares = view.over_time(panel)
-    columns = np.linspace(0, len(shares), min(len(shares), BUSY_COLUMNS) + 1).astype(np.int64)
-    shares = np.add.reduceat(shares, columns[:-1], axis=0) / np.diff(columns)[:, None]
-    edges = view.from_s + columns / columns[-1] * (view.to_s - view.from_s)
+    over_time = view.over_time_json(panel)
+    edges, shares = np.array(over_time["bounds_s"]), list(over_time["shares"].values())
     plot = new_plot(
         "time",
         "share of the PEs, %",
@@ -200,10 +195,10 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
         x_range=x_range,
         min_border_left=LEFT,
     )
-    bottom = np.zeros(len(shares))
+    bottom = np.zeros(len(edges) - 1)
     for layer in sorted(view.shown_layers):
         if not view.over_names(layer):
-            top = bottom + 100 * shares[:, layer]
+            top = bottom + 100 * np.array(shares[layer])
             data = {"left": edges[:-1], "right": edges[1:], "bottom": bottom, "top": top}
             colour, source = view.layers[layer][1], ColumnDataSource(data)
             plot.quad(source=source, color=colour, line_width=0, **{name: name for name in data})

@@ -269,7 +269,7 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     assert "default-src 'none'" in text
     assert len(text) < 6e6
     sweep = (tmp_path / "sweep.html").read_text()
-    assert "<td>0.5</td><td>1.5</td>" in sweep
+    assert "<td>0.5</td><td>1.5000 s</td>" in sweep
     assert "<td>1</td><td>2.75</td>" in sweep
 
 

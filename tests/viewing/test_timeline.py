@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -84,8 +85,13 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
     assert ["replayed" in text for text in verdict] == [True, True]
     lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
     assert [found and found[1] for found in lengths] == ["6.000 s", "3.000 s"]
-    words = ("--against", fast, "--times", "log", "-o", page)
-    assert run("timeline", two_pes, *words).returncode == 0
+    words = ("--against", fast, "--times", "log", "-o", page, "--json")
+    done = run("timeline", two_pes, *words)
+    assert done.returncode == 0
+    before, after = json.loads(done.stdout)["over_time"]
+    assert (before["bounds_s"][0], before["bounds_s"][-1]) == (0, 6)
+    shares = after["shares"]["SEBs outside of events"]
+    assert np.mean(shares) * 12 == pytest.approx(7 / 2 - 1)
     assert "replayed" not in page.read_text().partition("<section>")[0].partition("</script>")[0]
 
 
