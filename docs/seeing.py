@@ -104,13 +104,12 @@ def walk(page: Any) -> None:
     take(page, "overview", "h1", "#overview")
     row = page.locator("#overview tbody tr:has(td[data-v^='Fft::synchronise'])")
     row.locator("td[data-p='2'] button").click()
-    plots = ".plots section:nth-child(1)", ".plots section:nth-child(4)"
-    take(page, "before", *plots)
+    take(page, "before", "#event-name", "#residual")
     page.fill("#terms", MENDED)
     page.click("#refit")
     page.wait_for_selector("#old-and-new th:has-text('previous fit')")
-    take(page, "refitted", "#controls", "#old-and-new")
-    take(page, "after", *plots)
+    take(page, "refitted", "#event-name", "#old-and-new")
+    take(page, "after", "#predicted", "#order")
     page.click("#save")
     page.wait_for_function(
         "() => document.getElementById('status').textContent.startsWith('saved')"

@@ -53,15 +53,15 @@ def compare_page(report: CompareReport) -> str:
 def _errors(report: CompareReport) -> dict[str, dict[str, float | None]]:
     """Return the mean relative error by event, then by model; None if unknown."""
     return {
-        one.model: {event: score.mean_relative_error for event, score in one.events}
-        for one in report.tried
+        trial.model: {event: score.mean_relative_error for event, score in trial.events}
+        for trial in report.tried
     }
 
 
 def _worst_first(report: CompareReport) -> list[str]:
     """Return the events by the best model's error, the largest first."""
     errors = _errors(report)
-    events = dict.fromkeys(event for one in report.tried for event, _ in one.events)
+    events = dict.fromkeys(event for trial in report.tried for event, _ in trial.events)
 
     def least(event: str) -> float:
         known = [error for by in errors.values() if (error := by.get(event)) is not None]
@@ -72,26 +72,26 @@ def _worst_first(report: CompareReport) -> list[str]:
 
 def _summary(report: CompareReport) -> list[str]:
     lines = count_text(report.lines, "timing line")
-    said = [f"{lines}; {report.request.method_text()}; all errors are on held-out lines."]
-    ranked = [one for one in report.tried if one.overall.mean_relative_error is not None]
-    ranked.sort(key=lambda one: one.overall.mean_relative_error or 0.0)
+    sentences = [f"{lines}; {report.request.method_text()}; all errors are on held-out lines."]
+    ranked = [trial for trial in report.tried if trial.overall.mean_relative_error is not None]
+    ranked.sort(key=lambda trial: trial.overall.mean_relative_error or 0.0)
     if ranked:
         best = ranked[0]
-        said.append(
+        sentences.append(
             f"{best.model} is best: its mean relative error is "
             f"{percent_text(best.overall.mean_relative_error)}"
             + "".join(
-                f", {one.model}'s {percent_text(one.overall.mean_relative_error)}"
-                for one in ranked[1:]
+                f", {trial.model}'s {percent_text(trial.overall.mean_relative_error)}"
+                for trial in ranked[1:]
             )
             + "."
         )
-    said += [
-        f"{one.model}: {one.failed_fits} of {one.fits} fits failed."
-        for one in report.tried
-        if one.failed_fits
+    sentences += [
+        f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."
+        for trial in report.tried
+        if trial.failed_fits
     ]
-    return said
+    return sentences
 
 
 def _events_shown_text(events: Sequence[str]) -> list[str]:
@@ -111,14 +111,17 @@ def _models_table(report: CompareReport) -> PageTable:
         "below 0",
         "seconds",
     )
-    rows = [(one.model, *one.cells()) for one in report.tried]
+    rows = [(trial.model, *trial.cells()) for trial in report.tried]
     return PageTable("Models, on held-out lines", heads, rows)
 
 
 def _events_table(report: CompareReport, events: Sequence[str]) -> PageTable:
     errors = _errors(report)
     rows = [
-        (shorten(event, 60), *(percent_text(errors[one.model].get(event)) for one in report.tried))
+        (
+            shorten(event, 60),
+            *(percent_text(errors[trial.model].get(event)) for trial in report.tried),
+        )
         for event in events
     ]
     return PageTable("Mean relative error", ("event", *errors), rows)
@@ -153,7 +156,7 @@ def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Sectio
     section = Section(
         "One event: measured against predicted time of held-out lines",
         html=select_html("event", "event"),
-        plot=_event_plot([one.model for one in report.tried]),
+        plot=_event_plot([trial.model for trial in report.tried]),
         table_name="event-table",
     )
     return section, swap_json("event", options, of_overview=True)
@@ -161,15 +164,15 @@ def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Sectio
 
 def _option(report: CompareReport, event: str, most: int) -> Option:
     """Return the option of an event: its times by model, of at most `most` held-out lines."""
-    sources, names, said = {}, {}, []
-    for number, one in enumerate(report.tried):
-        pairs = one.pairs[event]
+    sources, names, sentences = {}, {}, []
+    for number, trial in enumerate(report.tried):
+        pairs = trial.pairs[event]
         known = pairs.part(np.isfinite(pairs.predicted_s) & np.isfinite(pairs.measured_s))
         count = len(known.measured_s)
         rows = some_rows(event, count, most)
         if len(rows) < count:
-            said.append(f"{len(rows):,} of {count:,} lines by {one.model}")
-        names[f"model-{number}"] = one.model
+            sentences.append(f"{len(rows):,} of {count:,} lines by {trial.model}")
+        names[f"model-{number}"] = trial.model
         sources[f"model-{number}"] = {"x": known.predicted_s[rows], "y": known.measured_s[rows]}
     times = np.concatenate([column for by in sources.values() for column in by.values()])
     ends = np.array([times.min(), times.max()] if len(times) else [])
@@ -179,7 +182,7 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
         heads=("predicted", "measured"),
         names=names,
         logarithmic=("x", "y") if len(ends) and is_wide(*ends) else (),
-        text=drawn_text(said),
+        text=drawn_text(sentences),
     )
 
 

@@ -28,8 +28,8 @@ def compare_dry_run(report: RewriteReport) -> Totals:
     blocks = plan_in_turn(logs.files, options.block_bytes)
     totals = Totals()
     with limited_to(options.jobs or cores()):
-        for _, found in map_blocks(work, blocks, "comparing", logs.timelines_bytes):
-            totals.add(found)
+        for _, of_block in map_blocks(work, blocks, "comparing", logs.timelines_bytes):
+            totals.add(of_block)
     return totals
 
 

@@ -95,7 +95,9 @@ def _texts(view: EventView, steps: int) -> dict[str, Any]:
         "warnings": list(view.warnings),
         "coefficients": _coefficients(view),
         "singleTerms": _single_terms(view),
-        "ignored": {str(one.parameter): one.reason for one in view.single_terms.ignored},
+        "ignored": {
+            str(ignored.parameter): ignored.reason for ignored in view.single_terms.ignored
+        },
         "outliers": _outliers(view),
         "curves": _curves(view, steps),
         "steps": steps,
@@ -112,8 +114,8 @@ def _drawn(view: EventView, points: int, seed: int) -> dict[str, Any]:
     }
     count = len(view.timings.seconds)
     if len(rows) < count:
-        said = f"{len(rows):,} of {count:,} lines are drawn, chosen at random (seed {seed})"
-        points_of["drawn"] = said
+        words = f"{len(rows):,} of {count:,} lines are drawn, chosen at random (seed {seed})"
+        points_of["drawn"] = words
     return points_of
 
 
@@ -169,7 +171,7 @@ def _curves(view: EventView, steps: int) -> list[str]:
     if not len(finite):
         return ["" for _ in range(view.parameters)]
     middle = np.median(finite, axis=0)
-    found = []
+    curves = []
     for number in range(1, view.parameters + 1):
         values = finite[:, number - 1]
         table = np.tile(middle, (steps, 1))
@@ -177,10 +179,11 @@ def _curves(view: EventView, steps: int) -> list[str]:
         columns = [table[:, number - 1], view.predict(table), view.formula_alone(table)]
         with np.errstate(all="ignore"):
             columns += [
-                one.predict(table) for one in view.single_terms.of(number)[:MOST_SINGLE_TERMS]
+                function.predict(table)
+                for function in view.single_terms.of(number)[:MOST_SINGLE_TERMS]
             ]
-        found.append(packed(np.column_stack(columns)))
-    return found
+        curves.append(packed(np.column_stack(columns)))
+    return curves
 
 
 def _grid(low: float, high: float, steps: int) -> Floats:
@@ -193,9 +196,15 @@ def _grid(low: float, high: float, steps: int) -> Floats:
 def _single_terms(view: EventView) -> list[list[Any]]:
     """Return parameter, term, R², error and formula of each function, the best ones first."""
     return [
-        [number, str(one.term), short(one.held_out_r2), short(one.held_out_error), _formula(one)]
+        [
+            number,
+            str(function.term),
+            short(function.held_out_r2),
+            short(function.held_out_error),
+            _formula(function),
+        ]
         for number in range(1, view.parameters + 1)
-        for one in view.single_terms.of(number)
+        for function in view.single_terms.of(number)
     ]
 
 
@@ -214,9 +223,9 @@ def _coefficients(view: EventView) -> list[list[str]]:
     if view.fit is None:
         return []
     rows = []
-    for one in view.fit.classes:
-        name = "" if one.value is None else f"{one.value:g}"
-        for term in one.coefficients:
+    for class_fit in view.fit.classes:
+        name = "" if class_fit.value is None else f"{class_fit.value:g}"
+        for term in class_fit.coefficients:
             error = "" if term.standard_error is None else f"{term.standard_error:.2g}"
             rows.append([name, term.term, f"{term.value:.6g}", error])
     return rows

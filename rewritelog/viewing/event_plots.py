@@ -26,7 +26,6 @@ _NO_LINES: dict[str, list[Any]] = {
 CHOICE_HTML = """
 <p class="screen"><label>parameter of the graphs <select id="parameter"></select></label>
 <label><input type="checkbox" id="logarithms" checked> logarithmic axes for wide ranges</label></p>
-<div id="event-warnings"></div>
 """
 
 DETAILS_HTML = """
@@ -72,7 +71,7 @@ def event_sections(*, editor: str = "") -> list[Section]:
             "One event",
             plot=_fit(points, lines["curves"]),
             html=CHOICE_HTML,
-            beside=f'<pre id="event-summary"></pre>{editor}',
+            beside=f'<pre id="event-summary"></pre>{editor}<div id="event-warnings"></div>',
             name="event",
             table_name="fit-table",
         ),

@@ -159,7 +159,7 @@ def _longest(timings: Sequence[EventTimings]) -> list[int]:
     """Return the indices of the events whose lines took the most time, in ascending order."""
     if len(timings) <= MOST_EVENTS:
         return list(range(len(timings)))
-    totals = np.array([one.seconds[np.isfinite(one.seconds)].sum() for one in timings])
+    totals = np.array([event.seconds[np.isfinite(event.seconds)].sum() for event in timings])
     longest = np.argsort(-totals, kind="stable")[:MOST_EVENTS]
     return [int(place) for place in np.sort(longest)]
 
@@ -171,10 +171,10 @@ def _all_single_terms(
     options = fitted.options if isinstance(fitted, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
-    found = []
+    functions = []
     for single_terms in map_in_processes(
-        lambda one: single_term_functions(one, weights, loss), list(timings)
+        lambda event: single_term_functions(event, weights, loss), list(timings)
     ):
-        found.append(single_terms)
-        report_progress("trying functions of one term, event", len(found), len(timings))
-    return found
+        functions.append(single_terms)
+        report_progress("trying functions of event term, event", len(functions), len(timings))
+    return functions

@@ -67,7 +67,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     from rewritelog.viewing.explorer.server import serve  # noqa: PLC0415
     from rewritelog.viewing.explorer.session import Session  # noqa: PLC0415
 
-    given = None if options.formulas is None else read_model_text(options.formulas)
+    formulas = None if options.formulas is None else read_model_text(options.formulas)
     names = read_param_names(options.param_names)
     if options.dilation is not None and options.logs is None:
         raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
@@ -79,9 +79,9 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
             "fit --html"
         )
-    session = Session(read, given, names)
+    session = Session(read, formulas, names)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
-    saving = Saving(options.out, inputs, given, options.clock_hz, force=options.force)
+    saving = Saving(options.out, inputs, formulas, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)
 
     with ExitStack() as opened:

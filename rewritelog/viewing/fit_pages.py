@@ -63,20 +63,20 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
     unknown = len(views) - len(known)
     good = sum(r2 >= GOOD for r2 in known)
     poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
-    said = [some] if some else []
-    said += [
+    sentences = [some] if some else []
+    sentences += [
         f"{good} of {count_text(len(views), 'event')} have a fit with an R² of {GOOD:g} or more"
         + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
     ]
     if poor:
         names = some_text([view.label for view in poor], 3)
-        said.append(f"Little of the time is explained (R² below {FAIR:g}) for {names}.")
+        sentences.append(f"Little of the time is explained (R² below {FAIR:g}) for {names}.")
     errors = [view.error for view in views if view.error is not None]
     if errors:
-        said.append(
+        sentences.append(
             f"The median event has a mean error of {percent_text(float(np.median(errors)))}."
         )
-    return said
+    return sentences
 
 
 def events_page(
@@ -97,7 +97,7 @@ def events_page(
     texts = sum(len(line) for line in (*verdict, *warnings[:MOST_WARNINGS])) + len(overview)
     room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
     events = [] if live_plots else events_json(views, room)
-    shown, lines = sum(one["shown"] for one in events), sum(one["lines"] for one in events)
+    shown, lines = sum(event["shown"] for event in events), sum(event["lines"] for event in events)
     drawn = (
         [
             (

@@ -9,7 +9,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.inspection.info import LogInfo
 from rewritelog.inspection.traffic import Traffic
-from rewritelog.text import bytes_text
+from rewritelog.text import bytes_text, count_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS
 from rewritelog.viewing.plots import new_plot
@@ -20,8 +20,11 @@ MOST_PAIRS = 40
 
 def info_page(info: LogInfo) -> str:
     """Return the HTML page of a log set."""
-    first, *lines = info.text().split("\n")
     traffic = info.traffic
+    verdict = (
+        f"{count_text(info.summary.total_pes, 'PE')}, {count_text(info.sebs, 'SEB')} and "
+        f"{count_text(info.messages, 'message')} in {bytes_text(info.size_bytes)}."
+    )
     sections = []
     if traffic.messages.any():
         sections += [
@@ -30,8 +33,8 @@ def info_page(info: LogInfo) -> str:
         ]
     if traffic.sizes.any():
         sections.append(_sizes(traffic))
-    sections.append(Section("Summary", html=f"<pre>{escape(chr(10).join(lines))}</pre>"))
-    return page_text(Page(f"Logs of {info.folder}", [first], sections, info.warnings))
+    sections.append(Section("Summary", html=f"<pre>{escape(info.text())}</pre>"))
+    return page_text(Page(f"Logs of {info.folder}", [verdict], sections, info.warnings))
 
 
 def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
@@ -71,16 +74,16 @@ def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
         for sender, receiver in pairs
         if counts[sender, receiver]
     ]
-    said = []
+    sentences = []
     if traffic.group > 1:
-        said.append(f"{traffic.group} neighbouring PEs share a row and a column.")
+        sentences.append(f"{traffic.group} neighbouring PEs share a row and a column.")
     if traffic.multicasts:
-        said.append(
+        sentences.append(
             f"{traffic.multicasts:,} messages to lists of PEs, which the log does not hold, are "
             "not included."
         )
     table = PageTable(f"The pairs with the most {unit}", ("from", "to", unit), cells)
-    return Section(heading, said, plot, table, in_grid=True)
+    return Section(heading, sentences, plot, table, in_grid=True)
 
 
 def _pes(row: int, group: int) -> str:

@@ -47,8 +47,8 @@ def message_lines(run: Run, view: TimelineView, seed: int = 1) -> MessageLines:
     keys = np.sort(_keys(chosen["pe"], chosen["msg_id"]))
     order = np.argsort(_keys(chosen["pe"], chosen["msg_id"]), kind="stable")
     from_row, to_row, sent, arrived = [], [], [], []
-    for found, pe in logs.map(_Receivers(rows, keys)):
-        message = chosen[order[found]]
+    for places, pe in logs.map(_Receivers(rows, keys)):
+        message = chosen[order[places]]
         from_row.append(rows[message["pe"]])
         to_row.append(rows[pe])
         sent.append(message["send_time"])
@@ -101,15 +101,15 @@ class _Receivers:
 
     def __call__(self, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:
         """Return the place of the key, and the PE, of each such SEB."""
-        found = [self._found(records_of(loaded)) for loaded in parts]
-        place, pe = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        places = [self._of_part(records_of(loaded)) for loaded in parts]
+        place, pe = (np.concatenate(columns) for columns in zip(*places, strict=True))
         return place, pe
 
-    def _found(self, block: BlockRecords) -> tuple[Ints, Ints]:
-        wanted = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
-        place = np.searchsorted(self.keys, wanted)
+    def _of_part(self, block: BlockRecords) -> tuple[Ints, Ints]:
+        keys = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
+        place = np.searchsorted(self.keys, keys)
         hit = (self.rows[block.pe] >= 0) & (place < len(self.keys))
-        hit[hit] = self.keys[place[hit]] == wanted[hit]
+        hit[hit] = self.keys[place[hit]] == keys[hit]
         return place[hit], block.pe[hit]
 
 
@@ -123,9 +123,9 @@ class _Window:
 
     def __call__(self, parts: Iterator[LoadedBlock], /) -> Table:
         """Return rows of `MESSAGE_ROW`."""
-        return np.concatenate([self._found(records_of(loaded)) for loaded in parts])
+        return np.concatenate([self._of_part(records_of(loaded)) for loaded in parts])
 
-    def _found(self, block: BlockRecords) -> Table:
+    def _of_part(self, block: BlockRecords) -> Table:
         sent, drawn = block.messages["send_time"], self.rows[block.pe] >= 0
         inside = (sent >= self.from_s) & (sent <= self.to_s)
         return message_rows(block)[inside & drawn[block.messages.seb]]

@@ -100,18 +100,18 @@ def _fit_row(fit: EventFit) -> str:
     quality, warnings = fit.whole.quality, fit_report.warn(fit)
     label = escape(event_label(fit.event, fit.parameters, names=fit.names), quote=True)
     function = escape("; ".join(fit_report.summarise(fit)[1:]), quote=True)
-    said = escape("; ".join(warnings), quote=True)
+    words = escape("; ".join(warnings), quote=True)
     return (
         f'<tr><td data-v="{label}" title="{function}">{label}</td>'
         f'<td data-v="{fit.samples}">{fit.samples:,}</td>'
         f"{_r2_cell(quality.held_out_r2, '')}{_value_cell(quality.held_out_error)}"
-        f'<td data-v="{len(warnings)}" title="{said}">{len(warnings) or ""}</td></tr>'
+        f'<td data-v="{len(warnings)}" title="{words}">{len(warnings) or ""}</td></tr>'
     )
 
 
 def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row as HTML; `most` is the table's number of parameter columns."""
-    ignored = {one.parameter: one.reason for one in view.single_terms.ignored}
+    ignored = {parameter.parameter: parameter.reason for parameter in view.single_terms.ignored}
     cells = [
         name_cell(view.label),
         f'<td data-v="{len(view.timings.seconds)}">{len(view.timings.seconds):,}</td>',

@@ -157,13 +157,13 @@ def _heading(page: Page) -> Iterator[str]:
     yield '<div class="verdict">'
     yield from (f"<p>{escape(line)}</p>" for line in page.verdict)
     yield "</div>"
-    said = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings[:MOST_WARNINGS]]
-    yield from said[:WARNINGS_SHOWN]
-    more = said[WARNINGS_SHOWN:]
+    warnings = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings[:MOST_WARNINGS]]
+    yield from warnings[:WARNINGS_SHOWN]
+    more = warnings[WARNINGS_SHOWN:]
     if more:
-        many = len(page.warnings) - WARNINGS_SHOWN
-        only = "" if many == len(more) else f", {len(more):,} of them shown: the report has all"
-        yield f"<details><summary>{count_text(many, 'more warning')}{only}</summary>"
+        count = len(page.warnings) - WARNINGS_SHOWN
+        only = "" if count == len(more) else f", {len(more):,} of them shown: the report has all"
+        yield f"<details><summary>{count_text(count, 'more warning')}{only}</summary>"
         yield from more
         yield "</details>"
 
@@ -171,7 +171,7 @@ def _heading(page: Page) -> Iterator[str]:
 def _sections(sections: Sequence[Section], divs: Mapping[int, str]) -> Iterator[str]:
     """Yield the HTML of the sections, those of a grid in an element of their own."""
     numbered = enumerate(sections)
-    for in_grid, run in groupby(numbered, key=lambda one: one[1].in_grid):
+    for in_grid, run in groupby(numbered, key=lambda pair: pair[1].in_grid):
         yield '<div class="plots">' if in_grid else ""
         for number, section in run:
             yield from _section_lines(section, divs.get(number))

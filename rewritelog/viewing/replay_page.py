@@ -119,7 +119,7 @@ def _path_steps(report: ReplayReport, outcome: ReplayedRun, view: TimelineView) 
         "pe": pe.tolist(),
         "row": _rows(view, pe).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
-        "name": [printable(workload.name_of(one)) for one in seb.tolist()],
+        "name": [printable(workload.name_of(number)) for number in seb.tolist()],
         "start": outcome.times.start_s[seb].tolist(),
         "ran": path.ran_s[chosen].tolist(),
         "transit": path.transit_s[chosen].tolist(),

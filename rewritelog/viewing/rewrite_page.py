@@ -96,13 +96,13 @@ def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
     statistics = report.statistics
     all_s = [statistics.seconds(which) for which in (DurationSum.OLD, DurationSum.NEW)]
     events = [event.total for event in statistics.events.values()]
-    exact = float(total_of(one.exact_new_s for one in events))
-    exact_old = float(total_of(one.exact_old_s for one in events))
-    covered_old = float(total_of(one.old_s for one in events)) - float(
-        total_of(one.dilated_old_s for one in events)
+    exact = float(total_of(event.exact_new_s for event in events))
+    exact_old = float(total_of(event.exact_old_s for event in events))
+    covered_old = float(total_of(event.old_s for event in events)) - float(
+        total_of(event.dilated_old_s for event in events)
     )
-    covered = float(total_of(one.new_s for one in events)) - float(
-        total_of(one.dilated_new_s for one in events)
+    covered = float(total_of(event.new_s for event in events)) - float(
+        total_of(event.dilated_new_s for event in events)
     )
     rest = all_s[0] - covered_old, all_s[1] - covered
     options = report.options
@@ -151,7 +151,7 @@ def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
 
 def _names_section(what: str, rows: Rows) -> Section:
     """Return the section of old and new time by name, the longest new time first."""
-    ranked = sorted(rows.items(), key=lambda one: -float(one[1].b_s))
+    ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
     shown, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
     named = [(_name(name), row) for name, row in shown]
     if rest:
@@ -230,7 +230,7 @@ def _histograms(totals: Totals) -> tuple[Section, dict[str, Any]]:
     everything = Row()
     for row in totals.by_name.values():
         everything.add(row)
-    ranked = sorted(totals.by_name.items(), key=lambda one: -float(one[1].b_s))
+    ranked = sorted(totals.by_name.items(), key=lambda item: -float(item[1].b_s))
     choices = [("all SEBs", everything)]
     choices += [(f"SEBs named {_name(name)}", row) for name, row in ranked[:MOST_HISTOGRAMS]]
     choices += [
@@ -309,18 +309,18 @@ def _busy_section(report: RewriteReport) -> Section:
         )
         for pe, old, new in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]
     ]
-    said = [
+    sentences = [
         (
             f"Imbalance, the largest over the mean: {ratio_text(old.imbalance)} before, "
             f"{ratio_text(new.imbalance)} after."
         )
     ]
     if width > 1:
-        said.append(f"Each mark is the mean of {width} neighbouring PEs.")
+        sentences.append(f"Each mark is the mean of {width} neighbouring PEs.")
     heads = ("", "largest, s", "of PE", "mean, s", "imbalance")
     return Section(
         "Busy time of the PEs",
-        said,
+        sentences,
         _busy_plot(first, old_s, new_s),
         PageTable("Busy time of the PEs", heads, rows),
     )

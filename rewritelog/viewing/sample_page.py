@@ -28,9 +28,11 @@ NAMES = {
 
 def sample_page(report: SampleReport) -> str:
     """Return the HTML page of a sample."""
-    views = [(one, pair) for one in report.strata for pair in _pairs(one.of_run.parameters)]
+    views = [
+        (stratum, pair) for stratum in report.strata for pair in _pairs(stratum.of_run.parameters)
+    ]
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
-    options = [_option(report, one, pair, most) for one, pair in views]
+    options = [_option(report, stratum, pair, most) for stratum, pair in views]
     sections = [Section("Events of the run", table=_table(report))]
     data = {}
     if options:
@@ -49,30 +51,34 @@ def sample_page(report: SampleReport) -> str:
 
 def _summary(report: SampleReport) -> list[str]:
     share = report.chosen / report.records
-    said = [
+    sentences = [
         (
             f"{count_text(report.chosen, 'SEB')} chosen of {report.records:,} with a param record "
             f"({percent_text(share)}), by {report.options.method}, seed {report.options.seed}."
         )
     ]
     outside = percent_text(report.extrapolated / report.records)
-    said.append(f"{outside} of the records would be extrapolated from what is timed and chosen.")
-    return said
+    sentences.append(
+        f"{outside} of the records would be extrapolated from what is timed and chosen."
+    )
+    return sentences
 
 
 def _table(report: SampleReport) -> PageTable:
     heads = ("event", "records", "points", "lines timed", "chosen", "extrapolated", "share")
     rows = [
         (
-            one.name,
-            f"{one.records:,}",
-            f"{one.choice.points:,}",
-            f"{one.timed:,}",
-            f"{len(one.choice.rows):,}",
-            f"{one.choice.extrapolated:,}",
-            percent_text(one.choice.extrapolated / one.records, 1) if one.records else NO_VALUE,
+            stratum.name,
+            f"{stratum.records:,}",
+            f"{stratum.choice.points:,}",
+            f"{stratum.timed:,}",
+            f"{len(stratum.choice.rows):,}",
+            f"{stratum.choice.extrapolated:,}",
+            percent_text(stratum.choice.extrapolated / stratum.records, 1)
+            if stratum.records
+            else NO_VALUE,
         )
-        for one in sorted(report.strata, key=lambda one: -one.choice.extrapolated)
+        for stratum in sorted(report.strata, key=lambda stratum: -stratum.choice.extrapolated)
     ]
     return PageTable("Chosen SEBs, the most extrapolated records first", heads, rows)
 
@@ -86,7 +92,7 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _Points:
     """Distinct points to be drawn, with the number of records at each."""
 
     params: Floats
@@ -95,7 +101,7 @@ class _Drawn:
     """The number of distinct points, drawn or not."""
 
     @classmethod
-    def of(cls, params: Floats, most: int, label: str) -> _Drawn:
+    def of(cls, params: Floats, most: int, label: str) -> _Points:
         """Return the distinct points, a sample of at most `most` of them."""
         points = DistinctPoints.of_rows(params)
         rows = some_rows(label, len(points), most)
@@ -110,30 +116,34 @@ class _Drawn:
         return {"x": values[0], "y": values[1]}
 
 
-def _option(report: SampleReport, one: ChosenStratum, pair: tuple[int, int], most: int) -> Option:
+def _option(
+    report: SampleReport, stratum: ChosenStratum, pair: tuple[int, int], most: int
+) -> Option:
     """Return the option of a stratum, with at most `most` / 4 points of each kind."""
-    run = report.run.table(one.of_run.records, one.of_run.parameters)
+    run = report.run.table(stratum.of_run.records, stratum.of_run.parameters)
     share = max(1, most // len(NAMES))
     tables = {
         "run-data": run,
-        "extrapolated-data": run[one.choice.extrapolated_rows],
-        "timed-data": one.of_run.stratum.timed,
-        "chosen-data": run[one.choice.rows],
+        "extrapolated-data": run[stratum.choice.extrapolated_rows],
+        "timed-data": stratum.of_run.stratum.timed,
+        "chosen-data": run[stratum.choice.rows],
     }
-    drawn = {name: _Drawn.of(table, share, f"{name} {one.name}") for name, table in tables.items()}
+    shown = {
+        name: _Points.of(table, share, f"{name} {stratum.name}") for name, table in tables.items()
+    }
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
-    said = [
+    sentences = [
         f"{len(points.counts):,} of {points.distinct:,} points {NAMES[name]}"
-        for name, points in drawn.items()
+        for name, points in shown.items()
         if len(points.counts) < points.distinct
     ]
     return Option(
-        label=f"{one.name}: {' and '.join(labels)}",
-        sources={name: points.columns(pair) for name, points in drawn.items()},
+        label=f"{stratum.name}: {' and '.join(labels)}",
+        sources={name: points.columns(pair) for name, points in shown.items()},
         heads=labels,
         names=NAMES,
         axes={"below": labels[0], "left": labels[1]},
-        text=drawn_text(said),
+        text=drawn_text(sentences),
     )
 
 

@@ -57,8 +57,8 @@ class Spans:
             times = np.concatenate([paired_times, times[rest]])
             event = np.concatenate([records.event[paired.record], event[rest]])
         return cls(
-            [printable(one) for one in names.names],
-            [printable(one) for one in events],
+            [printable(name) for name in names.names],
+            [printable(name) for name in events],
             block.pe,
             block.index,
             start_s,

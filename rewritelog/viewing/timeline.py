@@ -341,9 +341,9 @@ def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
     rows = frame.rows_of_pes(len(run.logs.pes))
     canvas = _Canvas(frame, int(rows.max()) + 1)
     if run.outcome is not None:
-        canvas.add(_Drawn.of(frame, rows, [Spans.of_replay(run.outcome)]))
+        canvas.add(_BlockCells.of(frame, rows, [Spans.of_replay(run.outcome)]))
     else:
-        for drawn in run.logs.map(_Drawing(frame, rows, _params(run, frame.colour_by))):
+        for drawn in run.logs.map(_DrawBlock(frame, rows, _params(run, frame.colour_by))):
             canvas.add(drawn)
     members = np.bincount(rows[rows >= 0]).astype(np.float64)
     cells = canvas.cells() / members[:, None, None]
@@ -354,7 +354,7 @@ def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class _DrawBlock:
     """Draws one block."""
 
     frame: Frame
@@ -362,10 +362,10 @@ class _Drawing:
     """The row of each PE, −1 for PEs that are not drawn."""
     params: ParamFolder
 
-    def __call__(self, parts: Iterator[LoadedBlock], /) -> _Drawn:
+    def __call__(self, parts: Iterator[LoadedBlock], /) -> _BlockCells:
         """Return what is drawn of a block."""
         spans = (Spans.of_block(part, self.params) for part in parts)
-        return _Drawn.of(self.frame, self.rows, spans)
+        return _BlockCells.of(self.frame, self.rows, spans)
 
 
 class _FewBars:
@@ -392,7 +392,7 @@ class _FewBars:
         return Bars._make(map(np.concatenate, zip(*self._kept, strict=True)))
 
 
-class _Drawn:
+class _BlockCells:
     """The cells and bars of one block, with memory for those cells that it covers.
 
     A cell holds the PE time of a layer in units of a column's length: a PE that is busy throughout
@@ -410,7 +410,7 @@ class _Drawn:
         """The cells, and the sums of their parts; then those of their steps."""
 
     @classmethod
-    def of(cls, frame: Frame, rows: Ints, spans: Iterable[Spans]) -> _Drawn:
+    def of(cls, frame: Frame, rows: Ints, spans: Iterable[Spans]) -> _BlockCells:
         """Return what is drawn of some spans."""
         drawn = cls(frame)
         for part in spans:
@@ -453,7 +453,7 @@ class _Canvas:
         self.bars = _FewBars()
         self._parts, self._steps = np.zeros((2, rows, frame.columns + 1, frame.layers))
 
-    def add(self, drawn: _Drawn) -> None:
+    def add(self, drawn: _BlockCells) -> None:
         """Add a block."""
         self.counts += drawn.counts
         self.bars.add_all(drawn.bars)

@@ -76,9 +76,9 @@ def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
         for panel in view.panels
     ]
     lines += [
-        f"{one.drawn:,} of {one.messages:,} messages are drawn, chosen at random."
-        for one in messages
-        if one.drawn < one.messages
+        f"{lines.drawn:,} of {lines.messages:,} messages are drawn, chosen at random."
+        for lines in messages
+        if lines.drawn < lines.messages
     ]
     return lines
 
@@ -143,8 +143,8 @@ def _add_bars(plot: Any, view: TimelineView, bars: Bars) -> None:
             "bottom": bottoms[mine],
             "pe": bars.pe[mine],
             "seb": bars.seb[mine],
-            "start": [time_text(one, 7) for one in start_s.tolist()],
-            "length": [time_text(one) for one in (end_s - start_s).tolist()],
+            "start": [time_text(time_s, 7) for time_s in start_s.tolist()],
+            "length": [time_text(time_s) for time_s in (end_s - start_s).tolist()],
             "name": [label] * int(mine.sum()),
         }
         plot.quad(

@@ -56,8 +56,8 @@ class Access:
         headers = (request.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest"))
         if not _is_by_user(*headers):
             return FORBIDDEN
-        given = f"{request.path}/".split("/")[1]
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
+        token = f"{request.path}/".split("/")[1]
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
             return NOT_FOUND
         return None
 
@@ -93,7 +93,9 @@ class Queue:
     def leave(self, connection: HTTPConnection | None) -> None:
         """Remove a connection whose request is accepted, and all that have been closed."""
         own = _stream_of(connection)
-        self._waiting = [one for one in self._waiting if not (one is own or one.closed())]
+        self._waiting = [
+            stream for stream in self._waiting if not (stream is own or stream.closed())
+        ]
 
 
 def _stream_of(connection: HTTPConnection | None) -> IOStream:

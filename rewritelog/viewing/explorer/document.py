@@ -75,5 +75,5 @@ class Document:
         return some_text([path.name for path in self._session.read.files], 3)
 
     def _left_out(self) -> str:
-        left_out = sum(len(one.choices.left_out) for one in self._session.results if one)
+        left_out = sum(len(result.choices.left_out) for result in self._session.results if result)
         return f"{left_out:,} left out" if left_out else "none left out"

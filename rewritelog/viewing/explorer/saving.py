@@ -25,7 +25,7 @@ class Saving:
         self,
         folder: Path,
         inputs: list[Path],
-        given: ModelText | None,
+        formulas: ModelText | None,
         clock_hz: float | None = None,
         *,
         force: bool = False,
@@ -33,14 +33,14 @@ class Saving:
         self.folder = folder
         self._clock_hz = clock_hz
         self._inputs = inputs
-        self._given = given
+        self._formulas = formulas
         self._written: dict[Path, int | None] = {}
         """The inode of each file that this session has written."""
         self._force = force
 
     def save(self, session: Session) -> list[str]:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
-        formulas = formulas_text(session, self._given)
+        formulas = formulas_text(session, self._formulas)
         paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
         self._check(paths)
         source = Source.of(session.read.files, session.kept_timings(), self._clock_hz)
@@ -55,8 +55,8 @@ class Saving:
     def _check(self, paths: list[Path]) -> None:
         for path in paths:
             if not self._force and _inode(path) not in (None, self._written.get(path)):
-                said = "was replaced since it was saved" if path in self._written else "exists"
-                raise OutputError(f"{path}: {said}; give another folder with -o, or --force")
+                problem = "was replaced since it was saved" if path in self._written else "exists"
+                raise OutputError(f"{path}: {problem}; give another folder with -o, or --force")
         check_outputs(paths, self._inputs)
 
 

@@ -48,7 +48,9 @@ class Session:
         self.entries = tuple(np.flatnonzero(usable).tolist())
         """The index of each event in the timings."""
         self._unfitted = tuple(
-            one.key for one, is_usable in zip(read.timings, usable, strict=True) if not is_usable
+            timings.key
+            for timings, is_usable in zip(read.timings, usable, strict=True)
+            if not is_usable
         )
         self._auto = Auto(AutoOptions(), text)
         formulas = None if text is None else parse_formulas(text.text, text.name)
@@ -99,7 +101,8 @@ class Session:
         """Return the sizes against which requests are checked."""
         every = [self.timings(number) for number in self.numbers]
         return Sizes(
-            tuple(len(one.seconds) for one in every), tuple(one.parameters for one in every)
+            tuple(len(timings.seconds) for timings in every),
+            tuple(timings.parameters for timings in every),
         )
 
     def timings(self, event: int) -> EventTimings:
@@ -158,11 +161,11 @@ class Session:
     @property
     def fitted_events(self) -> int:
         """Return the number of events whose first fit is done."""
-        return sum(one is not None for one in self.first)
+        return sum(result is not None for result in self.first)
 
     def before(self, event: int) -> Result | None:
         """Return an event's fit before its last step, None if there was none."""
-        return next((one.before for one in reversed(self._done) if one.event == event), None)
+        return next((step.before for step in reversed(self._done) if step.event == event), None)
 
     def fitted(self) -> FittedEvents:
         """Return the current model, whose file lists the lines left out."""
@@ -188,7 +191,9 @@ class Session:
             for _, result in known
         ]
         plain = FitChoices()
-        odd = [one for one in changed if any(one[k] != getattr(plain, k) for k in _OPTIONS)]
+        odd = [
+            options for options in changed if any(options[k] != getattr(plain, k) for k in _OPTIONS)
+        ]
         extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
         extra |= {"options_of_events": odd} if odd else {}
         options = {name: getattr(plain, name) for name in _OPTIONS}
@@ -263,16 +268,16 @@ class Session:
             raise UsageError("the event is not fitted yet")
         fit = result.fit
         table = np.array([params], dtype=np.float64).reshape(1, -1)
-        found = fit.predict_detailed(table)
+        prediction = fit.predict_detailed(table)
         low, high = fit.interval(table)
-        said = "exact match" if found.exact[0] else "fit"
-        if found.outside[0]:
-            said += ", outside the range of the lines"
+        basis = "exact match" if prediction.exact[0] else "fit"
+        if prediction.outside[0]:
+            basis += ", outside the range of the lines"
         return {
-            "seconds": json_number(max(float(found.seconds[0]), 0.0)),
+            "seconds": json_number(max(float(prediction.seconds[0]), 0.0)),
             "low": json_number(float(low[0])),
             "high": json_number(float(high[0])),
-            "by": said,
+            "by": basis,
         }
 
 

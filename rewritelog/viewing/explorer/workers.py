@@ -84,11 +84,11 @@ class Workers:
 
         Raise the first error that `work` or `taken` raises, which ends the others.
         """
-        many = min(cores(), count)
+        processes = min(cores(), count)
         try:
             async with asyncio.TaskGroup() as group:
-                for first in range(many):
-                    receiver = self._started(work, range(first, count, many))
+                for first in range(processes):
+                    receiver = self._started(work, range(first, count, processes))
                     group.create_task(_followed(receiver, taken))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
