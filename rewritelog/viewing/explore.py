@@ -71,6 +71,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
     names = read_param_names(options.param_names)
     if options.dilation is not None and options.logs is None:
         raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
+    RewriteOptions(dilation=options.dilation)  # to raise its errors before the work begins
     logs = None if options.logs is None else open_logs(options.logs)
     read = read_timings(options.timings, options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:

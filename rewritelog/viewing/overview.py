@@ -8,7 +8,7 @@ from html import escape
 from rewritelog.models import fit_report
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.text import NO_VALUE, event_label, percent_text
+from rewritelog.text import NO_VALUE, event_label, parameter_names, percent_text
 from rewritelog.viewing.events import EventView
 
 GOOD, FAIR = 0.9, 0.5
@@ -125,7 +125,8 @@ def row_html(view: EventView, number: int, most: int) -> str:
             reason = ignored.get(parameter, "")
             cells.append(unknown_cell(_title(reason), _reason(reason)))
         else:
-            more = f' data-p="{parameter}"{_title(str(best.term))}'
+            name = parameter_names(view.parameters, view.names)[parameter - 1]
+            more = f' data-p="{parameter}"{_title(f"{name}: {best.term}")}'
             cells.append(_r2_cell(best.held_out_r2, more))
     return f'<tr data-e="{number}">{"".join(cells)}</tr>'
 

@@ -18,8 +18,10 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto
+from rewritelog.models.base import ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.options import AutoOptions
+from rewritelog.models.param_names import parse_param_names
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
 
@@ -497,3 +499,20 @@ def test_first_fits_keep_to_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) 
         asyncio.run(Workers().run(lambda number: number**2, 5, lambda *one: taken.append(one)))
     assert started == [range(0, 5, 1)]
     assert sorted(taken) == [(number, number**2) for number in range(5)]
+
+
+def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1)]])
+    for words, problem in ((("--dilation", "2"), "needs --logs"),
+                           (("--logs", logs, "--dilation", "0"), "dilation")):  # fmt: skip
+        done = run("explore", timings, *words, "--no-browser")
+        assert (done.returncode, problem in done.stderr, done.stdout) == (2, True, "")
+
+
+def test_parameters_have_their_names(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    names = parse_param_names(ModelText("names.toml", '"sync" = ["pes"]\n"none" = ["x"]\n'))
+    session = fitted_first(Session(read_timings([timings]), None, names))
+    assert session.view(0).label == "sync(pes)"
+    assert ["'none'" in warning for warning in session.warnings] == [True]

@@ -40,7 +40,7 @@ class Document:
         page = events_page(
             f"Fit of {self._files()}",
             verdict,
-            session.read.warnings(),
+            session.warnings,
             views,
             OWN_LINES,
             live_plots=self._plots,

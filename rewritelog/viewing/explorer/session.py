@@ -92,6 +92,13 @@ class Session:
             self._set(event, result)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return the warnings of the timings, and of names that no event has."""
+        keys = [timings.key for timings in self.read.timings]
+        unused = () if self._names is None else self._names.unused(keys)
+        return (*self.read.warnings(), *unused)
+
+    @property
     def numbers(self) -> range:
         """Return the numbers of all events."""
         return range(len(self.entries))
