@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.expressions.expression import PRECEDENCE
@@ -13,7 +13,7 @@ from rewritelog.models.expressions.languages import (
     operand_in_language,
 )
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.function import FittedFunction, FittedMixture
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture, formula_of
 from rewritelog.text import parameter_names
 
 _TIMES = {"text": "*", "python": " * ", "latex": r" \, "}
@@ -28,9 +28,9 @@ def formula_text(fit: EventFit, language: Language = "text") -> str:
     if language not in get_args(Language):
         raise UsageError(f"unknown language {language!r}; known: {', '.join(get_args(Language))}")
     names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
-    function: Any = fit.whole.function
+    function = formula_of(fit.whole.function)
     if not isinstance(function, FittedMixture):
-        return _sum_text(plain_function(fit), names, language)
+        return _sum_text(function, names, language)
     return _TIMES[language].join(
         _POWER[language].format(
             _sum_text(member, names, language), number_in_language(weight, language)
@@ -41,13 +41,12 @@ def formula_text(fit: EventFit, language: Language = "text") -> str:
 
 def plain_function(fit: EventFit) -> FittedFunction:
     """Return the function of an event as a sum of terms; raise `ModelError` for a mean of sums."""
-    function: Any = fit.whole.function
-    found = getattr(function, "formula", function)  # without its correction, if it has one
-    if not isinstance(found, FittedFunction):
+    function = formula_of(fit.whole.function)
+    if not isinstance(function, FittedFunction):
         raise ModelError(
             f"the function of {fit.event!r} is a mean of formulas, without coefficients of its own"
         )
-    return found
+    return function
 
 
 def terms_of(fit: EventFit) -> dict[str, float]:

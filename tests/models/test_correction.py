@@ -127,7 +127,7 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     seconds = 1e-7 * n * np.exp(0.5 * np.sin(1.5 * np.log(n) + shift))
     seconds *= np.exp(0.01 * rng.normal(size=500))
     logs = np.log(seconds / (1e-7 * n))
-    correction = Correction.learnt(np.column_stack((n, code)), logs)
+    correction, _ = Correction.learnt(np.column_stack((n, code)), logs)
     assert correction.codes == (2,)
 
 

@@ -46,18 +46,19 @@ class CorrectedFit:
     """A family whose formula is corrected, and what is known about it."""
 
     family: str
-    correction: Correction
+    function: CorrectedFunction
     held_out: HeldOutPredictions
     """Of the corrected function."""
-    rows: Ints
-    """The samples that the correction interpolates between."""
+    samples: Samples
+    """Those that the correction interpolates between."""
 
-    def apply(self, formula: FittedFunction, samples: Samples) -> CorrectedFunction:
-        """Return a formula corrected by what it leaves of the same samples."""
-        some = samples.part(self.rows)
-        logs = _residuals(some, formula.predict(some.params))
-        correction, _ = self.correction.given(some.params, logs)
-        return CorrectedFunction(formula, correction)
+    def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
+        """Return a formula corrected by what it leaves of these samples."""
+        if formula is self.function.formula:
+            return self.function
+        params = self.samples.params
+        logs = _residuals(self.samples, formula.predict(params))
+        return CorrectedFunction(formula, self.function.correction.given(params, logs))
 
 
 def choose_correction(
@@ -87,12 +88,8 @@ def choose_correction(
         for name in dict.fromkeys((selected, SHORT_FORMULA))
         if name in families
     ]
-    best = min(tried, key=lambda one: one.held_out.mean_error)
-    gain = plain.errors - best.held_out.errors
-    standard_error = gain.std() / np.sqrt(len(gain))
-    if gain.mean() > max(CLEARLY * standard_error, LEAST_GAIN * plain.mean_error):
-        return best
-    return None
+    best = min(tried, key=lambda fit: fit.held_out.mean_error)
+    return best if best.held_out.clearly_better(plain, CLEARLY, LEAST_GAIN) else None
 
 
 def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> CorrectedFit:
@@ -105,8 +102,7 @@ def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> Co
     formula = fit_family(family, given)
     formula_s = formula.predict(samples.params)
     some = samples.part(rows)
-    learnt = Correction.learnt(some.params, _residuals(some, formula_s[rows]))
-    correction, logs = learnt.given(some.params, _residuals(some, formula_s[rows]))
+    correction, logs = Correction.learnt(some.params, _residuals(some, formula_s[rows]))
     others: Flags = np.ones(len(samples), dtype=np.bool_)
     others[rows] = False
     factors = np.empty(len(samples))
@@ -115,7 +111,8 @@ def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> Co
     remaining = _residuals(samples, formula_s * factors)
     remaining *= len(samples) / max(len(samples) - len(formula.terms), 1)
     held_out_s = samples.seconds / np.exp(remaining)
-    return CorrectedFit(name, learnt, compare(held_out_s, samples), rows)
+    function = CorrectedFunction(formula, correction)
+    return CorrectedFit(name, function, compare(held_out_s, samples), some)
 
 
 def _residuals(samples: Samples, predicted_s: Floats) -> Floats:

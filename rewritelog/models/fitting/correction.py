@@ -151,11 +151,12 @@ class Correction:
     """The logarithms of factors lie between this and its negative."""
 
     @classmethod
-    def learnt(cls, params: Floats, logs: Floats) -> Correction:
+    def learnt(cls, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
         """Return the correction that makes these residuals most probable.
 
         `logs` are the logarithms of measured over predicted times, shape (samples,); there are
-        at most `MOST_POINTS` samples, and at least one parameter varies.
+        at most `MOST_POINTS` samples, and at least one parameter varies. Also return the logarithm
+        of the factor at each sample of a correction without that sample.
         """
         inputs = Inputs.of(params)
         points = inputs.columns(params)
@@ -168,14 +169,12 @@ class Correction:
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
         inputs, kernel = inputs.part(used), kernel.part(used)
-        return cls._conditioned(inputs, kernel, params, limited)[0]
+        return cls._conditioned(inputs, kernel, params, limited)
 
-    def given(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
-        """Return the correction with the same lengths and deviations for these residuals instead.
-
-        Also return the logarithm of the factor at each sample of a correction without that sample.
-        """
-        return self._conditioned(self.inputs, self.process.kernel, params, within_reach(logs))
+    def given(self, params: Floats, logs: Floats) -> Correction:
+        """Return the correction with the same lengths and deviations for other residuals."""
+        kernel = self.process.kernel
+        return self._conditioned(self.inputs, kernel, params, within_reach(logs))[0]
 
     @classmethod
     def _conditioned(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -45,6 +46,9 @@ LARGE_TRIAL = 8192
 """A trial of families with this product of their number and that of the samples takes longer than
 to start a process: `auto` has nine or so, other models have one."""
 
+ROUNDING = 1e-12
+"""Smaller differences of errors come from rounding."""
+
 FEW = 12
 """The errors of fewer samples mean little, so that the prior weights of families count too."""
 
@@ -65,6 +69,18 @@ class HeldOutPredictions:
     def mean_error(self) -> float:
         """Return the mean error."""
         return float(self.errors.mean())
+
+    def clearly_better(
+        self, other: HeldOutPredictions, standard_errors: float, least_gain: float
+    ) -> bool:
+        """Return whether the mean error is lower than that of other predictions of these samples.
+
+        It has to be lower by so many standard errors of the difference, and by a share
+        `least_gain` of the other error.
+        """
+        gain = other.errors - self.errors
+        least = standard_errors * float(gain.std()) / math.sqrt(len(gain))
+        return float(gain.mean()) > max(least, least_gain * other.mean_error) + ROUNDING
 
 
 @dataclass(frozen=True)
@@ -234,9 +250,7 @@ def select_family(families: Mapping[str, Family], validation: CrossValidation) -
     """
     best = next(iter(families))
     for name, tried in validation.predictions.items():
-        gain = validation.predictions[best].errors - tried.errors
-        least = LEAST_GAIN * validation.predictions[best].mean_error
-        if gain.mean() > max(CLEARLY * gain.std() / np.sqrt(len(gain)), least) + 1e-12:
+        if tried.clearly_better(validation.predictions[best], CLEARLY, LEAST_GAIN):
             best = name
     return best
 

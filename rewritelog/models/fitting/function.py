@@ -171,18 +171,22 @@ def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Float
 
 def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Floats:
     """Return f(params) / f(edge) for each pair of rows; NaN where it is undefined."""
-    if isinstance(function, CorrectedFunction):
-        function = function.formula
-    if isinstance(function, FittedFunction):
+    formula = formula_of(function)
+    if isinstance(formula, FittedFunction):
         with np.errstate(all="ignore"):
-            return np.asarray(function.predict(params) / function.predict(edge))
-    factors = [growth_between(member, edge, params) for member in function.members]
-    return geometric_mean(factors, function.weights)
+            return np.asarray(formula.predict(params) / formula.predict(edge))
+    factors = [growth_between(member, edge, params) for member in formula.members]
+    return geometric_mean(factors, formula.weights)
 
 
 Formula: TypeAlias = FittedFunction | FittedMixture
 
 AnyFunction: TypeAlias = Formula | CorrectedFunction
+
+
+def formula_of(function: AnyFunction) -> Formula:
+    """Return the function without its correction."""
+    return function.formula if isinstance(function, CorrectedFunction) else function
 
 
 def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> Formula:

@@ -146,7 +146,7 @@ def _fit_class(
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
-        function = corrected.apply(formula, given.samples)
+        function = corrected.with_formula(formula)
         diagnosis = diagnose(function, samples, validation.samples, final_s)
     fit = ClassFit(
         value=value,

@@ -73,14 +73,19 @@ class Kernel:
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        smooth, rough = self.parts(squares_between(points, self.codes))
-        count = len(points)
-        found = np.empty((count, count))
-        lower = np.tril_indices(count, -1)
-        found[lower] = self.smooth**2 * smooth[0] + self.rough**2 * rough[0]
-        found.T[lower] = found[lower]
-        np.fill_diagonal(found, self.smooth**2 + self.rough**2 + self.noise**2)
-        return found
+        (smooth, _), (rough, _) = self.parts(squares_between(points, self.codes))
+        pairs = np.tril_indices(len(points), -1)
+        covariance = self.lower_triangle(smooth, rough, pairs)
+        covariance.T[pairs] = covariance[pairs]
+        return covariance
+
+    def lower_triangle(self, smooth: Floats, rough: Floats, pairs: tuple[Ints, Ints]) -> Floats:
+        """Return the covariances with zeros above the diagonal, given both parts of the pairs."""
+        count = 1 + int(pairs[0].max(initial=0))
+        triangle = np.zeros((count, count))
+        triangle[pairs] = self.smooth**2 * smooth + self.rough**2 * rough
+        np.fill_diagonal(triangle, self.smooth**2 + self.rough**2 + self.noise**2)
+        return triangle
 
     def parts(self, squares: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Return `_matern_5_2` and `_matern_1_2` of pairs, given their `squares_between`."""
@@ -230,11 +235,9 @@ class _Likelihood:
         """Return it with its gradient, by the logarithms of lengths and deviations."""
         from scipy.linalg import lapack  # noqa: PLC0415 - heavy
 
-        kernel, inputs, count = self.kernel(logs), len(self.squares), len(self.values)
+        kernel, inputs = self.kernel(logs), self.points.shape[1]
         smooth, rough = kernel.parts(self.squares)
-        covariance = np.zeros((count, count))
-        covariance[self.pairs] = kernel.smooth**2 * smooth[0] + kernel.rough**2 * rough[0]
-        np.fill_diagonal(covariance, kernel.smooth**2 + kernel.rough**2 + kernel.noise**2)
+        covariance = kernel.lower_triangle(smooth[0], rough[0], self.pairs)
         factor, failed = lapack.dpotrf(covariance, lower=True)
         if failed:
             return 1e10, np.zeros(len(logs))
