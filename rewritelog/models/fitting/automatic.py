@@ -6,7 +6,16 @@ import numpy as np
 
 from rewritelog.models.fitting.averaged_products import averaged_products
 from rewritelog.models.fitting.cross_validation import ENOUGH_FOR_ONE, solve_families
-from rewritelog.models.fitting.families import FAMILIES, Family, SelectionSamples, proportional
+from rewritelog.models.fitting.families import (
+    Family,
+    SelectionSamples,
+    crossed_terms,
+    power_law,
+    product_terms,
+    proportional,
+    short_sum,
+    signed_terms,
+)
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
 from rewritelog.models.fitting.power_sums import sum_of_power_laws
 from rewritelog.models.fitting.product_shape import single_factor_may_fit
@@ -19,9 +28,6 @@ RIDGE_PRIOR_WEIGHT = 8.0
 AVERAGE_PRIOR_WEIGHT = 16.0
 """Prior weights of the ridge power law and of averaged products, which have prior distributions."""
 
-OF_MANY = ("power law", "interacting terms")
-"""Families that add nothing to a mixture with averaged products."""
-
 PROPORTIONAL = "proportional"
 """The name of the family that is fitted to two or three samples."""
 
@@ -30,13 +36,18 @@ EXACT = 0.01
 
 
 def automatic_families(samples: int) -> dict[str, Family]:
-    """Return the families for this number of samples by name, simple ones first."""
-    families = dict(FAMILIES)
+    """Return the families for this number of samples by name, simple ones first.
+
+    A later one is taken only if it predicts clearly better.
+    """
+    families = {"short sum": Family(short_sum)}
+    if samples >= ENOUGH_FOR_ONE:
+        families["power law"] = Family(power_law)
+    families["crossed terms"] = Family(crossed_terms)
+    families["signed terms"] = Family(signed_terms, non_negative=False)
     families["ridge power law"] = Family(ridge_power_law, prior_weight=RIDGE_PRIOR_WEIGHT)
     families["program terms"] = Family(program_terms)
     if samples < ENOUGH_FOR_ONE:
-        for name in OF_MANY:
-            del families[name]
         families["averaged products"] = Family(averaged_products, prior_weight=AVERAGE_PRIOR_WEIGHT)
     if samples >= ENOUGH_FOR_BREAKS:
         families["power law with breaks"] = Family(power_law_with_breaks)
@@ -53,7 +64,7 @@ def few_families(given: SelectionSamples) -> dict[str, Family]:
     """
     samples = given.samples
     if len(samples) == 3 and single_factor_may_fit(samples, given.parameters, EXACT):
-        power = {"product": FAMILIES["product"]}
+        power = {"product": Family(product_terms)}
         function = solve_families({"product": 1.0}, power, given)
         errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.sigma_s
         if errors.max() < EXACT:

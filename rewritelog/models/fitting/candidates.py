@@ -208,23 +208,6 @@ class CandidateTerms:
             products += [(a[0], b[0], c[0]) for a, b, c in combinations(self._base_indices, 3)]
         return tuple(products)
 
-    def products_of(self, some: Iterable[Product], others: Iterable[Product]) -> list[Product]:
-        """Return the products of functions of different parameters, each product once."""
-        found = {
-            tuple(sorted((*left, *right))): None
-            for right in others
-            for left in some
-            if self._parameter(left) != self._parameter(right) and (0,) not in (left, right)
-        }
-        return list(found)
-
-    def _parameter(self, product: Product) -> int:
-        """Return the index of the usable parameter that a function is of; −1 for the constant."""
-        return next(
-            (number for number, indices in enumerate(self._base_indices) if product[0] in indices),
-            -1,
-        )
-
     def term(self, product: Product) -> Expression:
         """Return a product as an expression."""
         if product not in self._terms:

@@ -37,8 +37,8 @@ CLEARLY = 2.0
 LEAST_GAIN = 0.1
 """It also has to lower it by this share."""
 
-SHORT_FORMULA = "power law"
-"""The family of short formulas that a correction is also tried on."""
+SHORT_FORMULAS = ("power law", "short sum", "sum of power laws")
+"""The families of short formulas that a correction is tried on, beside the one selected."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def choose_correction(
         return None
     tried = [
         _tried(name, families[name], given, rows)
-        for name in dict.fromkeys((selected, SHORT_FORMULA))
+        for name in dict.fromkeys((*SHORT_FORMULAS, selected))
         if name in families
     ]
     best = min(tried, key=lambda fit: fit.held_out.mean_error)

@@ -30,7 +30,7 @@ from rewritelog.models.fitting.columns import columns_of, independent_columns
 from rewritelog.models.fitting.product_shape import product_factors
 from rewritelog.models.fitting.regression import Loss, least_squares
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.selection import Slopes, select, select_terms
+from rewritelog.models.fitting.selection import MOST_TERMS, Slopes, select, select_terms
 
 MOST_FACTORS = 6
 """All partial products of at most this many factors are candidates; of more factors, only single
@@ -39,6 +39,9 @@ ones, pairs and the whole product."""
 STEEPEST = 4.0
 """Steeper slopes, d log T / d log p, count as this."""
 
+
+FEW_TERMS = 4
+"""A sum of so many terms is understood at a glance."""
 
 Made = TypeVar("Made")
 
@@ -189,9 +192,9 @@ class SelectionSamples:
         return self.once(choose, choose)
 
     def select_products(
-        self, products: Sequence[Product], *, non_negative: bool = True
+        self, products: Sequence[Product], *, non_negative: bool = True, most: int = MOST_TERMS
     ) -> list[Product]:
-        """Return the products that stepwise selection takes, at least the constant."""
+        """Return the products that stepwise selection takes: 1 to `most`."""
         of_all = tuple(products)
         factors = self.table.once(("factors", of_all), lambda: factors_of(of_all))
         columns = product_columns(self.base_columns, factors)
@@ -203,6 +206,7 @@ class SelectionSamples:
             non_negative=non_negative,
             constant=constant,
             slopes=Slopes(self._excess_growth_of(of_all, factors), len(products)),
+            most=most,
         )
         return [products[index] for index in taken] or [(0,)]
 
@@ -247,16 +251,12 @@ class Family:
     """Prior weight of the family with very few samples, where 1 is that of most families."""
 
 
-def _single_products(given: SelectionSamples) -> list[Product]:
-    return given.select_products(given.candidates.single)
-
-
-def _single_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+def single_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter each."""
-    return given.terms_of(given.chosen(_single_products))
+    return given.terms_of(given.select_products(given.candidates.single))
 
 
-def _signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+def signed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter each, with coefficients of any sign."""
     return given.terms_of(given.select_products(given.candidates.single, non_negative=False))
 
@@ -269,27 +269,26 @@ def proportional(given: SelectionSamples) -> tuple[Expression, ...]:
     return given.select_from(terms)
 
 
-def _crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
+def crossed_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter, and products of those of two or three parameters."""
     candidates = given.candidates
     return given.terms_of(given.select_products((*candidates.single, *candidates.crossed)))
 
 
-def _interacting_terms(given: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose functions of one parameter, and products of those that single selection takes."""
+def short_sum(given: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose among the same, but few of them."""
     candidates = given.candidates
-    taken = given.chosen(_single_products)
-    products = candidates.products_of(taken, (*taken, *candidates.linear))
-    return given.terms_of(given.select_products((*candidates.single, *products)))
+    products = (*candidates.single, *candidates.crossed)
+    return given.terms_of(given.select_products(products, most=FEW_TERMS))
 
 
-def _product(given: SelectionSamples) -> tuple[Expression, ...]:
+def product_terms(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose partial products of the factors of the best product of all parameters."""
     factors = product_factors(given.samples, given.parameters)
     return given.select_from((ONE, *_partial_products(factors)))
 
 
-def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
+def power_law(given: SelectionSamples) -> tuple[Expression, ...]:
     """Choose the product of one power of each positive parameter, fitted to logarithms."""
     samples, usable = given.samples, given.parameters.positive()
     logs = np.log(samples.params[:, [number - 1 for number in usable]])
@@ -307,17 +306,6 @@ def _power_law(given: SelectionSamples) -> tuple[Expression, ...]:
         )
     ]
     return (parse("*".join(texts) or "1"),)
-
-
-FAMILIES: dict[str, Family] = {
-    "single terms": Family(_single_terms),
-    "product": Family(_product),
-    "power law": Family(_power_law),
-    "crossed terms": Family(_crossed_terms),
-    "interacting terms": Family(_interacting_terms),
-    "signed terms": Family(_signed_terms, non_negative=False),
-}
-"""By name, simple ones first: a later one is taken only if it predicts clearly better."""
 
 
 def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:

@@ -20,9 +20,11 @@ from rewritelog.arrays import Floats, distinct, quantiles
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting.candidates import DEEPEST, KNOTS, MOST_VALUES, ONE, Parameters
 from rewritelog.models.fitting.families import (
-    FAMILIES,
     SelectionSamples,
+    crossed_terms,
     excess_growth,
+    product_terms,
+    single_terms,
 )
 from rewritelog.models.fitting.selection import Slopes, select_terms
 
@@ -99,8 +101,8 @@ def _terms_of_others(given: SelectionSamples) -> list[Expression]:
     """Return the terms that other families choose, with the constant and the parameters."""
     chosen = [
         term
-        for name in ("product", "crossed terms", "single terms")
-        for term in given.chosen(FAMILIES[name].choose_terms)
+        for choose_terms in (product_terms, crossed_terms, single_terms)
+        for term in given.chosen(choose_terms)
     ]
     linear = given.terms_of(given.candidates.linear)
     return list(dict.fromkeys([*chosen[:MOST_TERMS], ONE, *chosen, *linear]))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,13 +30,13 @@ ROWS_AT_ONCE = 8
 """So many rows of the Gram matrix of more columns are computed when one is needed."""
 
 
-def most_terms(samples: int) -> int:
-    """Return how many terms this number of samples supports.
+def most_terms(samples: int, most: int = MOST_TERMS) -> int:
+    """Return how many terms this number of samples supports, at most `most`.
 
     Apart from the constant there is one term for every four samples, and never more than one in
     all for every three.
     """
-    return max(1, min(MOST_TERMS, 1 + samples // 4, samples // 3))
+    return max(1, min(most, 1 + samples // 4, samples // 3))
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ def select_terms(
     non_negative: bool,
     constant: int | None,
     slopes: Slopes,
+    most: int = MOST_TERMS,
 ) -> list[int]:
-    """Return the indices of the columns that are selected for a fit to the samples' times.
+    """Return the indices of the columns, at most `most`, that are selected for the samples' times.
 
     `constant` is the index of the constant column, the cost of a call that does nothing. With
     Huber's loss terms are selected twice, the second time with the Huber weights of a fit of the
@@ -66,7 +68,8 @@ def select_terms(
     """
     rows = columns / samples.sigma_s[:, None]
     target = samples.seconds / samples.sigma_s
-    taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
+    search = partial(select, non_negative=non_negative, constant=constant, slopes=slopes, most=most)
+    taken = search(rows, target)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         weights = np.ones(len(target))
         some = unit_columns(rows[:, taken])
@@ -75,7 +78,7 @@ def select_terms(
             size = least_squares(weighted, times, non_negative=non_negative)
             weights = row_weights(some @ size - target)
         rows, target = rows * weights[:, None], target * weights
-        taken = select(rows, target, non_negative=non_negative, constant=constant, slopes=slopes)
+        taken = search(rows, target)
     return taken
 
 
@@ -86,14 +89,15 @@ def select(
     non_negative: bool,
     constant: int | None,
     slopes: Slopes | None = None,
+    most: int = MOST_TERMS,
 ) -> list[int]:
-    """Return the indices of the columns that are selected for a least-squares fit to the target.
+    """Return the indices of at most `most` columns that are selected for a fit to the target.
 
-    Columns and target are already weighted. One search starts from the constant and one from
-    nothing; the result is that with the lower BIC.
+    Columns and target are already weighted, and coefficients are those of least squares. One
+    search starts from the constant and one from nothing; the result is that with the lower BIC.
     """
     gram = _GramMatrix(unit_columns(columns))
-    along, square, most = target @ gram.units, float(target @ target), most_terms(len(target))
+    along, square, most = target @ gram.units, float(target @ target), most_terms(len(target), most)
     starts = [-1] if constant is None or most < 2 else [constant, -1]
     if not gram.complete:
         gram.compute(np.append(np.argsort(-np.abs(along))[: ROWS_AT_ONCE - 1], starts[0]))
