@@ -89,11 +89,20 @@ def choose_correction(
         if name in families
     ]
     best = min(tried, key=lambda fit: fit.held_out.mean_error)
+    best = _tried(best.family, families[best.family], given, rows, best.function.correction)
     return best if best.held_out.clearly_better(plain, CLEARLY, LEAST_GAIN) else None
 
 
-def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> CorrectedFit:
+def _tried(
+    name: str,
+    family: Family,
+    given: SelectionSamples,
+    rows: Ints,
+    first: Correction | None = None,
+) -> CorrectedFit:
     """Return a family's corrected fit, with predictions of all samples, each without itself.
+
+    With the correction of a first try it is refined.
 
     The correction is left without each sample in turn, but the formula's k coefficients are not:
     what remains of n samples is therefore enlarged by n/(n − k).
@@ -102,7 +111,8 @@ def _tried(name: str, family: Family, given: SelectionSamples, rows: Ints) -> Co
     formula = fit_family(family, given)
     formula_s = formula.predict(samples.params)
     some = samples.part(rows)
-    correction, logs = Correction.learnt(some.params, _residuals(some, formula_s[rows]))
+    learn = Correction.learnt if first is None else first.refined
+    correction, logs = learn(some.params, _residuals(some, formula_s[rows]))
     others: Flags = np.ones(len(samples), dtype=np.bool_)
     others[rows] = False
     factors = np.empty(len(samples))

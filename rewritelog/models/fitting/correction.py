@@ -15,7 +15,13 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, distinct, median
 from rewritelog.models.exact_times import grouped
-from rewritelog.models.fitting.process import Kernel, Process, condition, learn
+from rewritelog.models.fitting.process import (
+    MOST_LEARNT_FROM,
+    Kernel,
+    Process,
+    condition,
+    learn,
+)
 
 FEWEST = 100
 """With fewer samples there is no correction."""
@@ -159,8 +165,7 @@ class Correction:
         of the factor at each sample of a correction without that sample.
         """
         inputs = Inputs.of(params)
-        points = inputs.columns(params)
-        limited = within_reach(logs)
+        points, limited = inputs.columns(params), within_reach(logs)
         nothing = np.zeros(len(inputs.kinds), dtype=np.bool_)
         kernel = learn(points, limited, nothing)
         codes = _codes(kernel, points, params[:, inputs.parameters])
@@ -170,6 +175,19 @@ class Correction:
         used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
         inputs, kernel = inputs.part(used), kernel.part(used)
         return cls._conditioned(inputs, kernel, params, limited)
+
+    def refined(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
+        """Return the correction whose lengths and deviations are learnt from more of the samples.
+
+        `params`, `logs` and what else is returned are as for `learnt`.
+        """
+        points, limited, kernel = (
+            self.inputs.columns(params),
+            within_reach(logs),
+            self.process.kernel,
+        )
+        kernel = learn(points, limited, kernel.codes, kernel, MOST_LEARNT_FROM)
+        return self._conditioned(self.inputs, kernel, params, limited)
 
     def given(self, params: Floats, logs: Floats) -> Correction:
         """Return the correction with the same lengths and deviations for other residuals."""

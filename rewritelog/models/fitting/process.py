@@ -16,9 +16,9 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
 
-MOST_TO_LEARN_FROM = 400
-"""Lengths and variances are learnt from at most this many points: the time grows with their cube,
-and more hardly move them."""
+FIRST_LEARNT_FROM, MOST_LEARNT_FROM = 256, 400
+"""Lengths and variances are learnt from so many points at first, and from more of them only where
+that is worth the time, which grows with their cube; still more hardly move them."""
 
 MOST_STEPS = 60
 """Steps of the search for lengths and variances."""
@@ -170,14 +170,21 @@ def condition(kernel: Kernel, points: Floats, values: Floats) -> tuple[Process, 
     return Process(kernel, points, weights), values - weights / precisions
 
 
-def learn(points: Floats, values: Floats, codes: Flags, start: Kernel | None = None) -> Kernel:
+def learn(
+    points: Floats,
+    values: Floats,
+    codes: Flags,
+    start: Kernel | None = None,
+    most: int = FIRST_LEARNT_FROM,
+) -> Kernel:
     """Return the kernel whose lengths and deviations make the values most probable.
 
-    `points` has the shape (points, inputs), each input with a standard deviation near 1.
+    `points` has the shape (points, inputs), each input with a standard deviation near 1. The first
+    `most` of them count; the search begins at the lengths and deviations of `start`.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
-    points, values = points[:MOST_TO_LEARN_FROM], values[:MOST_TO_LEARN_FROM]
+    points, values = points[:most], values[:most]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
     likelihood = _Likelihood(points, values / spread, codes)
     inputs = points.shape[1]
