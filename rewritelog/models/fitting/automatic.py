@@ -15,6 +15,7 @@ from rewritelog.models.fitting.families import (
     proportional,
     short_sum,
     signed_terms,
+    single_terms,
 )
 from rewritelog.models.fitting.logarithmic import power_law_with_breaks, ridge_power_law
 from rewritelog.models.fitting.power_sums import sum_of_power_laws
@@ -40,7 +41,7 @@ def automatic_families(samples: int) -> dict[str, Family]:
 
     A later one is taken only if it predicts clearly better.
     """
-    families = {"short sum": Family(short_sum)}
+    families = {"single terms": Family(single_terms), "short sum": Family(short_sum)}
     if samples >= ENOUGH_FOR_ONE:
         families["power law"] = Family(power_law)
     families["crossed terms"] = Family(crossed_terms)
