@@ -64,6 +64,9 @@ ONE_CALL = 10.0
 FAIR_ERROR = 0.1
 """A larger mean relative error on held-out samples is fair at best."""
 
+FLAT = 1.01
+"""A lower factor of growth for twice a parameter is not worth a word."""
+
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
 
@@ -78,7 +81,7 @@ def summarise(fit: EventFit) -> list[str]:
     lines += _wrap("  on held-out samples: ", _held_out_texts(whole), ", ")
     lines += _formula_lines("  seconds = ", whole, rename)
     lines += _correction_lines("  ", whole, fit.parameters, rename)
-    lines += _extrapolation_lines(whole, rename)
+    lines += _growth_lines(fit, rename)
     for one in fit.classes[1:]:
         head = f"  class {one.value:g}: "
         lines += _wrap("", _quality_texts(head, one, one.samples), ", ", indent=4)
@@ -210,11 +213,13 @@ def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Renam
 
 
 def _mixture_lines(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
-    """Return the members of a mixture, each with its share and its formula."""
-    lines = [f"{head}the weighted geometric mean of"]
-    for weight, member in zip(mixture.weights, mixture.members, strict=True):
-        lines += _wrap(f"    {percent_text(weight, 0)}: ", map(rename, _term_texts(member)), " + ")
-    return lines
+    """Return the member of a mixture that has the largest weight, and how many others there are."""
+    others = count_text(len(mixture.members) - 1, "other function")
+    first = percent_text(mixture.weights[0], 0)
+    return [
+        *_wrap(head, map(rename, _term_texts(mixture.members[0])), " + "),
+        " " * len(head) + f"to {first}; the prediction is a mean of this and {others}",
+    ]
 
 
 def _term_texts(function: FittedFunction) -> list[str]:
@@ -226,14 +231,18 @@ def _term_texts(function: FittedFunction) -> list[str]:
     ]
 
 
-def _extrapolation_lines(fit: ClassFit, rename: Rename) -> list[str]:
-    """Return how the function is extrapolated, if not simply by its formula."""
-    if fit.growth is None or fit.growth.function is None:
+def _growth_lines(fit: EventFit, rename: Rename) -> list[str]:
+    """Return how predictions grow beyond the range, if not simply by the formula."""
+    if fit.whole.growth is None or fit.whole.growth.function is None:
         return []
-    head = "  beyond the range it grows as "
-    if isinstance(fit.growth.function, FittedMixture):
-        return _mixture_lines(head, fit.growth.function, rename)
-    return _wrap(head, map(rename, _term_texts(fit.growth.function)), " + ")
+    growing = np.flatnonzero(fit.highest > 0)
+    rows = np.vstack((fit.highest, fit.highest + np.diag(fit.highest)[growing]))
+    with np.errstate(all="ignore"):
+        seconds = fit.predict(rows)
+        factors = seconds[1:] / seconds[0]
+    steepest = [index for index in np.argsort(-factors, kind="stable") if factors[index] > FLAT]
+    parts = [f"{factors[index]:.3g} × for twice p{growing[index] + 1}" for index in steepest]
+    return _wrap("  beyond the range: ", map(rename, parts or ["no growth"]), ", ")
 
 
 def warn(fit: EventFit) -> list[str]:

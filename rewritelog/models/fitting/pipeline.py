@@ -34,7 +34,7 @@ from rewritelog.models.fitting.families import (
 from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture, Formula
 from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, Weighting
+from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
 
 FEWEST_TO_VALIDATE = 4
@@ -147,7 +147,8 @@ def _fit_class(
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
         function = corrected.with_formula(formula)
-        diagnosis = diagnose(function, samples, validation.samples, final_s)
+        some = samples.drawn(BLOCK_ROWS)  # a correction costs much more than its formula
+        diagnosis = diagnose(function, some, validation.samples, final_s)
     fit = ClassFit(
         value=value,
         samples=len(samples),

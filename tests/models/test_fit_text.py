@@ -1,0 +1,35 @@
+"""What the text of a fit says about a mean of functions, and about growth beyond the range."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from rewritelog.models.base import EventTimings
+from rewritelog.models.registry import load_model
+
+
+def summary(params: np.ndarray, seconds: np.ndarray) -> list[str]:
+    timings = EventTimings("kernel", params.astype(float), seconds)
+    return list(load_model("auto", {}).fit((timings,)).summary())
+
+
+def test_growth_beyond_the_range_is_a_line_with_a_factor_for_each_parameter() -> None:
+    draw = np.random.default_rng(5)
+    params = draw.integers(10, 400, (40, 2))
+    seconds = 1e-9 * params[:, 0] ** 2 * np.exp(0.05 * draw.standard_normal(40))
+    (line,) = [line for line in summary(params, seconds) if "beyond the range" in line]
+    found = re.fullmatch(r" *beyond the range: ([\d.]+) × for twice p1", line)
+    assert found, line
+    assert 3.5 < float(found[1]) < 4.5
+
+
+def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> None:
+    draw = np.random.default_rng(3)
+    params = draw.integers(10, 400, (8, 2))
+    seconds = 1e-8 * params[:, 0] * np.exp(0.2 * draw.standard_normal(8))
+    lines = summary(params, seconds)
+    (mean,) = [line for line in lines if "the prediction is a mean of this and" in line]
+    assert re.search(r"to \d+ %; .* and \d+ other functions?$", mean)
+    assert sum("seconds = " in line for line in lines) == 1
