@@ -261,7 +261,6 @@ class Session:
         return {
             "before": {
                 "numbers": _json_numbers(before.numbers(timings)),
-                "summary": made["summary"],
                 "points": packed(shown.predicted_s[rows][:, None]),
                 "curves": made["curves"],
                 "steps": made["steps"],

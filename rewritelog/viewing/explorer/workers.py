@@ -19,53 +19,6 @@ class WorkStoppedError(Exception):
     """The work was stopped before it had finished."""
 
 
-class Worker:
-    """Runs at most one piece of work at a time, in a forked process."""
-
-    def __init__(self) -> None:
-        self._process: Any = None
-        self._stopped = False
-
-    @property
-    def busy(self) -> bool:
-        """Return whether work is in progress."""
-        return self._process is not None
-
-    def stop(self) -> None:
-        """Stop the work in progress; its `run` raises `WorkStoppedError`."""
-        if self._process is not None:
-            self._stopped = True
-            self._process.kill()
-
-    async def run(self, work: Callable[[], Any]) -> Any:
-        """Run `work` in a forked process and return its result.
-
-        Raise the `RewriteLogError` that it raises, and `WorkStoppedError` if it is stopped. As the
-        process is forked, only the result must be picklable, not the work.
-        """
-        context = multiprocessing.get_context("fork")
-        receiver, sender = context.Pipe(duplex=False)
-        self._stopped = False
-        self._process = context.Process(target=_work, args=(work, sender), daemon=True)
-        try:
-            self._process.start()
-            sender.close()
-            answer = await _received(receiver)
-        finally:
-            receiver.close()
-            self._process.kill()
-            self._process.join()
-            self._process = None
-        if answer is None:
-            if self._stopped:
-                raise WorkStoppedError
-            raise RewriteLogError("the fit's process ended without a result")
-        kind, value = answer
-        if kind == "error":
-            raise value
-        return value
-
-
 class Workers:
     """Runs many pieces of work, in as many processes as there are cores."""
 
@@ -106,6 +59,43 @@ class Workers:
         self._processes.append(process)
         sender.close()
         return receiver
+
+
+class Worker:
+    """Runs at most one piece of work at a time, in a forked process."""
+
+    def __init__(self) -> None:
+        self._workers: Workers | None = None
+        self._stopped = False
+
+    @property
+    def busy(self) -> bool:
+        """Return whether work is in progress."""
+        return self._workers is not None
+
+    def stop(self) -> None:
+        """Stop the work in progress; its `run` raises `WorkStoppedError`."""
+        if self._workers is not None:
+            self._stopped = True
+            self._workers.stop()
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Run `work` in a forked process and return its result.
+
+        Raise the `RewriteLogError` that it raises, and `WorkStoppedError` if it is stopped. As the
+        process is forked, only the result must be picklable, not the work.
+        """
+        self._workers, self._stopped = Workers(), False
+        results: list[Any] = []
+        try:
+            await self._workers.run(lambda _: work(), 1, lambda _, result: results.append(result))
+        finally:
+            self._workers = None
+        if results:
+            return results[0]
+        if self._stopped:
+            raise WorkStoppedError
+        raise RewriteLogError("the fit's process ended without a result")
 
 
 async def _followed(receiver: Connection, taken: Callable[[int, Any], None]) -> None:
