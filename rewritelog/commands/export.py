@@ -33,7 +33,8 @@ class Export(Force, Selection, NetworkOptions, Params, AnyTraces, Command["Expor
         metavar="", positional=False, kw_only=False,
     )  # fmt: skip
     replayed: bool = option(
-        "goal, simgrid: each PE runs its SEBs in the order of a replay over this network.",
+        "goal, simgrid: each PE runs its SEBs in the order of a replay over this network. Chakra "
+        "traces: nodes start when they do in it.",
         default=False, group=NETWORK,
     )  # fmt: skip
 

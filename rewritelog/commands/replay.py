@@ -19,15 +19,22 @@ from rewritelog.commands.command import (
 from rewritelog.commands.completers import complete_event
 from rewritelog.commands.durations import Durations
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.commands.shared import ADVANCED, OUTPUT, CopyParams, Force, Jobs, pairs
-from rewritelog.errors import UsageError
-from rewritelog.options import argument, declared, option
+from rewritelog.commands.shared import (
+    ADVANCED,
+    OUTPUT,
+    AnyTraces,
+    CopyParams,
+    Force,
+    Jobs,
+    NodeChoice,
+    pairs,
+)
+from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, ManyLogsLike, OutputPath
+    from rewritelog.api.arguments import OutputPath, TracesLike
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.run import Replayed
-    from rewritelog.replaying.runs import ReplayedRuns
 
 
 @declared
@@ -42,7 +49,17 @@ class LostAs:
 
 
 @declared
-class Replay(Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command["ReplayReport"]):
+class Replay(
+    Force,
+    CopyParams,
+    Jobs,
+    LostAs,
+    NodeChoice,
+    Durations,
+    NetworkOptions,
+    AnyTraces,
+    Command["ReplayReport"],
+):
     """Predict how long the whole program takes, and what bounds it.
 
     SEBs run on their PEs in the order that messages and dependencies allow, with their recorded
@@ -56,11 +73,7 @@ class Replay(Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
-    logs: ManyLogsLike = argument(
-        "The log folder, or its bgTrace file; of several, a table compares the runs.",
-        metavar="LOGS...", kw_only=False,
-    )  # fmt: skip
-    against: LogsLike | None = option(
+    against: TracesLike | None = option(
         "Compare with the replay of another log set, as the state before.",
         default=None, metavar="OTHER",
     )  # fmt: skip
@@ -80,55 +93,48 @@ class Replay(Force, CopyParams, Jobs, LostAs, Durations, NetworkOptions, Command
     )  # fmt: skip
 
     def run(self) -> ReplayReport:
-        """Return the run time and what it is spent on; with `against`, a comparison of both."""
+        """Return the run time and what it is spent on; with `against`, a comparison of both.
+
+        The report on traces is a `TraceReplay`.
+        """
         from rewritelog.output import check_outputs, write_text_file
         from rewritelog.viewing.extra import require
 
         given = self.given
         if given.html is not None:
             require("bokeh", "the page")
-            check_outputs([given.html], [], [logs.folder for logs in given.logs])
+            check_outputs([given.html], [], [given.logs.folder])
         result = self.job()
         if given.html is not None:
             write_text_file(given.html, self.page(result))
         return cast("ReplayReport", self.report(result))
 
-    def job(self) -> list[Replayed | ReplayReport]:
-        """Return the replays: of one log set with its times, after the one to compare with."""
+    def job(self) -> tuple[ReplayReport | None, Replayed]:
+        """Return the replay before, if there is one to compare with, and the replay."""
         from rewritelog.replaying.options import ReplayOptions
-        from rewritelog.replaying.run import replay, replay_whole
+        from rewritelog.replaying.run import replay_opened
 
-        network, given = self.read_network(), self.given
-        if len(given.logs) > 1 and (given.against is not None or given.write is not None):
-            raise UsageError("--against and --write take one log set; of several, all are compared")
+        network, given, before = self.read_network(), self.given, None
         rules = tuple((self.lost_as or {}).items())
-        options = ReplayOptions(self.rewrite_options(given), rules, self.gains, given.write)
-        plain = replace(options, gains=0, write=None)
-        if len(given.logs) > 1:
-            return [replay(logs, network, plain) for logs in given.logs]
-        before = [] if given.against is None else [replay(given.against, network, plain)]
-        return [*before, replay_whole(given.logs[0], network, options)]
+        options = ReplayOptions(
+            self.rewrite_options(given, types=self.chosen_types), rules, self.gains, given.write
+        )
+        if given.against is not None:
+            plain = replace(options, gains=0, write=None)
+            before = replay_opened(given.against, network, plain).report
+        return before, replay_opened(given.logs, network, options)
 
-    def report(self, result: list[Replayed | ReplayReport]) -> Report:
-        """Return the report of the replay, the comparison, or the table of many runs."""
-        from rewritelog.replaying.report import ReplayComparison
-        from rewritelog.replaying.run import Replayed
-        from rewritelog.replaying.runs import ReplayedRuns
+    def report(self, result: tuple[ReplayReport | None, Replayed]) -> Report:
+        """Return the report of the replay, or the comparison."""
+        before, after = result
+        compared: Report = after.report if before is None else after.report.compared_with(before)
+        return compared
 
-        reports = [one.report if isinstance(one, Replayed) else one for one in result]
-        if len(self.given.logs) > 1:
-            return ReplayedRuns(tuple(reports))
-        return reports[0] if len(reports) == 1 else ReplayComparison(*reports)
+    def page(self, result: tuple[ReplayReport | None, Replayed]) -> str:
+        """Return the page of the replay."""
+        from rewritelog.viewing.replay_page import replay_page
 
-    def page(self, result: list[Replayed | ReplayReport]) -> str:
-        """Return the page of the replay, or of many runs."""
-        from rewritelog.replaying.run import Replayed
-        from rewritelog.viewing.replay_page import replay_page, runs_page
-
-        last = result[-1]
-        if isinstance(last, Replayed):
-            return replay_page(last)
-        return runs_page(cast("ReplayedRuns", self.report(result)))
+        return replay_page(result[1])
 
 
 replay = function(Replay)

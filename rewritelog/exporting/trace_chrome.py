@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.output import new_folder
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.traces import replay_traces, starts_of
 from rewritelog.text import count_text, printable
 
 _US = 1e6
@@ -21,11 +24,14 @@ _US = 1e6
 def export_traces(
     traces: Traces, out: Path, options: ExportOptions, *, force: bool = False
 ) -> Exported:
-    """Write `trace.json` into a new folder, with the starts that the traces record."""
+    """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
         raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
     ranks = [unit.rank for unit in traces.units]
     chosen = ranks if options.pes is None else [r for r in ranks if r in set(options.pes)]
+    starts = None
+    if options.replayed is not None:
+        starts = starts_of(replay_traces(traces, options.replayed, ReplayOptions(gains=0)))
     written, left_out = 0, 0
     with new_folder(out, [unit.path for unit in traces.units], force=force) as folder:
         with (folder / "trace.json").open("x", encoding="ascii") as file:
@@ -35,8 +41,11 @@ def export_traces(
                 if unit.rank not in chosen:
                     continue
                 for part in traces.read(unit):
-                    lines = list(_slices(traces, part, options))
-                    left_out += int(np.isnan(part.start_s).sum())
+                    start_s = part.start_s
+                    if starts is not None:
+                        start_s = starts[unit.rank][part.first : part.first + len(part)]
+                    lines = list(_slices(traces, part, start_s, options))
+                    left_out += int(np.isnan(start_s).sum())
                     written += len(lines)
                     if lines:
                         file.write(before + ",\n".join(lines))
@@ -48,15 +57,15 @@ def export_traces(
         if not written and left_out:
             raise UsageError(
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
-                "`rewritelog replay TRACES --write OUT` makes them"
+                "--replayed takes those of a replay"
             )
     warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
     return Exported(out, options.to, len(chosen), {"nodes": written}, warnings if left_out else ())
 
 
-def _slices(traces: Traces, part: Part, options: ExportOptions) -> Iterator[str]:
+def _slices(traces: Traces, part: Part, start_s: Floats, options: ExportOptions) -> Iterator[str]:
     names, name = part.names
-    start_s, end_s = part.start_s, part.start_s + part.duration_s
+    end_s = start_s + part.duration_s
     within = (start_s < options.to_s) & (end_s >= options.from_s)  # False without a start
     columns = (part.ids, name, part.type, part.on_host, part.lane, start_s, part.duration_s)
     for row in zip(*(column[within].tolist() for column in columns), strict=True):

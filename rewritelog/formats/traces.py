@@ -121,6 +121,8 @@ class Traces(ABC):
     title: ClassVar[str] = "traces"
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
+    communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
+    """The types of collectives, and of events that send and receive messages."""
     computing: ClassVar[str] = ""
     """The type of events that compute, whose durations are rewritten by default."""
 

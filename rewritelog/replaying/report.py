@@ -69,6 +69,10 @@ class ReplayReport(Readable):
     gains_left_out: int = 0
     """The number of names and events without a gain because the log set is large."""
 
+    def compared_with(self, before: ReplayReport) -> ReplayComparison:
+        """Return the comparison with another replay, as the state before."""
+        return ReplayComparison(before, self)
+
     @property
     def utilisation(self) -> float:
         """The share of PE time in SEBs."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, singledispatch
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.cores import cores, in_order
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.blocked import Blocked, find_never_run
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles, region_lengths
@@ -22,6 +24,7 @@ from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
 from rewritelog.replaying.simulate import Case, ReplayedRun, simulate
+from rewritelog.replaying.traces import replay_traces
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
@@ -58,6 +61,16 @@ def replay_whole(
     LostAs(options.lost_as)  # to raise its errors before the work begins
     prepared = prepare(logs, options.rewrite)
     return replay_prepared(prepared, network or Network(), options)
+
+
+@singledispatch
+def replay_opened(source: LogSet | Traces, network: Network, options: ReplayOptions) -> Any:
+    """Replay what has been opened; return the report as `report` of what else there is."""
+    raise NotImplementedError
+
+
+replay_opened.register(LogSet, replay_whole)
+replay_opened.register(Traces, replay_traces)
 
 
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:

@@ -6,16 +6,19 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
+from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import case_of, prepare, workload_of
 from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.traces import replayed
 from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import predictor_of
 from rewritelog.rewriting.trace_report import TraceReport
+from rewritelog.rewriting.traces import prepared_task, task_of
 
 MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
@@ -46,8 +49,16 @@ def _of_logs(report: RewriteReport, network: Network, *, asked: bool) -> Rewrite
 
 
 @with_run_time.register
-def _of_traces(report: TraceReport, network: Network, *, asked: bool) -> TraceReport:  # noqa: ARG001
-    return report
+def _of_traces(report: TraceReport, network: Network, *, asked: bool) -> TraceReport:
+    if not asked and report.nodes > MOST_SEBS:
+        return report
+    options = report.options
+    plain, _ = prepared_task(report.logs, RewriteOptions(jobs=options.jobs))
+    with limited_to(options.jobs):
+        before = replayed(plain, network)
+        after = replayed(task_of(report.logs, report.model, report.fitted, options), network)
+    times = RunTime(before.predicted_s, after.predicted_s, network.text(), before.never)
+    return replace(report, run_time=times)
 
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:

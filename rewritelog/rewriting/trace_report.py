@@ -15,17 +15,19 @@ from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import json_value, reported, versions
+from rewritelog.rewriting.report import RunTime, json_value, reported, versions
 from rewritelog.rewriting.trace_statistics import TraceStatistics
 from rewritelog.text import (
     NO_VALUE,
     Readable,
     TextTable,
     count_text,
+    faster_text,
     json_number,
     percent_text,
     printable,
     ratio_text,
+    time_text,
     wrapped,
 )
 from rewritelog.timings.read import TimingsRead
@@ -49,6 +51,8 @@ class TraceReport(Readable):
     workers: int
     """The number of threads or ranks."""
     seconds: float
+    run_time: RunTime | None = None
+    """The run time before and after, by a replay; None if there was none."""
 
     @cached_property
     def events(self) -> tuple[EventLine, ...]:
@@ -58,6 +62,11 @@ class TraceReport(Readable):
             for name, event in self.statistics.events.items()
         )
         return tuple(sorted(lines, key=lambda line: (-line.new_s, line.event)))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of all types."""
+        return sum(sums.events for sums in self.statistics.types.values())
 
     @property
     def old_s(self) -> float:
@@ -138,7 +147,7 @@ class TraceReport(Readable):
                 "fit": self.fitted.describe(),
             },
             "counts": {
-                "nodes": sum(sums.events for sums in found.types.values()),
+                "nodes": self.nodes,
                 "chosen": found.chosen,
                 "changed": found.changed,
                 "by_model": found.by_model,
@@ -147,6 +156,7 @@ class TraceReport(Readable):
             },
             "durations_s": {"old": json_number(self.old_s), "new": json_number(self.new_s)},
             "speedup": speedup(self.old_s, self.new_s),
+            "run_time": None if self.run_time is None else self.run_time.to_json(),
             "types": {
                 name: {
                     "nodes": sums.events,
@@ -183,14 +193,21 @@ class TraceReport(Readable):
         return "\n".join(printable(line) for line in self.fitted.summary())
 
     def _summary(self) -> str:
-        ratio = speedup(self.old_s, self.new_s)
-        times = f"{self.old_s:.6g} s → {self.new_s:.6g} s"
-        warned = count_text(len(self.warnings), "warning") if self.warnings else "No warnings"
-        if not self.statistics.changed:
-            return f"Predicted: every duration stays as it is, {times}. {warned}."
-        kind = "speedup" if ratio is not None and ratio >= 1 else "slowdown"
-        size = ratio_text(ratio if ratio is None or ratio >= 1 else 1 / ratio)
-        return f"Predicted: node time {times}, a {kind} of {size}. {warned}."
+        said = [self._run_time()] if self.run_time is not None else []
+        times = f"{time_text(self.old_s)} → {time_text(self.new_s)}"
+        if self.statistics.changed:
+            said.append(f"Node time {times}, {faster_text(speedup(self.old_s, self.new_s))}.")
+        else:
+            said.append(f"Every duration stays as it is, node time {times}.")
+        warned = len(self.warnings)
+        return " ".join([*said, f"{count_text(warned, 'warning')}." if warned else "No warnings."])
+
+    def _run_time(self) -> str:
+        times = self.run_time
+        if times is None:
+            return ""
+        both = f"{time_text(times.before_s)} → {time_text(times.after_s)}"
+        return f"Run time {both}, {faster_text(times.speedup)}, by a simple replay."
 
     def _head(self) -> Iterator[str]:
         out = "nothing written (dry run)" if self.out is None else printable(str(self.out))

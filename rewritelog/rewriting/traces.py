@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Part, Traces, Unit, UnitWriter
+from rewritelog.models.base import FittedModel, Model
 from rewritelog.output import copy_file, create_file, new_folder
 from rewritelog.output.flushing import FlushingWork
 from rewritelog.rewriting.counts import RecordState
@@ -48,14 +50,7 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
     _check_options(traces, options)
     model = read_model(options)
     read, fitted = fit_model(model, options)
-    params = read_event_params(options.event_params) if model.uses_params else None
-    task = TraceTask(
-        traces,
-        predictor_for(model, fitted, options),
-        params,
-        DilationRules(options.general_dilation, options.dilation_for),
-        chosen_types(traces, options.types),
-    )
+    task = task_of(traces, model, fitted, options)
     statistics = TraceStatistics()
     with ExitStack() as stack:
         draft = None
@@ -84,6 +79,34 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
         workers=workers(),
         seconds=time.perf_counter() - started,
     )
+
+
+def task_of(
+    traces: Traces, model: Model[Any], fitted: FittedModel, options: RewriteOptions
+) -> TraceTask:
+    """Return the task for the options and a fitted model."""
+    return TraceTask(
+        traces,
+        predictor_for(model, fitted, options),
+        read_event_params(options.event_params) if model.uses_params else None,
+        DilationRules(options.general_dilation, options.dilation_for),
+        chosen_types(traces, options.types),
+    )
+
+
+def prepared_task(traces: Traces, options: RewriteOptions) -> tuple[TraceTask, tuple[str, ...]]:
+    """Return the task for the options, and the warnings of the model's fit."""
+    _check_options(traces, options)
+    model = read_model(options)
+    read, fitted = fit_model(model, options)
+    said = (*(() if read is None else read.warnings()), *fitted.warnings())
+    return task_of(traces, model, fitted, options), said
+
+
+def new_durations(task: TraceTask, unit: Unit) -> Floats:
+    """Return the new durations of a unit's events in seconds, before they are rounded."""
+    parts = [_new_s(task, part, TraceStatistics())[0] for part in task.traces.read(unit)]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _check_options(traces: Traces, options: RewriteOptions) -> None:
@@ -155,17 +178,10 @@ def rewrite_part(
 ) -> None:
     """Write a part with new durations, and count what became of its events."""
     kind, old_s = part.type, part.duration_s
-    rows = np.flatnonzero(np.isin(kind, task.types))
-    new_s = old_s.copy()
-    new_s[rows] *= _factors(task.dilations, part, rows, statistics)
-    predicted = _predicted(task, part, rows)
-    if predicted is not None:
-        known = ~np.isnan(predicted.given_s)
-        new_s[predicted.params.seb[known]] = predicted.given_s[known]
+    new_s, predicted = _new_s(task, part, statistics)
     changes: Flags = new_s != old_s
     written_s = writer.write(part, new_s, changes)
     _count(task, statistics, kind, old_s, written_s)
-    statistics.chosen += len(rows)
     statistics.changed += int(np.count_nonzero(written_s != old_s))
     statistics.vanished += int(np.count_nonzero((written_s == 0) & (new_s > 0)))
     rounding = np.abs(written_s - new_s)[changes]
@@ -174,6 +190,21 @@ def rewrite_part(
     rest.written_s += float(written_s[changes].sum())
     if predicted is not None:
         _count_records(statistics, running, predicted, old_s, written_s)
+
+
+def _new_s(
+    task: TraceTask, part: Part, statistics: TraceStatistics
+) -> tuple[Floats, Predicted | None]:
+    """Return the new durations of a part, and what a model predicts of it."""
+    rows = np.flatnonzero(np.isin(part.type, task.types))
+    statistics.chosen += len(rows)
+    new_s = part.duration_s.copy()
+    new_s[rows] *= _factors(task.dilations, part, rows, statistics)
+    predicted = _predicted(task, part, rows)
+    if predicted is not None:
+        known = ~np.isnan(predicted.given_s)
+        new_s[predicted.params.seb[known]] = predicted.given_s[known]
+    return new_s, predicted
 
 
 def _predicted(task: TraceTask, part: Part, rows: Ints) -> Predicted | None:

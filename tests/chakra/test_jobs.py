@@ -53,7 +53,7 @@ def test_dilation_1_gives_the_same_bytes(tmp_path: Path, packed: bool) -> None:
     path = write_traces(tmp_path / "t", [[node(1), node(2, duration=0)]], packed=packed)
     report = rewrite(rewritelog.open_traces(path), tmp_path / "out")
     assert (tmp_path / "out/run.0.et").read_bytes() == (path / "run.0.et").read_bytes()
-    assert "every duration stays as it is" in report.text()
+    assert "Every duration stays as it is" in report.text()
 
 
 def test_dilations_apply_to_computing_nodes_by_name(traces: Path, tmp_path: Path) -> None:

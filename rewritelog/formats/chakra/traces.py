@@ -35,6 +35,7 @@ class ChakraTraces(Traces):
     title = "Chakra execution traces"
     types = NODE_TYPES
     computing = "COMP"
+    communicating = ("COLL", "SEND", "RECV")
 
     def read(self, unit: Unit) -> Iterator[NodePart]:
         """Yield the parts of a unit."""

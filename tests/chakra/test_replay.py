@@ -1,0 +1,174 @@
+"""Replays of Chakra traces, with times worked out by hand."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chakrabuilder import COLL, RECV, SEND, node, write_traces
+from commands import rewritelog as run
+
+import rewritelog
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.traces import TraceReplay, replay_traces, starts_of
+
+CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
+NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+
+
+def gpu(stream: int = 7, **numbers: int) -> dict[str, tuple[str, object]]:
+    told: dict[str, tuple[str, object]] = {"is_cpu_op": ("bool", False)}
+    return {**told, "stream": ("int64", stream), **{k: ("int64", v) for k, v in numbers.items()}}
+
+
+def replayed(
+    tmp_path: Path,
+    ranks: Iterable[Iterable[bytes]],
+    network: Network | None = None,
+    **options: float,
+) -> TraceReplay:
+    traces = rewritelog.open_traces(write_traces(tmp_path / "t", ranks))
+    return replay_traces(traces, network, ReplayOptions(RewriteOptions(**options)))
+
+
+def starts(report: TraceReplay, rank: int = 0) -> list[float]:
+    return [round(1e6 * start_s, 6) for start_s in starts_of(report)[rank].tolist()]
+
+
+def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
+    nodes = [
+        node(1, "launch", 5, attributes=CPU),
+        node(2, "a", 20, deps=[1], attributes=gpu(7)),
+        node(3, "launch", 5, deps=[1], attributes=CPU),
+        node(4, "b", 20, deps=[3], attributes=gpu(7)),
+        node(5, "c", 3, deps=[3], attributes=gpu(8)),
+    ]
+    report = replayed(tmp_path, [nodes])
+    assert starts(report) == [0, 5, 5, 25, 10]
+    assert report.predicted_s == pytest.approx(45e-6)
+    assert report.path.by_name_s == pytest.approx({"a": 20e-6, "b": 20e-6, "launch": 5e-6})
+    gains = {gain.name: gain.gain_s for gain in report.gains}
+    assert gains == pytest.approx({"a": 15e-6, "b": 20e-6, "c": 0, "launch": 5e-6})
+
+
+def test_dependencies_may_name_later_nodes(tmp_path: Path) -> None:
+    nodes = [node(1, deps=[2], attributes=gpu()), node(2, duration=4, attributes=gpu())]
+    assert starts(replayed(tmp_path, [nodes])) == [4, 0]
+
+
+def test_cycles_never_run_and_missing_nodes_are_not_waited_for(tmp_path: Path) -> None:
+    nodes = [node(1, deps=[2]), node(2, deps=[1]), node(3, duration=7, deps=[99])]
+    report = replayed(tmp_path, [nodes])
+    assert report.predicted_s == pytest.approx(7e-6)
+    assert report.never == 2
+    assert len(report.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "steps", "share"),
+    [(0, 4, 6, 4), (2, 4, 3, 4), (6, 4, 3, 4), (7, 4, 3, 4), (5, 5, 3, 1), (1, 4, 2, 1)],
+)
+def test_collectives_start_when_all_ranks_are_ready(
+    tmp_path: Path, kind: int, ranks: int, steps: int, share: int
+) -> None:
+    size = 4000
+    collective = gpu(9, comm_type=kind, comm_size=size)
+    programs = [
+        [
+            node(1, "work", 10 * (rank + 1), attributes=gpu()),
+            node(2, "all", 1, kind=COLL, deps=[1], attributes=collective),
+            node(3, "more", 2, deps=[2], attributes=gpu()),
+        ]
+        for rank in range(ranks)
+    ]
+    report = replayed(tmp_path, programs, NETWORK)
+    took = steps * (1 + size / share / 1000)
+    assert starts(report)[1:] == pytest.approx([10 * ranks, 10 * ranks + took])
+    assert report.predicted_s == pytest.approx(1e-6 * (10 * ranks + took + 2))
+    assert report.exposed_s == pytest.approx(1e-6 * took)
+
+
+def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: Path) -> None:
+    programs = [[node(1, "all", d, kind=COLL, attributes=gpu())] for d in (5, 9)]
+    assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
+
+
+def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
+    group = [{**gpu(), "pg_name": ("string", name)} for name in ("0", "0", "1", "1")]
+    programs = [
+        [
+            node(1, "w", 10 * k, attributes=gpu(3)),
+            node(2, "c", 1, kind=COLL, deps=[1], attributes=g),
+        ]
+        for k, g in enumerate(group)
+    ]
+    report = replayed(tmp_path, programs)
+    assert report.graph.collectives == 2
+    assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
+
+
+def test_messages_are_received_after_they_are_sent(tmp_path: Path) -> None:
+    sender = [
+        node(1, "w", 50, attributes=gpu()),
+        node(
+            2,
+            "s",
+            9,
+            kind=SEND,
+            deps=[1],
+            attributes=gpu(1, comm_dst=1, comm_tag=5, comm_size=2000),
+        ),
+    ]
+    receiver = [
+        node(1, "r", 9, kind=RECV, attributes=gpu(1, comm_src=0, comm_tag=5, comm_size=2000)),
+        node(2, "w", 1, deps=[1], attributes=gpu()),
+    ]  # fmt: skip
+    report = replayed(tmp_path, [sender, receiver], NETWORK)
+    assert starts(report, 1) == [50, 53]
+
+
+def test_new_durations_and_a_comparison(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=10, attributes=gpu())]])
+    told = json.loads(run("replay", path, "--dilation", "0.5", "--json").stdout)
+    assert told["predicted_s"] == pytest.approx(5e-6)
+    assert run("rewrite", path, tmp_path / "o", "--speedup", "2").returncode == 0
+    done = run("replay", tmp_path / "o", "--against", path, "--json")
+    assert json.loads(done.stdout)["speedup"] == pytest.approx(2)
+    assert "2 × faster" in run("replay", tmp_path / "o", "--against", path).stdout
+
+
+def test_rewrite_says_how_the_run_time_changes(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=10), node(2, duration=5, deps=[1])]])
+    report = rewritelog.rewrite(path, dilation=2)
+    assert report.to_json()["run_time"]["after_s"] == pytest.approx(30e-6)
+    assert report.text().startswith("Run time 15.00 µs → 30.00 µs, 2 × slower")
+
+
+def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=10), node(2, duration=5, deps=[1])]])
+    assert run("export", path, tmp_path / "o", "--to", "chrome", "--replayed").returncode == 0
+    events = json.loads((tmp_path / "o/trace.json").read_text())["traceEvents"]
+    assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 10]
+
+
+def test_random_programs_end_when_a_slow_replay_says(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    nodes, end = [], np.zeros(200)
+    free = {1: 0.0, 2: 0.0, 3: 0.0}
+    ready = np.zeros(200)
+    duration, stream = rng.integers(0, 30, 200), rng.integers(1, 4, 200)
+    deps = [rng.choice(k, min(k, 2), replace=False).tolist() if k else [] for k in range(200)]
+    left = set(range(200))
+    while left:
+        able = [k for k in left if not left & set(deps[k])]
+        for k in able:
+            ready[k] = max((end[d] for d in deps[k]), default=0)
+        k = min(able, key=lambda k: (ready[k], stream[k], k))
+        end[k] = max(ready[k], free[stream[k]]) + duration[k]
+        free[stream[k]] = end[k]
+        left.remove(k)
+    for k in range(200):
+        waits = [d + 1 for d in deps[k]]
+        nodes.append(node(k + 1, "x", int(duration[k]), deps=waits, attributes=gpu(int(stream[k]))))
+    assert replayed(tmp_path, [nodes]).predicted_s == pytest.approx(1e-6 * end.max())
