@@ -23,13 +23,11 @@ def gpu(stream: int = 7, **numbers: int) -> dict[str, tuple[str, object]]:
 
 
 def replayed(
-    tmp_path: Path,
-    ranks: Iterable[Iterable[bytes]],
-    network: Network | None = None,
-    **options: float,
+    tmp_path: Path, ranks: Iterable[Iterable[bytes]], network: Network | None = None
 ) -> TraceReplay:
     traces = rewritelog.open_traces(write_traces(tmp_path / "t", ranks))
-    return replay_traces(traces, network, ReplayOptions(RewriteOptions(**options)))
+    assert isinstance(traces, Traces)
+    return replay_traces(traces, network)
 
 
 def starts(report: TraceReplay, rank: int = 0) -> list[float]:
