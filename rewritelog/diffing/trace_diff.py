@@ -14,7 +14,7 @@ from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.formats.unit_events import NUMBERS, UnitEvents, load_unit
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, TextTable, count_text, printable, ratio_text
+from rewritelog.text import Readable, TextTable, count_text, printable, ratio_text, time_text
 
 _SHOWN = 20
 
@@ -103,14 +103,14 @@ class TraceComparison(Readable):
             (
                 name,
                 f"{int(n):,}",
-                f"{a_s:.6g}",
-                f"{b_s:.6g}",
+                time_text(a_s),
+                time_text(b_s),
                 _ratio(a_s, b_s),
             )
             for name, (n, a_s, b_s) in self._changed()
         ]
         if rows:
-            heads = ("node", "changed", "A s", "B s", "A/B")
+            heads = ("node", "changed", "A", "B", "A/B")
             lines += TextTable(heads, rows, most_rows=_SHOWN).lines()
         return "\n".join(lines)
 

@@ -13,7 +13,15 @@ from rewritelog.cores import limited_to
 from rewritelog.formats.bgtrace.provenance import Provenance, read_provenance
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, TextTable, count_text, percent_text, printable, wrapped
+from rewritelog.text import (
+    Readable,
+    TextTable,
+    count_text,
+    percent_text,
+    printable,
+    time_text,
+    wrapped,
+)
 
 _SHOWN = 20
 
@@ -116,7 +124,7 @@ class TraceInfo(Readable):
         lines = [
             self.traces.text(),
             *([f"rewritten {self.provenance.text()}"] if self.provenance else []),
-            f"{count_text(self.nodes, 'node')}, {deps}; durations together {total:.9g} s, "
+            f"{count_text(self.nodes, 'node')}, {deps}; durations together {time_text(total)}, "
             f"{sums.zero:,} of them 0; "
             + (f"{sums.started:,} with a start" if sums.started else "no start times"),
         ]
@@ -136,12 +144,12 @@ def _table(head: str, shares: dict[str, Share], total: float) -> list[str]:
         (
             name,
             f"{share.events:,}",
-            f"{share.seconds:.9g}",
+            time_text(share.seconds),
             percent_text(share.seconds / total if total else 0.0),
         )
         for name, share in shares.items()
     ]
-    return TextTable((head, "nodes", "seconds", "share"), rows, most_rows=_SHOWN).lines()
+    return TextTable((head, "nodes", "time", "share"), rows, most_rows=_SHOWN).lines()
 
 
 def survey_traces(traces: Traces, *, jobs: int = 0) -> TraceInfo:

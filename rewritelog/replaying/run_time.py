@@ -23,6 +23,9 @@ from rewritelog.rewriting.traces import prepared_task, task_of
 MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
 
+MOST_NODES = 1 << 18
+"""The same for nodes of traces."""
+
 
 @singledispatch
 def with_run_time(report: RewriteReport | TraceReport, network: Network, *, asked: bool) -> Any:
@@ -50,7 +53,7 @@ def _of_logs(report: RewriteReport, network: Network, *, asked: bool) -> Rewrite
 
 @with_run_time.register
 def _of_traces(report: TraceReport, network: Network, *, asked: bool) -> TraceReport:
-    if not asked and report.nodes > MOST_SEBS:
+    if not asked and report.nodes > MOST_NODES:
         return report
     options = report.options
     plain, _ = prepared_task(report.logs, RewriteOptions(jobs=options.jobs))

@@ -27,6 +27,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     ratio_text,
+    time_range_text,
     time_text,
     wrapped,
 )
@@ -231,24 +232,24 @@ class TraceReport(Readable):
             (
                 name,
                 f"{sums.events:,}",
-                f"{float(sums.old_s):.6g}",
-                f"{float(sums.new_s):.6g}",
+                time_text(float(sums.old_s)),
+                time_text(float(sums.new_s)),
                 ratio_text(speedup(float(sums.old_s), float(sums.new_s))),
             )
             for name, sums in sorted(found.types.items())
         ]
-        yield from TextTable(("type", "nodes", "old s", "new s", "speedup"), rows).lines()
+        yield from TextTable(("type", "nodes", "old", "new", "speedup"), rows).lines()
 
     def _events(self) -> Iterator[str]:
         if not self.events:
             return
-        heads = ("event", "nodes", "old s", "new s", "speedup", "90 % interval, s", "extrapolated")
+        heads = ("event", "nodes", "old", "new", "speedup", "90 % interval", "extrapolated")
         rows = [
             (
                 line.event,
                 f"{line.records:,}",
-                f"{line.old_s:.5g}",
-                f"{line.new_s:.5g}",
+                time_text(line.old_s),
+                time_text(line.new_s),
                 ratio_text(speedup(line.old_s, line.new_s)),
                 _interval(line.expected),
                 percent_text(line.extrapolated, 1),
@@ -271,4 +272,4 @@ class TraceReport(Readable):
 
 def _interval(expected: Expected) -> str:
     bounds = expected.interval_s
-    return NO_VALUE if bounds is None else f"{bounds[0]:.5g} to {bounds[1]:.5g}"
+    return NO_VALUE if bounds is None else time_range_text(*bounds)

@@ -88,9 +88,11 @@ class EventParams:
         Rows without a value that a rule's expressions need are left out.
         """
         names, number = part.names
-        rule_of_name = np.array([self.rule_of(name) for name in names], dtype=np.int64)
-        events, event_of_name = self._events(names, rule_of_name.tolist())
-        rule = rule_of_name[number[rows]]
+        used, number = np.unique(number[rows], return_inverse=True)
+        called = [names[name] for name in used.tolist()]
+        rule_of_name = np.array([self.rule_of(name) for name in called], dtype=np.int64)
+        events, event_of_name = self._events(called, rule_of_name.tolist())
+        rule = rule_of_name[number]
         starts, counts = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
         flat, base = list[Floats](), 0
         for which in np.unique(rule).tolist():
@@ -103,14 +105,14 @@ class EventParams:
             starts[own], counts[own] = start + base, count
             flat.append(values)
             base += len(values)
-        used = np.flatnonzero(counts >= 0)
+        known = np.flatnonzero(counts >= 0)
         return ParamRecords(
             events=events,
-            event=event_of_name[number[rows[used]]],
-            piece=np.zeros(len(used), dtype=np.int64),
-            seb=rows[used],
-            param_start=starts[used],
-            param_count=counts[used],
+            event=event_of_name[number[known]],
+            piece=np.zeros(len(known), dtype=np.int64),
+            seb=rows[known],
+            param_start=starts[known],
+            param_count=counts[known],
             params=np.concatenate([np.zeros(0), *flat]),
         )
 

@@ -1,15 +1,20 @@
 """The commands on Chakra traces."""
 
 import json
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 from chakrabuilder import COLL, node, trace, write_traces
 from commands import rewritelog as run
+from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
+from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.traces import Traces
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -197,3 +202,32 @@ def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) 
         (5, 10, "stream 7")
     ]
     assert report.warnings == ("1 node left out: no start is recorded",)
+
+
+def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:
+    sample = SAMPLE_LOGS / "transformer"
+    manifest = (sample / "MANIFEST.md").read_text()
+    (tmp_path / "make.py").write_bytes((sample / "make.py").read_bytes())
+    subprocess.run([sys.executable, "make.py"], cwd=tmp_path, check=True)
+    for path in sample.rglob("*.et"):
+        assert (tmp_path / path.relative_to(sample)).read_bytes() == path.read_bytes()
+    told = rewritelog.info(sample / "training").to_json()
+    assert told["nodes"] == 120
+    assert "two ranks with 60 nodes each (56 kernels, 4 all-reduces)" in manifest
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_memory_does_not_grow_with_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(reader, "PART_BYTES", 1 << 16)
+    peaks = []
+    for count in (4_000, 40_000):
+        nodes = [node(k, duration=k % 90, attributes=GPU) for k in range(count)]
+        path = write_traces(tmp_path / f"t{count}", [nodes], packed=packed)
+        opened = rewritelog.open_traces(path)
+        tracemalloc.start()
+        rewrite(opened, tmp_path / f"o{count}", RewriteOptions(dilation=0.7))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + (1 << 20)

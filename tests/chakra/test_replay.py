@@ -10,6 +10,7 @@ from chakrabuilder import COLL, RECV, SEND, node, write_traces
 from commands import rewritelog as run
 
 import rewritelog
+from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.traces import TraceReplay, replay_traces, starts_of
 
