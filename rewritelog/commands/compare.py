@@ -14,16 +14,12 @@ from rewritelog.commands.command import (
     same_fields,
 )
 from rewritelog.commands.completers import complete_models
-from rewritelog.commands.shared import MODEL, TIMINGS_HELP, Jobs, ModelInputs, Seed
+from rewritelog.commands.shared import MODEL, TIMINGS_HELP, Jobs, ModelInputs, Seed, listed
 from rewritelog.options import argument, declared, option
 
 if TYPE_CHECKING:
     from rewritelog.api.timings import TimingsLike
     from rewritelog.evaluation.compare import CompareReport
-
-
-def _names(texts: list[str], _: str) -> tuple[str, ...]:
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 @declared
@@ -42,7 +38,7 @@ class Compare(Jobs, Seed, ModelInputs, Command["CompareReport"]):
     timings: TimingsLike = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     models: str | Sequence[str] | None = option(
         "The models to compare [default: auto, least-squares].",
-        default=None, metavar="NAME,NAME,...", group=MODEL, read=_names, complete=complete_models,
+        default=None, metavar="NAME,NAME,...", group=MODEL, read=listed, complete=complete_models,
         kw_only=False,
     )  # fmt: skip
     folds: int = option("Divide the lines into N parts, and hold out each in turn.", default=10)

@@ -42,6 +42,11 @@ def pairs(texts: Iterable[str], name: str) -> dict[str, str]:
     return found
 
 
+def listed(texts: Iterable[str], _: str) -> tuple[str, ...]:
+    """Return the names in texts with commas."""
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
 def factors(texts: Iterable[str], name: str) -> dict[str, float]:
     """Return `NAME=NUMBER` texts by name; raise `UsageError` for others."""
     found = {}
@@ -83,7 +88,7 @@ class NodeChoice:
 
     types: str | Sequence[str] | None = option(
         "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
-        default=None, metavar="TYPES", group=MODEL, rare=True,
+        default=None, metavar="TYPES", group=MODEL, rare=True, read=listed,
     )  # fmt: skip
     event_params: InputPath | None = option(
         "Chakra traces: a TOML file of the events and parameters of nodes.",
@@ -94,7 +99,7 @@ class NodeChoice:
     def chosen_types(self) -> tuple[str, ...]:
         """The types, none for the default."""
         types = self.types
-        return tuple(types.split(",") if isinstance(types, str) else types or ())
+        return listed([types], "") if isinstance(types, str) else tuple(types or ())
 
 
 @declared

@@ -120,7 +120,7 @@ def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> TraceComparison:
     ranks = [[unit.rank for unit in traces.units] for traces in (a, b)]
     if ranks[0] != ranks[1]:
         counts = " and ".join(count_text(len(each), "rank") for each in ranks)
-        raise NotComparableError(f"cannot be compared: A and B have {counts}, or different ones")
+        raise NotComparableError(f"A and B have {counts}, or different ones")
     total, others = Differences(), {unit.rank: unit for unit in b.units}
     with limited_to(jobs):
         work = partial(_compared, a, b, others)

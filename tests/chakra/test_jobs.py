@@ -75,6 +75,8 @@ def test_other_types_are_rewritten_on_demand(traces: Path, tmp_path: Path) -> No
     assert durations(tmp_path / "o")[0][-1] == 20
     assert durations(tmp_path / "o")[0][:-1] == durations(traces)[0][:-1]
     assert report.to_json()["counts"]["changed"] == 2
+    assert run("rewrite", traces, tmp_path / "p", "--types", "COMP,COLL", "--dilation", "3").stdout
+    assert durations(tmp_path / "p")[0][-1] == 120
     with pytest.raises(UsageError, match="there is no type 'KERNEL'"):
         rewrite(rewritelog.open_traces(traces), None, RewriteOptions(types=("KERNEL",)))
 
