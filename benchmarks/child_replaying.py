@@ -21,7 +21,7 @@ def main() -> None:
     options = ReplayOptions(gains=int(rest[0]) if rest else None)
     replay(warm)
     clocks = [(time.perf_counter(), time.process_time())]
-    prepared = prepare(logs, options.rewrite)
+    prepared = prepare(logs, options)
     clocks.append((time.perf_counter(), time.process_time()))
     report = replay_prepared(prepared, Network(), options).report
     clocks.append((time.perf_counter(), time.process_time()))

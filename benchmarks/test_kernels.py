@@ -52,7 +52,7 @@ def log_sets(tmp_path_factory: pytest.TempPathFactory) -> dict[Order, LogSet]:
     made = {}
     for order in ORDERS:
         out: Path = folder / order
-        synthesise(out, SynthOptions(pes=32, sebs=3400, files=1, order=order))
+        synthesise(out, SynthOptions(pes=32, sebs=3400, files=1, byte_order=order))
         made[order] = open_logs(out)
     return made
 

@@ -18,7 +18,8 @@ Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegr
 The map of the package, lowest layer first:
 
 - `errors`: the hierarchy of errors, and the location in a log that an error names
-- `options`: the declaration of an option: type, default, help and group
+- `options`: the declaration of an option: type, default, help and group; those that jobs share
+- `paths`: paths of inputs and outputs, in any form in which they are given
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
 - `text`: text output: names safe for a terminal, numbers with units, tables
 - `progress`: progress of long jobs, reported to a listener
@@ -32,7 +33,7 @@ The map of the package, lowest layer first:
 - `formats`: trace formats: bgTrace, declared once with construct, and log sets on disk: summary,
   timeline files, blocks, columns, params; Chakra; and what jobs know of any format with events
 - `output`: output folders that are complete or do not exist
-- `timings`: timing lines read from files, and the other files that models need
+- `timings`: timing lines read from files or made from arrays, and the other files that models need
 - `checking`: validation of a log set: `check`
 - `synthesis`: synthetic log sets: `synth`
 - `converting`: other log versions and byte orders: `convert`
@@ -44,7 +45,7 @@ The map of the package, lowest layer first:
 - `sampling`: the choice of SEBs to time: `sample`
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
-- `api`: what the Python interface takes and returns: timings, fitted models, params, pages
+- `api`: what the Python interface returns besides reports: fitted models, params, pages
 - `commands`: each command, declared once: options, job and report
 - `cli`: the command line
 
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from rewritelog.api.pages import page
     from rewritelog.api.params import Params, read_params
     from rewritelog.api.regressor import AutoRegressor
-    from rewritelog.api.timings import Timings, read_timings
     from rewritelog.commands.check import check
     from rewritelog.commands.compare import compare
     from rewritelog.commands.convert import convert
@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     )
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.replaying.network import Network
+    from rewritelog.timings.samples import Timings, read_timings
 
 __all__ = [
     "AutoRegressor",
@@ -149,9 +150,9 @@ _HOMES = {
     "api.pages": ("page",),
     "api.params": ("Params", "read_params"),
     "api.regressor": ("AutoRegressor",),
-    "api.timings": ("Timings", "read_timings"),
     "formats.bgtrace.logset": ("LogSet",),
     "replaying.network": ("Network",),
+    "timings.samples": ("Timings", "read_timings"),
 }
 """The modules of public names; errors are in `errors`, and a command's function in its module."""
 

@@ -1,4 +1,4 @@
-"""Type aliases for numpy arrays; fast medians and ranges, rows grouped by a key."""
+"""Type aliases for numpy arrays; medians and ranges, rows grouped by a key, tables of numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from rewritelog.errors import UsageError, UsageTypeError
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -88,3 +90,47 @@ def rows_by_key(keys: NDArray[np.signedinteger[Any]], wanted: Flags) -> list[Int
     rows = rows[np.argsort(keys[rows], kind="stable")]
     groups = np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1)
     return sorted(groups, key=lambda group: int(group[0]))
+
+
+def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
+    """Return an array, lists or a DataFrame as a table of floats, shape (rows, columns).
+
+    The columns of a DataFrame with exactly the names p1, p2, … are taken in that order. Raise
+    `UsageError` for values of one dimension, which might be a row or a column.
+    """
+    names = getattr(given, "columns", None)
+    if names is not None and len(names):
+        ordered = [f"p{number}" for number in range(1, len(names) + 1)]
+        if set(names) == set(ordered):
+            given = given[ordered]  # type: ignore[call-overload,index]
+    table = to_floats(given, what)
+    if table.ndim != 2:
+        raise UsageError(
+            f"{what} must have two dimensions, a row for each sample and a column for each "
+            f"parameter, as in [[8, 1], [16, 1]]; it has {table.ndim}"
+        )
+    if columns is not None and table.shape[1] != columns:
+        raise UsageError(f"{what} must have {columns} columns, not {table.shape[1]}")
+    return table
+
+
+def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
+    """Return values as floats of shape (rows,); raise `UsageError` for another shape."""
+    column = to_floats(given, what)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (rows,):
+        raise UsageError(f"{what} must have {rows} values, but has shape {column.shape}")
+    return column
+
+
+def to_floats(given: ArrayLike, what: str) -> Floats:
+    """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
+    try:
+        raw = np.asarray(given)
+        floats = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error
+    if raw.dtype.kind in "USc":
+        raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")
+    return floats

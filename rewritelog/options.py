@@ -1,23 +1,69 @@
 """Options declared once: type, default, unit, help and group, for Python and the command line.
 
-A command is a frozen dataclass whose fields are made by `argument` and `option`. The command line,
-signatures, completion, `--help` and the reference pages are derived from these fields; they are
-imported before anything else is, so the modules with declarations import nothing heavy.
+A job's options are a frozen dataclass whose fields are made by `option`; a command is one that
+inherits them, with its arguments (`argument`). The command line, signatures, completion, `--help`,
+the reference pages, and the options in reports and provenance files are derived from these fields.
+The modules with declarations are imported before anything else is, and import nothing heavy.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
+
+from rewritelog.errors import UsageError
 
 Class = TypeVar("Class")
+Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text of `As`
+Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 
 METADATA = "option"
 
-Completer = Callable[[str, Callable[[str], list[str]]], Iterable[str]]
-"""Returns the values that begin with a text, given a look-up of the values of other options."""
+SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
+RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
+"""Headings of groups of options in the help."""
+
+MODEL_HELP = "`rewritelog models` lists the models and their options"
+TIMINGS_HELP = (
+    "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
+)
+
+
+class As(Generic[Taken, Held]):
+    """The type of a field to which Python gives `Taken`, and in which jobs find `Held`.
+
+    `Command.given` converts the one to the other when a job begins.
+    """
+
+    if TYPE_CHECKING:
+
+        def __get__(self, options: object, owner: type) -> Held: ...
+
+        def __set__(self, options: object, value: Taken) -> None: ...
+
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
+InputPath: TypeAlias = "As[PathLike, Path]"
+InputPaths: TypeAlias = "As[PathsLike, tuple[Path, ...]]"
+OutputPath: TypeAlias = "As[PathLike, Path]"
+OptionalInput: TypeAlias = "As[PathLike | None, Path | None]"
+OptionalInputs: TypeAlias = "As[PathsLike | None, tuple[Path, ...]]"
+OptionalOutput: TypeAlias = "As[PathLike | None, Path | None]"
+ModelOptions: TypeAlias = "As[Mapping[str, object] | None, Mapping[str, object]]"
+Pes: TypeAlias = "str | Sequence[int] | None"
+Types: TypeAlias = "str | Sequence[str] | None"
 
 
 @dataclass(frozen=True)
@@ -37,13 +83,18 @@ class Declaration:
     """Whether it is in `--help-all` only."""
     read: Callable[[list[str], str], Any] | None = None
     """Converts the texts of a command line; the second argument is the name for errors."""
-    complete: Completer | None = None
+    complete: str = ""
+    """What completes its values, by the names in `commands.completers`."""
     least: int | None = None
     """The least value of a number."""
     needed: bool = False
     """Whether the command line needs it, although Python has a default."""
     shell: bool = True
     """Whether the command line takes it."""
+    reported: bool = True
+    """Whether JSON reports list it among the options: not if results do not depend on it."""
+    decides: bool = False
+    """Whether the provenance of what is written lists it."""
 
 
 def option(help: str, *, default: Any, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
@@ -66,7 +117,7 @@ def argument(
     return field(default=default, kw_only=kw_only, metadata={METADATA: declared})
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+@dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
 def declared(cls: type[Class]) -> type[Class]:
     """Make a class of declared fields a frozen dataclass; fields of its last base come first."""
     return dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
@@ -82,3 +133,227 @@ def declarations(cls: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Decla
 def spellings(one: dataclasses.Field[Any]) -> tuple[str, ...]:
     """Return how the command line spells an option."""
     return one.metadata[METADATA].names or (f"--{one.name.replace('_', '-')}",)
+
+
+def settle(options: object, **values: object) -> None:
+    """Set fields while the object is made, in `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(options, name, value)
+
+
+def is_given(value: object) -> bool:
+    """Return whether an option has a value, unlike None and empty collections of paths or pairs."""
+    return value is not None and not (isinstance(value, tuple | dict) and not value)
+
+
+def reported(options: object, cls: type[Any]) -> dict[str, Any]:
+    """Return the options that a class declares by name, as JSON types, for a report."""
+    return _values(options, cls, lambda told: told.reported)
+
+
+def deciding(options: object, cls: type[Any]) -> dict[str, Any]:
+    """Return those that decide what is written, for its provenance."""
+    return _values(options, cls, lambda told: told.decides)
+
+
+def _values(
+    options: object, cls: type[Any], listed: Callable[[Declaration], bool]
+) -> dict[str, Any]:
+    fields = (one.name for one, told in declarations(cls) if listed(told))
+    return {name: json_value(getattr(options, name)) for name in fields}
+
+
+def json_value(value: object) -> Any:
+    """Return the value of an option as JSON types; a path or model is a text."""
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def pairs(texts: Iterable[str], name: str) -> dict[str, str]:
+    """Return `NAME=VALUE` texts by name, the last of a name last; raise `UsageError` for others."""
+    values: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.rpartition("=")
+        if not (equals and key):
+            raise UsageError(f"{name} takes NAME=VALUE, not {text!r}")
+        values.pop(key, None)
+        values[key] = value
+    return values
+
+
+def listed(texts: Iterable[str], _: str) -> tuple[str, ...]:
+    """Return the names in texts with commas."""
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def factors(texts: Iterable[str], name: str) -> dict[str, float]:
+    """Return `NAME=NUMBER` texts by name; raise `UsageError` for others."""
+    values = {}
+    for key, text in pairs(texts, name).items():
+        try:
+            values[key] = float(text)
+        except ValueError as error:
+            raise UsageError(f"{name} {key}={text}: {text!r} is not a number") from error
+    return values
+
+
+def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
+    """Return `NAME=VALUE` texts by name; raise `UsageError` if a name comes twice."""
+    values = pairs(texts, name)
+    if len(values) < len(texts):
+        names = [text.rpartition("=")[0] for text in texts]
+        twice = next(one for one in names if names.count(one) > 1)
+        raise UsageError(f"{name} {twice} is given more than once")
+    return values
+
+
+def as_pairs(values: Mapping[str, Class] | Iterable[tuple[str, Class]] | None) -> tuple[Any, ...]:
+    """Return pairs given as a mapping, as pairs, or as None."""
+    return tuple(values.items() if isinstance(values, Mapping) else values or ())
+
+
+@declared
+class Params:
+    """The param records of the log set."""
+
+    params: OptionalInput = option(
+        "The folder of the param.P files [default: LOGS].",
+        default=None, metavar="DIR", group=MODEL, rare=True,
+    )  # fmt: skip
+
+
+@declared
+class Jobs:
+    """The number of workers."""
+
+    jobs: int = option(
+        "Threads or processes to use [default: all cores].",
+        default=0, names=("--jobs", "-j"), metavar="N", group=RUNNING, least=0, reported=False,
+    )  # fmt: skip
+
+
+@declared
+class Seed:
+    """The seed of random draws."""
+
+    seed: int = option(
+        "Seed of random draws; the same seed gives the same result.",
+        default=1, metavar="N", group=ADVANCED, rare=True,
+    )  # fmt: skip
+
+
+@declared
+class Force:
+    """Replacement of an existing output."""
+
+    force: bool = option("Replace OUT if it exists.", default=False, group=OUTPUT)
+
+
+@declared
+class Flush:
+    """Whether the output is on the disk when the command ends."""
+
+    no_flush: bool = option(
+        "Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
+        default=False, group=RUNNING, rare=True, reported=False,
+    )  # fmt: skip
+
+
+@declared
+class CopyParams:
+    """Whether the output has the param records too."""
+
+    copy_params: bool = option(
+        "Also copy the param.P files to OUT.", default=False, group=OUTPUT, rare=True
+    )
+
+
+@declared
+class Reading:
+    """How timing lines and params are read."""
+
+    clock_hz: float | None = option(
+        "Clock rate for timing lines whose times are in cycles.",
+        default=None, metavar="HZ", group=MODEL, rare=True, decides=True,
+    )  # fmt: skip
+    strict: bool = option(
+        "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True
+    )
+
+
+@declared
+class Formulas:
+    """The file of formulas."""
+
+    formulas: OptionalInput = option(
+        "A formulas file for the model auto.",
+        default=None, metavar="FILE", group=MODEL, rare=True,
+    )  # fmt: skip
+
+
+@declared
+class ParamNames:
+    """The file of parameter names."""
+
+    param_names: OptionalInput = option(
+        "A TOML file of parameter names, for the report.",
+        default=None, metavar="FILE", group=MODEL, rare=True,
+    )  # fmt: skip
+
+
+@declared
+class ModelInputs(ParamNames, Reading, Formulas):
+    """What a model is made from besides timings."""
+
+    coefficients: OptionalInput = option(
+        "The file of coefficients for --model coefficients.",
+        default=None, metavar="FILE", group=MODEL, rare=True,
+    )  # fmt: skip
+    model_options: ModelOptions = option(
+        "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
+        "are flags too.",
+        default=None, names=("--model-option",), metavar="NAME=VALUE", group=MODEL, rare=True,
+        read=unique_pairs,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        settle(self, model_options=self.model_options or {})
+
+
+@declared
+class NodeChoice:
+    """Which nodes of traces a command takes, and their events and parameters."""
+
+    types: Types = option(
+        "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
+        default=None, metavar="TYPES", group=MODEL, rare=True, read=listed, decides=True,
+    )  # fmt: skip
+    event_params: OptionalInput = option(
+        "Chakra traces: a TOML file of the events and parameters of nodes.",
+        default=None, metavar="FILE", group=MODEL, rare=True,
+    )  # fmt: skip
+
+    @property
+    def chosen_types(self) -> tuple[str, ...]:
+        """The types, none for the default."""
+        types = self.types
+        return listed([types], "") if isinstance(types, str) else tuple(types or ())
+
+
+@declared
+class Selection:
+    """The part of the logs that is drawn or written."""
+
+    pes: Pes = option(
+        "Only these PEs, as in 0-31,40 [default: all].",
+        default=None, metavar="RANGES", group=SELECTION,
+    )  # fmt: skip
+    from_s: float | None = option(
+        "Begin at this time.", default=None, names=("--from",), metavar="SECONDS", group=SELECTION
+    )
+    until_s: float | None = option(
+        "End at this time.", default=None, names=("--until",), metavar="SECONDS", group=SELECTION
+    )

@@ -101,7 +101,7 @@ def test_records_beyond_the_bound_are_refused(
     logs = write_logs(tmp_path / "in", [[seb(0, 1, events=bracket(0.2, 0.6))]])
     write_params(logs, 0, *[(0, "k", 2.0)] * 1000)
     monkeypatch.setattr(params, "MOST_RECORD_BYTES", 10_000)
-    options = RewriteOptions("least-squares", timings=(timings,))
+    options = RewriteOptions(model="least-squares", timings=(timings,))
     with pytest.raises(TimingError, match=r"param\.0: the records of some SEBs take more than"):
         rewrite(logs, None, options)
 
@@ -112,7 +112,7 @@ def test_small_param_files_read_in_parts_give_the_same(
     logs = write_logs(tmp_path / "in", [[seb(0, 1, events=bracket(0.2, 0.6))]] * 9)
     for pe in range(9):
         write_params(logs, pe, (0, f"k{pe % 2}", 2.0 + pe), (7, "k", 1.0))
-    options = RewriteOptions("least-squares", timings=(timings,))
+    options = RewriteOptions(model="least-squares", timings=(timings,))
     whole = rewrite(logs, None, options).to_json()
     monkeypatch.setattr(params, "_TOGETHER_BYTES", 100)
     parts = rewrite(logs, None, options).to_json()

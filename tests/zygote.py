@@ -36,7 +36,7 @@ def tell(number: int) -> None:
 
 if __name__ == "__main__":
     logs, timings = (Path(word) for word in sys.argv[1:])
-    rewrite(logs, None, RewriteOptions("least-squares", timings=(timings,)))
+    rewrite(logs, None, RewriteOptions(model="least-squares", timings=(timings,)))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
         child = os.fork()

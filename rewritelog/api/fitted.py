@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.api.arguments import PathLike, to_input, to_path, to_table
-from rewritelog.api.timings import Timings, TimingsLike, to_timings
-from rewritelog.arrays import Floats
-from rewritelog.errors import ModelError, UsageError, UsageTypeError
+from rewritelog.arrays import Floats, to_table
+from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.formats.bgtrace.columns import new_frame
@@ -30,6 +28,9 @@ from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formula_text import formula_text, terms_of
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.models.options import NoOptions
+from rewritelog.options import PathLike
+from rewritelog.paths import to_input, to_path
+from rewritelog.rewriting.options import FittedLike
 from rewritelog.text import (
     TextTable,
     count_text,
@@ -39,15 +40,10 @@ from rewritelog.text import (
     percent_text,
     shorten,
 )
-from rewritelog.timings.texts import (
-    read_model_file,
-)
+from rewritelog.timings.samples import Timings, TimingsLike, to_timings
+from rewritelog.timings.texts import read_model_file
 from rewritelog.viewing.fit_figure import fit_figure
 from rewritelog.viewing.picture import Picture
-
-FittedLike: TypeAlias = "FittedModel | PathLike"
-ModelLike: TypeAlias = "str | Model[Any] | FittedModel"
-"""The name of a model, a model that is to be fitted, or a fitted one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,6 +218,10 @@ class FittedModel:
         """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
         write_model(to_path(path, "the model file"), self.to_file())
 
+    def as_model(self) -> Model[NoOptions]:
+        """Return it as a model that needs no timings, for commands that take one."""
+        return _Fitted(self)
+
     def to_file(self) -> ModelFile:
         """Return the contents of a model file of this fit."""
         return ModelFile(writable(self.raw, self.name), self.columns, self.source)
@@ -276,7 +276,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-class Given(Model[NoOptions]):
+class _Fitted(Model[NoOptions]):
     """An already fitted model in place of one to be fitted."""
 
     Options = NoOptions
@@ -295,13 +295,6 @@ class Given(Model[NoOptions]):
         return self.fitted.name
 
 
-def made_model(given: object) -> str | Model[Any]:
-    """Return the name of a model or a model; raise `UsageTypeError` for anything else."""
-    if isinstance(given, str | Model):
-        return given
-    raise UsageTypeError(f"the model must be a name or a Model, not {type(given).__name__}")
-
-
 def load_model(path: PathLike) -> FittedModel:
     """Return the model of a model file, as `FittedModel.save` or `rewritelog fit -o` wrote it.
 
@@ -315,13 +308,8 @@ def load_model(path: PathLike) -> FittedModel:
     return FittedModel(file.fitted.model, file.fitted, file.columns, file.source)
 
 
-def to_fitted(given: FittedLike) -> FittedModel:
-    """Return a fitted model, given the model or its file."""
-    return given if isinstance(given, FittedModel) else load_model(given)
-
-
-def to_predictor(given: FittedLike) -> LinePredictor:
+def to_predictor(given: FittedLike, what: str = "the model file") -> LinePredictor:
     """Return what predicts lines, given a fitted model or its file."""
-    fitted = to_fitted(given)
-    name = given.name if isinstance(given, FittedModel) else str(given)
+    fitted = given if isinstance(given, FittedModel) else load_model(to_path(given, what))
+    name = fitted.name if given is fitted else str(given)
     return LinePredictor(name, fitted.raw, fitted.columns)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
 from rewritelog import formats
-from rewritelog.api.arguments import LogsLike, ManyLogsLike, TracesLike, to_input, to_path
 from rewritelog.errors import UsageError
 from rewritelog.formats import is_log_set
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.chakra.traces import open_chakra
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import Traces, TracesLike
+from rewritelog.paths import to_input, to_path
 
 
-def open_logs(path: LogsLike) -> LogSet:
+def open_logs(path: TracesLike) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
     Raise `MissingFileError` if it does not exist, and `DamagedLogError` with file and offset if the
@@ -53,10 +54,13 @@ def to_traces(given: TracesLike, what: str) -> LogSet | Traces:
     return formats.open_traces(to_path(given, what))
 
 
-def to_many_logs(given: ManyLogsLike, what: str) -> tuple[LogSet, ...]:
-    """Return one or several open log sets; raise `UsageError` for none."""
-    several = [given] if isinstance(given, str | PathLike | LogSet | Traces) else given
-    sets = tuple(to_logs(logs, what) for logs in several)
+def to_many_traces(
+    given: TracesLike | Iterable[TracesLike], what: str
+) -> tuple[LogSet | Traces, ...]:
+    """Return open logs or traces, or several log sets; raise `UsageError` for none."""
+    several = [given] if isinstance(given, str | PathLike | LogSet | Traces) else list(given)
+    opened = to_traces if len(several) == 1 else to_logs
+    sets = tuple(opened(logs, what) for logs in several)
     if not sets:
         raise UsageError(f"{what}: no log set is given")
     return sets

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from rewritelog.api.arguments import PathLike, are_paths, optional_path, to_inputs
 from rewritelog.api.fitted import FittedModel, to_predictor
-from rewritelog.api.timings import TimingsLike, to_timings
 from rewritelog.errors import UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.verify import verify_samples
+from rewritelog.options import PathLike
 from rewritelog.output import check_outputs, write_text_file
+from rewritelog.paths import are_paths, to_inputs, to_output
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.report import SampleReport
+from rewritelog.timings.samples import TimingsLike, to_timings
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import verify_page
 from rewritelog.viewing.replay_page import sweep_page
@@ -34,7 +35,7 @@ def page(
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
-    path = optional_path(output, "the page")
+    path = to_output(output, "the page")
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
     check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
     if isinstance(of, FittedModel) != (timings is not None):

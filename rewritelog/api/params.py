@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.api.arguments import PathLike, to_input
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.columns import new_frame
 from rewritelog.formats.bgtrace.params import Columns, list_params
+from rewritelog.options import PathLike
+from rewritelog.paths import to_input
 from rewritelog.sampling.records import RunRecords, read_folder
 from rewritelog.text import TextTable, count_text, shorten
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.api.arguments import to_column, to_table
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, to_column, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.checks import checked_fit, checked_prediction

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rewritelog import commands
 from rewritelog.cli.spelling import Spelled, shell_options, spelled_of
 from rewritelog.commands.network import NETWORK
-from rewritelog.commands.shared import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
+from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
 
 ABOUT = (
     "Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts the "

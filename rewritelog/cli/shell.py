@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rewritelog.commands.shared import OTHER, OUTPUT, RUNNING
-from rewritelog.options import declared, option
+from rewritelog.options import OTHER, OUTPUT, RUNNING, OptionalOutput, declared, option
 from rewritelog.running import EngineName
-
-if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath
 
 ALWAYS = ("debug", "version", "help", "help_all")
 """Options of every command; `version` and the help end it before it begins."""
@@ -25,11 +19,11 @@ class ShellOptions:
     verbose: bool = option(
         "Print the whole report.", default=False, names=("--verbose", "-v"), group=OUTPUT
     )
-    report_file: OutputPath | None = option(
+    report_file: OptionalOutput = option(
         "Also write the report to this file, as JSON.",
         default=None, names=("--report",), metavar="FILE", group=OUTPUT, rare=True,
     )  # fmt: skip
-    html_file: OutputPath | None = option(
+    html_file: OptionalOutput = option(
         "Write a page of plots and tables for a browser.",
         default=None, names=("--html",), metavar="PAGE", group=OUTPUT,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from rewritelog.cli import console
 from rewritelog.cli.help import TOP_LEVEL, command_help, overview
 from rewritelog.cli.spelling import Spelled, shell_options
 from rewritelog.commands.command import choices
+from rewritelog.commands.completers import COMPLETERS
 from rewritelog.commands.completion import COMPLETE
 
 GATHERED = "--timings"
@@ -117,9 +118,10 @@ def _completer(one: Spelled) -> Callable[[typer.Context, str], list[str]]:
     """Return the function that completes values of an option."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        if one.declared.complete is None:
+        if not one.declared.complete:
             return [text for text in choices(one.kind) if text.startswith(incomplete)]
-        return list(one.declared.complete(incomplete, lambda name: context.params.get(name) or []))
+        complete_value = COMPLETERS[one.declared.complete]
+        return list(complete_value(incomplete, lambda name: context.params.get(name) or []))
 
     return complete
 

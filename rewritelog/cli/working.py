@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from rewritelog import commands
-from rewritelog.api.arguments import STANDARD_STREAM, to_output
 from rewritelog.cli import console
 from rewritelog.cli.job import this_job
 from rewritelog.cli.model_flags import model_flags, takes_model_options, understood, with_flags
@@ -21,6 +20,7 @@ from rewritelog.cli.spelling import spelled_of, values_of
 from rewritelog.cli.words import parse
 from rewritelog.commands.command import Command, Printing, Report
 from rewritelog.errors import UsageError
+from rewritelog.paths import STANDARD_STREAM, to_output
 from rewritelog.running import EngineName
 
 Result = TypeVar("Result")

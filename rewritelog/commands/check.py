@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, Command, function
-from rewritelog.commands.shared import TRACES_HELP, Jobs
-from rewritelog.options import argument, declared, option
+from rewritelog.commands.shared import TRACES_HELP, UncheckedArgument
+from rewritelog.options import Jobs, OptionalInput, argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath, UncheckedLike
     from rewritelog.checking.report import CheckReport
 
 
@@ -26,8 +25,8 @@ class Check(Jobs, Command["CheckReport"]):
 
     shell = REPORT | ENGINE
 
-    logs: UncheckedLike = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
-    params: InputPath | None = option(
+    logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
+    params: OptionalInput = option(
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
         kw_only=False,
     )  # fmt: skip

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import (
     Any,
     ClassVar,
@@ -17,6 +16,7 @@ from typing import (
     Literal,
     ParamSpec,
     Protocol,
+    Self,
     TypeVar,
     get_args,
     get_origin,
@@ -24,11 +24,10 @@ from typing import (
 )
 
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.options import declarations
+from rewritelog.options import declarations, is_given
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Options = TypeVar("Options")
 
 REPORT = frozenset({"as_json", "report_file", "quiet"})
 WARNINGS = frozenset({"fail_on_warning"})
@@ -40,10 +39,12 @@ ENGINE = frozenset({"engine"})
 
 @dataclass(frozen=True)
 class Kind:
-    """Values that Python takes in several forms, and the command line as texts."""
+    """Values that Python gives in several forms, and the command line as texts."""
 
+    shown: str
+    """What a signature says."""
     converter: str = ""
-    """The function of `api` that converts all forms to one; it gets the name for errors, too."""
+    """What makes jobs' values of all forms; it gets the name for errors, too."""
     read: Callable[[str], Any] = Path
     """What the command line makes of a text."""
     many: bool = False
@@ -58,29 +59,42 @@ class Kind:
         return self
 
     def converted(self, value: Any, name: str) -> Any:
-        """Return a value as jobs take it."""
-        if value is None or not self.converter:
-            return value
+        """Return a value as jobs take it; None stays so, or is no file of several."""
+        if not self.converter or (self.shown.endswith("None") and not is_given(value)):
+            return () if value is None and self.many else value
         module, _, function = self.converter.partition(":")
-        return getattr(import_module(f"rewritelog.api.{module}"), function)(value, name)
+        return getattr(import_module(f"rewritelog.{module}"), function)(value, name)
 
 
+TIMINGS = "timings.samples:to_files_or_samples"
 KINDS = {
-    "FittedLike": Kind(),
-    "InputPath": Kind("arguments:to_input"),
-    "Listener": Kind(),
-    "LogFolder": Kind("logs:to_folder"),
-    "LogsLike": Kind("logs:to_logs"),
-    "ManyLogsLike": Kind("logs:to_many_logs", many=True),
-    "ModelLike": Kind(read=str),
-    "NetworkLike": Kind(read=str),
-    "OutputPath": Kind("arguments:to_output"),
-    "PathsLike": Kind("arguments:to_inputs", many=True),
-    "PesLike": Kind(read=str),
-    "Quantity": Kind(read=str),
-    "TracesLike": Kind("logs:to_traces"),
-    "UncheckedLike": Kind("logs:to_unchecked"),
-    "TimingsLike": Kind("timings:to_files_or_samples", many=True),
+    "CategoriesByName": Kind("Mapping[str, str] | None"),
+    "DilationsByName": Kind("Mapping[str, float] | None"),
+    "FittedArgument": Kind("FittedModel | PathLike", "api.fitted:to_predictor"),
+    "InputPaths": Kind("PathsLike", "paths:to_inputs", many=True),
+    "Listener": Kind("Listener"),
+    "LogsArgument": Kind("LogsLike", "api.logs:to_logs"),
+    "ManyTraces": Kind("TracesLike | Iterable[TracesLike]", "api.logs:to_many_traces", many=True),
+    "ModelArgument": Kind("str | Model[Any]", read=str),
+    "ModelNames": Kind("str | Sequence[str] | None"),
+    "ModelOptions": Kind("Mapping[str, object] | None"),
+    "NetworkLike": Kind("Network | str", read=str),
+    "OptionalFitted": Kind("FittedModel | PathLike | None"),
+    "OptionalFolder": Kind("LogsLike | None", "api.logs:to_folder"),
+    "OptionalInput": Kind("PathLike | None", "paths:to_input"),
+    "OptionalInputs": Kind("PathsLike | None", "paths:to_inputs", many=True),
+    "OptionalLogs": Kind("LogsLike | None", "api.logs:to_logs"),
+    "OptionalModel": Kind("str | Model[Any] | FittedModel | None", read=str),
+    "OptionalOutput": Kind("PathLike | None", "paths:to_output"),
+    "OptionalTraces": Kind("TracesLike | None", "api.logs:to_traces"),
+    "OptionalTimings": Kind("TimingsLike | None", TIMINGS, many=True),
+    "OutputPath": Kind("PathLike", "paths:to_output"),
+    "Pes": Kind("str | Sequence[int] | None", read=str),
+    "Quantity": Kind("float | str", read=str),
+    "TimingsArgument": Kind("TimingsLike", TIMINGS, many=True),
+    "TracesArgument": Kind("TracesLike", "api.logs:to_traces"),
+    "Types": Kind("str | Sequence[str] | None", read=str),
+    "UncheckedArgument": Kind("TracesLike", "api.logs:to_unchecked"),
 }
 """The types of fields that are no plain ones, by the names of their annotations."""
 
@@ -118,19 +132,17 @@ class Command(Generic[Result]):
         raise NotImplementedError
 
     @property
-    def given(self) -> Any:
-        """The values as jobs take them: logs opened, paths checked.
+    def given(self) -> Self:
+        """The same with values as jobs take them: logs opened, paths checked.
 
         Raise a `RewriteLogError` for a value of a wrong type or an input that does not exist.
         """
-        kinds = dict(kinds_of(type(self)))
-        values = {name: getattr(self, name) for name in kinds}
-        return SimpleNamespace(
-            **{
-                name: kinds[name].converted(value, name) if isinstance(kinds[name], Kind) else value
-                for name, value in values.items()
-            }
-        )
+        converted = {
+            name: kind.converted(getattr(self, name), name)
+            for name, kind in kinds_of(type(self))
+            if isinstance(kind, Kind)
+        }
+        return dataclasses.replace(self, **converted)  # type: ignore[type-var]
 
     def job(self) -> Any:
         """Do the job; return what the command line makes its report and page of."""
@@ -182,7 +194,8 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     """Return the Python function of a command, with its signature."""
     cls: Any = command
     name = snake_case(cls.__name__)
-    signature = inspect.signature(cls)
+    parameters = inspect.signature(cls).parameters.values()
+    signature = inspect.Signature([one.replace(annotation=_shown(one)) for one in parameters])
 
     @wraps(cls, updated=())
     def call(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -200,6 +213,12 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     call.__doc__ = documentation(cls)
     call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
     return call
+
+
+def _shown(parameter: inspect.Parameter) -> Any:
+    """Return the annotation of a parameter for people."""
+    kind = KINDS.get(parameter.annotation)
+    return parameter.annotation if kind is None else kind.shown
 
 
 def snake_case(name: str) -> str:
@@ -241,9 +260,3 @@ def kinds_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:
     kinds = get_type_hints(cls, localns=KINDS)
     for one, _ in declarations(cls):
         yield one.name, kinds[one.name]
-
-
-def same_fields(kind: type[Options], given: Any, **others: Any) -> Options:
-    """Return the options of a job: fields that a command has by the same name, and `others`."""
-    names = {one.name for one in dataclasses.fields(kind)} - others.keys()  # type: ignore[arg-type]
-    return kind(**{name: getattr(given, name) for name in names if hasattr(given, name)}, **others)

@@ -54,3 +54,7 @@ def _events_of(path: Path) -> Iterable[Any]:
         return [event for table in scan_file(path) for event in table.events]
     except (OSError, TraceBigSimError):
         return ()
+
+
+COMPLETERS = {"model": complete_model, "models": complete_models, "event": complete_event}
+"""By the names that declarations use."""

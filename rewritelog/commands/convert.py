@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from rewritelog.commands.command import ENGINE, REPORT, Command, function
-from rewritelog.commands.shared import OUT_HELP, VERSION_HELP, Force, Logs
-from rewritelog.options import argument, declared, option
+from rewritelog.commands.shared import Logs, Out
+from rewritelog.options import Force, declared, option
+from rewritelog.synthesis.options import VERSION_HELP
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath
     from rewritelog.converting.convert import Conversion
 
 
 @declared
-class Convert(Force, Logs, Command["Conversion"]):
+class Convert(Force, Out, Logs, Command["Conversion"]):
     """Write a log set in another log version or byte order.
 
     >>> rewritelog.convert("sample_logs/cells", "big", byte_order="big")  # doctest: +SKIP
@@ -22,7 +22,6 @@ class Convert(Force, Logs, Command["Conversion"]):
 
     shell = REPORT | ENGINE
 
-    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
     log_version: int | None = option(
         f"{VERSION_HELP} [default: as in LOGS].", default=None, metavar="N"
     )

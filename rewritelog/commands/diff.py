@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, Command, function
-from rewritelog.commands.shared import Jobs
+from rewritelog.commands.shared import TracesArgument
 from rewritelog.errors import NotComparableError, RewriteLogError
-from rewritelog.options import argument, declared, option
+from rewritelog.options import Jobs, OptionalInput, argument, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath, TracesLike
     from rewritelog.diffing.report import Comparison
 
 
@@ -28,9 +27,11 @@ class Diff(Jobs, Command["Comparison"]):
     shell = REPORT | ENGINE
     failure = 2
 
-    a: TracesLike = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
-    b: TracesLike = argument("The logs or traces to compare with A.", metavar="B", kw_only=False)
-    params: InputPath | None = option(
+    a: TracesArgument = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
+    b: TracesArgument = argument(
+        "The logs or traces to compare with A.", metavar="B", kw_only=False
+    )
+    params: OptionalInput = option(
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False,
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
-from rewritelog.commands.shared import AnyTraces, Jobs
-from rewritelog.options import declared
+from rewritelog.commands.shared import AnyTraces
+from rewritelog.options import Jobs, declared
 
 if TYPE_CHECKING:
     from rewritelog.inspection.info import LogInfo

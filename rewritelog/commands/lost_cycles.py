@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command, function
-from rewritelog.commands.durations import Durations
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.commands.replay import LostAs
-from rewritelog.commands.shared import OUTPUT, Jobs, Logs, unique_pairs
-from rewritelog.options import declared, option
+from rewritelog.commands.shared import Logs
+from rewritelog.options import OUTPUT, OptionalOutput, declared, option, unique_pairs
+from rewritelog.replaying.options import LostTimeOptions
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath
     from rewritelog.replaying.study import StudyRun
 
 
 @declared
-class LostCycles(Jobs, LostAs, Durations, NetworkOptions, Logs, Command["StudyRun"]):
+class LostCycles(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
     """Split all PE time of a replay into useful work and lost cycles.
 
     Several runs make a study: their timing lines, in one file, are fitted and verified like any
@@ -36,7 +34,7 @@ class LostCycles(Jobs, LostAs, Durations, NetworkOptions, Logs, Command["StudyRu
         "A variable of the run, as in D=128, for --timings-out; repeatable.",
         default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
     )  # fmt: skip
-    timings_out: OutputPath | None = option(
+    timings_out: OptionalOutput = option(
         "Append a timing line for each category to this file.",
         default=None, metavar="FILE", group=OUTPUT,
     )  # fmt: skip
@@ -48,8 +46,7 @@ class LostCycles(Jobs, LostAs, Durations, NetworkOptions, Logs, Command["StudyRu
         given, network = self.given, self.read_network()
         variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
         study = Study(variables_of(variables), given.timings_out)
-        options, rules = self.rewrite_options(given), tuple((self.lost_as or {}).items())
-        return study.add(given.logs, network, options, rules)
+        return study.add(given.logs, network, given)
 
 
 lost_cycles = function(LostCycles)

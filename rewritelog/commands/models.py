@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rewritelog.commands.command import Printing, Shell
-from rewritelog.commands.completers import complete_model
 from rewritelog.options import argument, declared
 
 
@@ -15,7 +14,7 @@ class Models(Printing[None]):
 
     name: str | None = argument(
         "The model to describe.", metavar="NAME", default=None, kw_only=False,
-        complete=complete_model,
+        complete="model",
     )  # fmt: skip
 
     def print(self, shell: Shell) -> int:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from rewritelog.errors import UsageError
-from rewritelog.options import declared, option
+from rewritelog.options import OptionalInput, declared, option
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import InputPath
     from rewritelog.replaying.network import Network
 
 NetworkLike: TypeAlias = "Network | str"
@@ -31,7 +30,7 @@ class NetworkOptions:
         "--bandwidth and --machine].",
         default=None, metavar="log", group=NETWORK, rare=True,
     )  # fmt: skip
-    machine: InputPath | None = option(
+    machine: OptionalInput = option(
         "A machine file; other options override its network.",
         default=None, metavar="FILE", group=NETWORK,
     )  # fmt: skip
@@ -58,7 +57,7 @@ class NetworkOptions:
         `swept` has quantities that a sweep replaces at each point, by the names of the options;
         an option that is given has precedence.
         """
-        from rewritelog.api.arguments import to_input
+        from rewritelog.paths import to_input
         from rewritelog.replaying.network import Network, read_machine
 
         values = {name: getattr(self, name) for name in QUANTITIES}

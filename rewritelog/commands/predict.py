@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rewritelog.commands.command import WARNINGS, Printing, Shell, function
-from rewritelog.commands.shared import OUTPUT, ClockHz, Fitted, Strict
-from rewritelog.options import argument, declared, option
-
-if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath, PathsLike
+from rewritelog.commands.shared import Fitted
+from rewritelog.options import (
+    OUTPUT,
+    InputPaths,
+    OptionalOutput,
+    Reading,
+    argument,
+    declared,
+    option,
+)
 
 
 @declared
-class Predict(Strict, ClockHz, Fitted, Printing[Iterator[dict[str, Any]]]):
+class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
     """Print the predictions of a model file as CSV, one line for each record.
 
     The measured time is printed beside the predicted one if the record has one, and the bounds of
@@ -31,36 +36,33 @@ class Predict(Strict, ClockHz, Fitted, Printing[Iterator[dict[str, Any]]]):
     shell = WARNINGS | {"as_json", "quiet"}
     prints_lines = True
 
-    files: PathsLike = argument(
+    files: InputPaths = argument(
         "Files of params (param.P), timing lines or chosen SEBs.",
         metavar="FILE...", kw_only=False,
     )  # fmt: skip
-    output: OutputPath | None = option(
+    output: OptionalOutput = option(
         "The file to write [default: -, standard output].",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
 
     def run(self) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
-        from rewritelog.api.fitted import to_predictor
         from rewritelog.evaluation.predict import rows_of
         from rewritelog.evaluation.predictions import MalformedLines
 
-        found = to_predictor(self.model).predict_detailed(
-            self.given.files, MalformedLines(), strict=self.strict
-        )
-        return (row for lines in found for row in rows_of(lines, self.clock_hz))
+        given = self.given
+        predicted = given.model.predict_detailed(given.files, MalformedLines(), strict=self.strict)
+        return (row for lines in predicted for row in rows_of(lines, self.clock_hz))
 
     def print(self, shell: Shell) -> int:
         """Print a line for each record, or write them to a file."""
-        from rewritelog.api.fitted import to_predictor
         from rewritelog.evaluation.predict import predict
         from rewritelog.evaluation.predictions import MalformedLines
         from rewritelog.output import check_outputs, write_text_file
 
         given, malformed = self.given, MalformedLines()
         texts = predict(
-            to_predictor(self.model), given.files, "jsonl" if shell.as_json else "csv", malformed,
+            given.model, given.files, "jsonl" if shell.as_json else "csv", malformed,
             self.clock_hz, strict=self.strict,
         )  # fmt: skip
         if given.output is None or shell.is_stdout(given.output):

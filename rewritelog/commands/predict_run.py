@@ -38,10 +38,9 @@ class PredictRun(Fitted, Command["RunPrediction"]):
 
     def run(self) -> RunPrediction:
         """Return the run time and its categories."""
-        from rewritelog.api.fitted import to_predictor
         from rewritelog.evaluation.totals import predict_run
 
-        return predict_run(to_predictor(self.model), self.at)
+        return predict_run(self.given.model, self.at)
 
 
 predict_run = function(PredictRun)

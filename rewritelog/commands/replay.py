@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -16,50 +15,19 @@ from rewritelog.commands.command import (
     Report,
     function,
 )
-from rewritelog.commands.completers import complete_event
-from rewritelog.commands.durations import Durations
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.commands.shared import (
-    ADVANCED,
-    OUTPUT,
-    AnyTraces,
-    CopyParams,
-    Force,
-    Jobs,
-    NodeChoice,
-    pairs,
-)
-from rewritelog.options import declared, option
+from rewritelog.commands.shared import ManyTraces, OptionalTraces
+from rewritelog.errors import UsageError
+from rewritelog.options import OptionalOutput, argument, declared, option
+from rewritelog.replaying.options import ReplayOptions
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath, TracesLike
     from rewritelog.replaying.report import ReplayReport
-    from rewritelog.replaying.run import Replayed
+    from rewritelog.replaying.runs import ReplayedRuns
 
 
 @declared
-class LostAs:
-    """The categories that lost time is counted in."""
-
-    lost_as: Mapping[str, str] | None = option(
-        "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
-        "last match wins.",
-        default=None, metavar="PATTERN=CATEGORY", read=pairs, complete=complete_event,
-    )  # fmt: skip
-
-
-@declared
-class Replay(
-    Force,
-    CopyParams,
-    Jobs,
-    LostAs,
-    NodeChoice,
-    Durations,
-    NetworkOptions,
-    AnyTraces,
-    Command["ReplayReport"],
-):
+class Replay(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     """Predict how long the whole program takes, and what bounds it.
 
     SEBs run on their PEs in the order that messages and dependencies allow, with their recorded
@@ -73,21 +41,15 @@ class Replay(
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
-    against: TracesLike | None = option(
+    logs: ManyTraces = argument(
+        "The log folder, or Chakra traces; of several log folders, a table compares the runs.",
+        metavar="LOGS...", kw_only=False,
+    )  # fmt: skip
+    against: OptionalTraces = option(
         "Compare with the replay of another log set, as the state before.",
         default=None, metavar="OTHER",
     )  # fmt: skip
-    write: OutputPath | None = option(
-        "Write the logs with their replayed times to this folder.",
-        default=None, metavar="OUT", group=OUTPUT,
-    )  # fmt: skip
-    gains: int | None = option(
-        "Replay with each of the N largest SEB names and events taking no time [default: 10; "
-        "fewer for more than 500,000 SEBs].",
-        default=None, metavar="N", group=ADVANCED, rare=True, least=0,
-    )  # fmt: skip
-
-    html: OutputPath | None = option(
+    html: OptionalOutput = option(
         "Write a page with the timeline and the critical path to this file.",
         default=None, shell=False,
     )  # fmt: skip
@@ -103,38 +65,52 @@ class Replay(
         given = self.given
         if given.html is not None:
             require("bokeh", "the page")
-            check_outputs([given.html], [], [given.logs.folder])
+            check_outputs([given.html], [], [logs.folder for logs in given.logs])
         result = self.job()
         if given.html is not None:
             write_text_file(given.html, self.page(result))
         return cast("ReplayReport", self.report(result))
 
-    def job(self) -> tuple[ReplayReport | None, Replayed]:
-        """Return the replay before, if there is one to compare with, and the replay."""
-        from rewritelog.replaying.options import ReplayOptions
+    def job(self) -> list[Any]:
+        """Return the replays: of one set with its times, after the one to compare with."""
         from rewritelog.replaying.run import replay_opened
 
-        network, given, before = self.read_network(), self.given, None
-        rules = tuple((self.lost_as or {}).items())
-        options = ReplayOptions(
-            self.rewrite_options(given, types=self.chosen_types), rules, self.gains, given.write
-        )
-        if given.against is not None:
-            plain = replace(options, gains=0, write=None)
-            before = replay_opened(given.against, network, plain).report
-        return before, replay_opened(given.logs, network, options)
+        given, network = self.given, self.read_network()
+        if len(given.logs) > 1 and (given.against is not None or given.write is not None):
+            raise UsageError("--against and --write take one log set; of several, all are compared")
+        plain = replace(given, gains=0, write=None)
+        if len(given.logs) > 1:
+            return [replay_opened(logs, network, plain).report for logs in given.logs]
+        before = [given.against] if given.against is not None else []
+        return [
+            *(replay_opened(logs, network, plain).report for logs in before),
+            replay_opened(given.logs[0], network, given),
+        ]
 
-    def report(self, result: tuple[ReplayReport | None, Replayed]) -> Report:
-        """Return the report of the replay, or the comparison."""
-        before, after = result
-        compared: Report = after.report if before is None else after.report.compared_with(before)
+    def report(self, result: list[Any]) -> Report:
+        """Return the report of the replay, the comparison, or the table of many runs."""
+        from rewritelog.replaying.runs import ReplayedRuns
+
+        if not self._has_times(result):
+            return ReplayedRuns(tuple(result))
+        *before, after = result
+        compared: Report = after.report.compared_with(*before) if before else after.report
         return compared
 
-    def page(self, result: tuple[ReplayReport | None, Replayed]) -> str:
-        """Return the page of the replay."""
-        from rewritelog.viewing.replay_page import replay_page
+    def page(self, result: list[Any]) -> str:
+        """Return the page of the replay, or of many runs."""
+        from rewritelog.viewing.replay_page import replay_page, runs_page
 
-        return replay_page(result[1])
+        if self._has_times(result):
+            return replay_page(result[-1])
+        return runs_page(cast("ReplayedRuns", self.report(result)))
+
+    @staticmethod
+    def _has_times(result: list[Any]) -> bool:
+        """Return whether there is one run, of which there is more than its report."""
+        from rewritelog.replaying.report import ReplayReport
+
+        return not isinstance(result[-1], ReplayReport)
 
 
 replay = function(Replay)

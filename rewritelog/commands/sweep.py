@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, PAGE, REPORT, WARNINGS, Command, function
-from rewritelog.commands.durations import Durations
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.commands.shared import OUTPUT, Jobs, Logs
+from rewritelog.commands.shared import Logs
 from rewritelog.errors import UsageError
-from rewritelog.options import argument, declared, option
+from rewritelog.options import OUTPUT, OptionalOutput, argument, declared, option
+from rewritelog.rewriting.options import DurationOptions
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath
     from rewritelog.replaying.sweep import Sweep as SweptRunTimes
 
 
@@ -28,7 +27,7 @@ def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
 
 
 @declared
-class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
+class Sweep(DurationOptions, NetworkOptions, Logs, Command["SweptRunTimes"]):
     """Predict the run time at every point of a grid; the logs are read once.
 
     >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
@@ -45,11 +44,11 @@ class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
         "repeatable.",
         metavar="NAME=VALUE,VALUE,...", positional=False, kw_only=False, read=_axes,
     )  # fmt: skip
-    output: OutputPath | None = option(
+    output: OptionalOutput = option(
         "Write the grid to this file as CSV [default: none]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
-    plot: OutputPath | None = option(
+    plot: OptionalOutput = option(
         "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].",
         default=None, metavar="FILE", group=OUTPUT,
     )  # fmt: skip
@@ -67,9 +66,8 @@ class Sweep(Jobs, Durations, NetworkOptions, Logs, Command["SweptRunTimes"]):
         given = self.given
         if given.plot is not None:
             check_plot(given.plot)
-        options, folder = self.rewrite_options(given), given.logs.folder
-        check_outputs([given.output, given.plot], options.files, [folder, options.params])
-        found = sweep(given.logs, axes, network, options)
+        check_outputs([given.output, given.plot], given.files, [given.logs.folder, given.params])
+        found = sweep(given.logs, axes, network, given)
         if given.output is not None:
             write_text_file(given.output, found.csv())
         if given.plot is not None:

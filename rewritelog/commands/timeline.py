@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from rewritelog.commands.command import ENGINE, Printing, Shell, function
-from rewritelog.commands.shared import OUTPUT, Logs, Seed, Selection
-from rewritelog.options import argument, declared, option
+from rewritelog.commands.shared import Logs, OptionalLogs
+from rewritelog.options import (
+    OUTPUT,
+    OptionalOutput,
+    Seed,
+    Selection,
+    argument,
+    declared,
+    option,
+)
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import LogsLike, OutputPath
     from rewritelog.viewing.picture import Picture
 
 
@@ -22,7 +29,7 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
 
     shell = ENGINE | {"quiet", "as_json"}
 
-    output: OutputPath | None = argument(
+    output: OptionalOutput = argument(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
         metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
         kw_only=False, needed=True,
@@ -31,7 +38,7 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
         "png, svg, pdf or html; by default what the name of the output says, else svg.",
         default=None, shell=False,
     )  # fmt: skip
-    against: LogsLike | None = option(
+    against: OptionalLogs = option(
         "A second log folder, drawn below on the same time axis.", default=None, metavar="LOGS"
     )
     colour_by: Literal["event", "name"] | None = option(
@@ -65,14 +72,14 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
         return 0
 
     def _draw(self, kind: str | None) -> Picture:
+        from rewritelog.formats.bgtrace.pes import chosen_pes
         from rewritelog.viewing.draw import draw_timeline
         from rewritelog.viewing.timeline import TimelineOptions
 
         given = self.given
         sets = [one for one in (given.logs, given.against) if one is not None]
-        options = TimelineOptions(
-            self.chosen_pes(sets[0]), self.from_s, self.until_s, self.colour_by
-        )
+        pes = chosen_pes(self.pes, len(sets[0].pes))
+        options = TimelineOptions(pes, self.from_s, self.until_s, self.colour_by)
         replayed = self.times == "replay" or (self.times is None and len(sets) > 1)
         return draw_timeline(
             sets,

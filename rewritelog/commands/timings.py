@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import ENGINE, REPORT, WARNINGS, Command
-from rewritelog.commands.shared import OUTPUT, Jobs, NodeChoice
+from rewritelog.commands.shared import TracesArgument
 from rewritelog.errors import UsageError
-from rewritelog.options import argument, declared
+from rewritelog.options import OUTPUT, Jobs, NodeChoice, OptionalOutput, argument, declared
 
 if TYPE_CHECKING:
-    from rewritelog.api.arguments import OutputPath, TracesLike
     from rewritelog.timings.from_traces import WrittenTimings
 
 
@@ -20,10 +19,10 @@ class Timings(Jobs, NodeChoice, Command["WrittenTimings"]):
 
     shell = REPORT | WARNINGS | ENGINE
 
-    traces: TracesLike = argument(
+    traces: TracesArgument = argument(
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
     )
-    output: OutputPath | None = argument(
+    output: OptionalOutput = argument(
         "The file of timing lines.",
         metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
         kw_only=False, needed=True,

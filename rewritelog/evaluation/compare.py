@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
+from rewritelog.evaluation.options import CompareRequest
 from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models.base import (
     EventTimings,
@@ -31,58 +31,10 @@ from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import listening, report_progress
 from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
+from rewritelog.timings.samples import files_of, samples_of
 from rewritelog.timings.texts import read_model_text, read_texts
 
 HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
-
-DEFAULT_MODELS = ("auto", "least-squares")
-"""The models that are compared by default."""
-
-
-@dataclass(frozen=True)
-class CompareRequest:
-    """The request of a comparison; raises `UsageError` for invalid values."""
-
-    timings: tuple[Path, ...]
-    models: tuple[str, ...]
-    model_options: Mapping[str, object] = field(default_factory=dict)
-    """Options of models; each model gets those that it has."""
-    formulas: Path | None = None
-    coefficients: Path | None = None
-    clock_hz: float | None = None
-    strict: bool = False
-    folds: int = 10
-    fraction: float | None = None
-    """Fit to this share of each event's lines and test on the rest, in place of folds."""
-    repeats: int = 1
-    seed: int = 1
-    jobs: int = 0
-    """The number of processes; 0 means one for each core."""
-
-    def __post_init__(self) -> None:
-        if not self.models or len(set(self.models)) < len(self.models):
-            raise UsageError("give at least one model, each only once")
-        if self.folds < 2:
-            raise UsageError(f"there must be at least 2 folds, not {self.folds}")
-        if self.repeats < 1:
-            raise UsageError(f"there must be at least 1 repeat, not {self.repeats}")
-        if self.fraction is not None and not 0 < self.fraction < 1:
-            raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
-
-    def splits(self, timings: Timings) -> Iterator[list[Split]]:
-        """Yield the splits of each repeat, each with its own seed."""
-        for seed in range(self.seed, self.seed + self.repeats):
-            if self.fraction is None:
-                yield list(folds(timings, self.folds, seed))
-            else:
-                yield [fraction(timings, self.fraction, seed)]
-
-    def method_text(self) -> str:
-        """Return the method of the comparison as text."""
-        repeats = "" if self.repeats == 1 else f" × {self.repeats}"
-        if self.fraction is None:
-            return f"{self.folds} folds{repeats}, seed {self.seed}"
-        return f"fits to {self.fraction:.3g} of each event's lines{repeats}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +97,7 @@ class CompareReport(Readable):
         """Return the report as a JSON object."""
         request = self.request
         return {
-            "timings": [str(path) for path in request.timings],
+            "timings": [str(path) for path in files_of(request.timings)],
             "timing_lines": self.lines,
             "folds": request.folds if request.fraction is None else None,
             "fraction": request.fraction,
@@ -172,14 +124,13 @@ class CompareReport(Readable):
         return "\n".join([*lines, *decisive])
 
 
-def compare(request: CompareRequest, given: TimingsRead | None = None) -> CompareReport:
+def compare(request: CompareRequest) -> CompareReport:
     """Fit each model to parts of the timing lines, and test it on the others.
 
-    `given` are timings in place of the request's files. Raise a `RewriteLogError` for files that
-    cannot be read and invalid requests. Fits that fail are counted.
+    Raise a `RewriteLogError` for files that cannot be read. Fits that fail are counted.
     """
     models = _models(request)
-    read = _read(request, {model.columns for model in models.values()}, given)
+    read = _read(request, {model.columns for model in models.values()})
     with limited_to(request.jobs):
         tried = tuple(
             _cross_validate_model(name, one, read[one.columns], request)
@@ -202,16 +153,11 @@ def _unused_formulas(
     return parse_formulas(text.text, text.name).unused(events)
 
 
-def _read(
-    request: CompareRequest, kinds: Collection[Columns], given: TimingsRead | None
-) -> Mapping[Columns, TimingsRead]:
+def _read(request: CompareRequest, kinds: Collection[Columns]) -> Mapping[Columns, TimingsRead]:
     """Return the timings with each of these kinds of columns."""
-    if given is None:
+    if isinstance(request.timings, tuple):
         return read_timings_as(kinds, request.timings, request.clock_hz, strict=request.strict)
-    for columns in kinds:
-        if given.columns != columns:
-            raise UsageError(f"a model is fitted to {columns}: read the timings with them")
-    return {given.columns: given}
+    return {columns: samples_of(request.timings, columns=columns) for columns in kinds}
 
 
 def _models(request: CompareRequest) -> dict[str, Model[Any]]:
@@ -236,13 +182,22 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
     return models
 
 
+def _splits(request: CompareRequest, timings: Timings) -> Iterator[list[Split]]:
+    """Yield the splits of each repeat, each with its own seed."""
+    for seed in range(request.seed, request.seed + request.repeats):
+        if request.fraction is None:
+            yield list(folds(timings, request.folds, seed))
+        else:
+            yield [fraction(timings, request.fraction, seed)]
+
+
 def _cross_validate_model(
     name: str, model: Model[Any], read: TimingsRead, request: CompareRequest
 ) -> ModelResult:
     """Fit a model to each split, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings
     trial = _Trial(name, model, timings)
-    repeats = [trial.repeat(splits) for splits in request.splits(timings)]
+    repeats = [trial.repeat(splits) for splits in _splits(request, timings)]
     seconds = time.perf_counter() - started
     whole = [TimePairs.joined(list(chain(*repeat.values()))) for repeat in repeats]
     names = dict.fromkeys(samples.event for samples in timings)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import rewritelog
 from rewritelog.cores import limited_to
-from rewritelog.errors import OutputError, UsageError
+from rewritelog.errors import OutputError, UsageError, UsageTypeError
+from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
-from rewritelog.models.param_names import ParamNames
 from rewritelog.models.registry import load_model
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.text import (
@@ -28,33 +27,9 @@ from rewritelog.text import (
     some_text,
     wrapped,
 )
-from rewritelog.timings.read import TimingsRead, read_timings
-from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_param_names, read_texts
-
-
-@dataclass(frozen=True)
-class FitRequest:
-    """The request of a fit: timing lines, model and options."""
-
-    timings: tuple[Path, ...]
-    model: str | Model[Any] = "auto"
-    """The name of a model, or the model."""
-    model_options: Mapping[str, object] = field(default_factory=dict)
-    formulas: Path | None = None
-    coefficients: Path | None = None
-    param_names: Path | None = None
-    """A file of names for the parameters in the report."""
-    clock_hz: float | None = None
-    strict: bool = False
-    jobs: int = 0
-    """The number of processes; 0 means one for each core."""
-    event: str | None = None
-    """The events to report in full, with `*` for any characters; None for a line each."""
-
-    @property
-    def model_name(self) -> str:
-        """The name of the model in reports."""
-        return self.model if isinstance(self.model, str) else type(self.model).__name__
+from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import files_of, names_of, samples_of
+from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_texts
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +56,7 @@ class FitReport(Readable):
         """Return the report as a JSON object."""
         return {
             "rewritelog": rewritelog.__version__,
-            "timings": [str(path) for path in self.request.timings],
+            "timings": [str(path) for path in files_of(self.request.timings)],
             "timing_lines": self.read.lines,
             "sha256": self.source.sha256,
             "model": {
@@ -95,7 +70,7 @@ class FitReport(Readable):
 
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
-        names = printable(some_text([str(path) for path in self.request.timings], 3))
+        names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
         shown = self.fitted.overview() if self.request.event is None else self._asked()
         lines = [
             wrapped(
@@ -124,45 +99,36 @@ class FitReport(Readable):
         return [f"  {line}" for fit in fits for line in summarise(fit)]
 
 
-def fit(
-    request: FitRequest,
-    out: Path | None = None,
-    given: TimingsRead | None = None,
-    columns: ParamNames | None = None,
-) -> FitReport:
+def fit(request: FitRequest, out: Path | None = None) -> FitReport:
     """Fit a model, and write it to the model file `out` if that is given.
 
-    `given` are timings in place of the request's files, and `columns` the names of their
-    parameters. Raise a `RewriteLogError` for any invalid
-    input; `out` is then not changed.
+    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     texts = read_texts(request.formulas, request.coefficients)
     name, model = request.model_name, request.model
     if isinstance(model, str):
         model = load_model(model, request.model_options, texts)
+    if not isinstance(model, Model):
+        raise UsageTypeError(f"the model must be a name or a Model, not {type(model).__name__}")
     if not model.needs_timings:
         raise UsageError(
             f"the model {name!r} is not fitted, so there is nothing to write: "
             f"use it directly, with --model {name}"
         )
-    names = columns if request.param_names is None else read_param_names(request.param_names)
+    files = files_of(request.timings)
+    names = names_of(request.param_names, request.timings)
     texts_given = (request.formulas, request.coefficients, request.param_names)
-    check_outputs([out], (*request.timings, *texts_given))
-    read = given or read_timings(
+    check_outputs([out], (*files, *texts_given))
+    read = samples_of(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
-    if read.columns != model.columns:
-        raise UsageError(
-            f"the model is fitted to {model.columns}: read the timings with "
-            f"columns={model.columns!r}"
-        )
     events = dict.fromkeys(samples.event for samples in read.timings)
-    if request.event is not None and not any(matches(request.event, one) for one in events):
-        listed = some_text([printable(one) for one in events], 5) or "none"
-        raise UsageError(f"--event {request.event}: no timing line of it; events: {listed}")
+    if request.event is not None and not any(matches(request.event, name) for name in events):
+        known = some_text([printable(name) for name in events], 5) or "none"
+        raise UsageError(f"--event {request.event}: no timing line of it; events: {known}")
     with limited_to(request.jobs):
         fitted = named_fit(checked_fit(model, name, read.timings), names)
-    source = Source.of(request.timings, read.timings, request.clock_hz)
+    source = Source.of(files, read.timings, request.clock_hz)
     if out is not None:
         write_model(out, ModelFile(writable(fitted, name), model.columns, source))
     return FitReport(request, model, read, fitted, source, out)

@@ -103,7 +103,7 @@ class ChromeMaker:
 
     def _flows(self, sebs: Table) -> Iterator[str]:
         causes, sent = self.matching.causes(sebs)
-        inside = (causes["send"] >= self.options.from_s) & (causes["send"] <= self.options.to_s)
+        inside = (causes["send"] >= self.options.begin_s) & (causes["send"] <= self.options.end_s)
         leaves = np.minimum(causes["send"], causes["last"])
         shown = np.flatnonzero(sent & inside & _finite_us(leaves))
         shown = shown[self.exported[sebs["src_pe"][shown]]]

@@ -69,7 +69,7 @@ class Contents:
         if not self.options.has_interval:
             return rows
         end = np.maximum(rows["start_time"], rows["end_time"])
-        kept = (end >= self.options.from_s) & (rows["start_time"] <= self.options.to_s)
+        kept = (end >= self.options.begin_s) & (rows["start_time"] <= self.options.end_s)
         return np.asarray(rows[kept])
 
     @cached_property

@@ -24,9 +24,10 @@ from rewritelog.exporting.tables import TablesWriter, arrow_tables, check_parque
 from rewritelog.exporting.trace_chrome import export_traces
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.bgtrace.pes import parse_pes
+from rewritelog.formats.bgtrace.pes import chosen_pes
 from rewritelog.formats.traces import Traces
 from rewritelog.output import new_folder
+from rewritelog.replaying.network import Network
 from rewritelog.replaying.order import replayed_order
 from rewritelog.text import count_text
 
@@ -35,22 +36,24 @@ def export(
     logs: LogSet | Path | str,
     out: Path,
     options: ExportOptions,
+    network: Network | None = None,
     *,
     force: bool = False,
 ) -> Exported:
     """Write a log set into the folder `out` in another format.
 
+    A simulator gets the SEBs of a PE in their order in a replay over `network`, else any order.
     Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
     contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
     be read, and `OutputError` as `new_folder` does.
     """
-    options.check()
+    options.check(network)
     if options.to == "parquet":
         check_parquet()
     opened = open_logs(logs)
     total = len(opened.pes)
-    pes = parse_pes(options.pes, total) if isinstance(options.pes, str) else options.pes
-    job = _Job(opened, options, list(range(total) if pes is None else pes))
+    pes = chosen_pes(options.pes, total)
+    job = _Job(opened, options, network, list(range(total) if pes is None else pes))
     inputs = [opened.folder, *([options.params] if options.params else [])]
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:
@@ -71,6 +74,7 @@ Written = tuple[dict[str, int], tuple[str, ...]]
 class _Job:
     logs: LogSet
     options: ExportOptions
+    network: Network | None
     pes: list[int]
 
     def _map(self, work: Callable[[Contents], Result]) -> Iterator[Result]:
@@ -101,8 +105,7 @@ class _Job:
 
     def to_simulator(self, folder: Path) -> Written:
         """Write `program.goal`, or a trace of each PE for SimGrid."""
-        network = self.options.replayed
-        order = None if network is None else replayed_order(self.logs, network)
+        order = None if self.network is None else replayed_order(self.logs, self.network)
         found: Counter[str] = Counter()
         with matched(self.logs, folder) as matching:
             program = StepMaker(matching, order)
@@ -139,7 +142,12 @@ def _warnings(found: Counter[str]) -> Iterator[str]:
 
 @singledispatch
 def export_opened(
-    source: LogSet | Traces, out: Path, options: ExportOptions, *, force: bool = False
+    source: LogSet | Traces,
+    out: Path,
+    options: ExportOptions,
+    network: Network | None,
+    *,
+    force: bool = False,
 ) -> Exported:
     """Export what has been opened."""
     raise NotImplementedError

@@ -12,8 +12,10 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.options import ExportOptions
+from rewritelog.formats.bgtrace.pes import chosen_pes
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.output import new_folder
+from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.traces import replay_traces, starts_of
 from rewritelog.text import count_text, printable
@@ -22,16 +24,22 @@ _US = 1e6
 
 
 def export_traces(
-    traces: Traces, out: Path, options: ExportOptions, *, force: bool = False
+    traces: Traces,
+    out: Path,
+    options: ExportOptions,
+    network: Network | None = None,
+    *,
+    force: bool = False,
 ) -> Exported:
     """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
         raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
     ranks = [unit.rank for unit in traces.units]
-    chosen = ranks if options.pes is None else [r for r in ranks if r in set(options.pes)]
+    pes = chosen_pes(options.pes, len(traces.pes))
+    chosen = ranks if pes is None else [rank for rank in ranks if rank in set(pes)]
     starts = None
-    if options.replayed is not None:
-        starts = starts_of(replay_traces(traces, options.replayed, ReplayOptions(gains=0)))
+    if network is not None:
+        starts = starts_of(replay_traces(traces, network, ReplayOptions(gains=0)))
     written, left_out = 0, 0
     with new_folder(out, [unit.path for unit in traces.units], force=force) as folder:
         with (folder / "trace.json").open("x", encoding="ascii") as file:
@@ -66,7 +74,7 @@ def export_traces(
 def _slices(traces: Traces, part: Part, start_s: Floats, options: ExportOptions) -> Iterator[str]:
     names, name = part.names
     end_s = start_s + part.duration_s
-    within = (start_s < options.to_s) & (end_s >= options.from_s)  # False without a start
+    within = (start_s < options.end_s) & (end_s >= options.begin_s)  # False without a start
     columns = (part.ids, name, part.type, part.on_host, part.lane, start_s, part.duration_s)
     for row in zip(*(column[within].tolist() for column in columns), strict=True):
         number, called, kind, on_host, lane, begin_s, duration_s = row

@@ -11,12 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
 from rewritelog.text import bytes_text, count_text, printable
+
+if TYPE_CHECKING:
+    from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.options import PathLike
+
+LogsLike: TypeAlias = "LogSet | PathLike"
+TracesLike: TypeAlias = "LogSet | Traces | PathLike"
+"""Logs, or logs and traces in any format."""
 
 Sink: TypeAlias = Callable[[Bytes], None]
 """Takes the bytes of an output file, in order."""

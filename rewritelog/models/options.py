@@ -7,10 +7,7 @@ str or a Literal of strings), default, and metadata `help`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
-
-SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
-"""How the SEBs to be timed are chosen among those of an event."""
+from typing import Any, Literal
 
 
 def option(default: Any, text: str) -> Any:

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.options import (
+    ADVANCED,
+    OUTPUT,
+    As,
+    OptionalOutput,
+    as_pairs,
+    declared,
+    option,
+    pairs,
+    settle,
+)
+from rewritelog.rewriting.options import DurationOptions, OutputOptions
+
+CategoriesByName: TypeAlias = (
+    "As[Mapping[str, str] | Iterable[tuple[str, str]] | None, tuple[tuple[str, str], ...]]"
+)
 
 
-@dataclass(frozen=True)
-class ReplayOptions:
+@declared
+class LostTimeOptions(DurationOptions):
+    """The options of a replay that counts lost time."""
+
+    lost_as: CategoriesByName = option(
+        "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
+        "last match wins.",
+        default=None, metavar="PATTERN=CATEGORY", read=pairs, complete="event",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, lost_as=as_pairs(self.lost_as))
+
+
+@declared
+class ReplayOptions(OutputOptions, LostTimeOptions):
     """The options of a replay, apart from the network."""
 
-    rewrite: RewriteOptions = field(default_factory=RewriteOptions)
-    """Dilations, the model, its inputs and the number of threads."""
-    lost_as: tuple[tuple[str, str], ...] = ()
-    """Pairs of a pattern for SEB names or events, and the category of lost time that they are
-    in."""
-    gains: int | None = None
-    """For how many names, and how many events, those with the most busy time, a gain is computed;
-    None for ten of each, and fewer for a log set of over 500,000 SEBs."""
-    write: Path | None = None
-    """The folder for logs with replayed times; None not to write them."""
+    write: OptionalOutput = option(
+        "Write the logs with their replayed times to this folder.",
+        default=None, metavar="OUT", group=OUTPUT,
+    )  # fmt: skip
+    gains: int | None = option(
+        "Replay with each of the N largest SEB names and events taking no time [default: 10; "
+        "fewer for more than 500,000 SEBs].",
+        default=None, metavar="N", group=ADVANCED, rare=True, least=0,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import DurationOptions
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def replayed_order(logs: LogSet, network: Network) -> ReplayedOrder:
 
     Raise a `RewriteLogError` for damaged logs.
     """
-    prepared = prepare(logs, RewriteOptions(dilation=1.0))
+    prepared = prepare(logs, DurationOptions(dilation=1.0))
     run = simulate(prepared.workload, prepared.case(network))
     pe = prepared.workload.sebs.pe
     turn = np.full(len(pe), len(pe))

@@ -13,7 +13,7 @@ from rewritelog.replaying.simulate import Case
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.fits import fitted_predictor
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.report_warnings import warnings_of_unused
 
@@ -23,7 +23,7 @@ class Prepared:
     """A log set that has been loaded with predicted durations."""
 
     logs: LogSet
-    options: RewriteOptions
+    options: DurationOptions
     predictor: Predictor
     workload: Workload
     warnings: tuple[str, ...]
@@ -34,7 +34,7 @@ class Prepared:
         return case_of(self.options, network, dilation)
 
 
-def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
+def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
     model, said, predictor = fitted_predictor(options)
@@ -45,7 +45,7 @@ def prepare(logs: LogSet | str | Path, options: RewriteOptions) -> Prepared:
 
 
 def workload_of(
-    logs: LogSet, options: RewriteOptions, predictor: Predictor, *, predicts: bool
+    logs: LogSet, options: DurationOptions, predictor: Predictor, *, predicts: bool
 ) -> Workload:
     """Load the logs with the durations of a model; `predicts` is whether it reads params."""
     with limited_to(options.jobs):
@@ -54,7 +54,7 @@ def workload_of(
         )
 
 
-def case_of(options: RewriteOptions, network: Network, dilation: float | None = None) -> Case:
+def case_of(options: DurationOptions, network: Network, dilation: float | None = None) -> Case:
     """Return the case to replay, with the dilation of the options or another one."""
     factor = options.general_dilation if dilation is None else dilation
     return Case(network, DilationRules(factor, options.dilation_for).factor_for)

@@ -59,7 +59,7 @@ def replay_whole(
     """Replay as `replay` does; return the times of all SEBs, too, which take memory for each."""
     options = options or ReplayOptions()
     LostAs(options.lost_as)  # to raise its errors before the work begins
-    prepared = prepare(logs, options.rewrite)
+    prepared = prepare(logs, options)
     return replay_prepared(prepared, network or Network(), options)
 
 
@@ -80,7 +80,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     outcome = simulate(prepared.workload, case)
     report = _report(prepared, case, outcome, LostAs(options.lost_as), options)
     if options.write is not None:
-        write_replayed(prepared, outcome, options.write)
+        write_replayed(prepared, outcome, options.write, options)
     return Replayed(report, outcome)
 
 
@@ -97,7 +97,7 @@ def _report(
     most = options.gains if outcome.run else 0
     names, events, left_out = questions(workload, busy.name_s, busy.event_s, most)
     asked = (*names, *events)
-    workers = cores(options.rewrite.jobs)
+    workers = cores(options.jobs)
     with ThreadPoolExecutor(workers) as executor:
         analysis = executor.submit(_analysis, outcome, lost_as)
         ask = partial(gain, outcome)

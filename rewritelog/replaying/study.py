@@ -14,11 +14,11 @@ from rewritelog.models.base import LOST, PES
 from rewritelog.progress import report_progress
 from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.units import number
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import Readable, count_text, printable, time_text
 
 _MOST_VARIABLES = 19
@@ -118,14 +118,13 @@ class Study:
         self,
         logs: LogSet | str | Path,
         network: Network,
-        options: RewriteOptions,
-        lost_as: tuple[tuple[str, str], ...] = (),
+        options: LostTimeOptions,
     ) -> StudyRun:
         """Replay a run, and append its categories to the file of the study.
 
         Raise a `RewriteLogError` for any invalid input; then nothing is appended.
         """
-        rules = LostAs(lost_as)
+        rules = LostAs(options.lost_as)
         self._check_file()
         prepared = prepare(logs, options)
         report_progress("replaying")

@@ -17,7 +17,7 @@ from rewritelog.replaying import units
 from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
-from rewritelog.rewriting.options import RewriteOptions, check_factor
+from rewritelog.rewriting.options import DurationOptions, check_factor
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"
@@ -139,13 +139,13 @@ def sweep(
     logs: LogSet | str | Path,
     axes: Sequence[Axis],
     network: Network | None = None,
-    options: RewriteOptions | None = None,
+    options: DurationOptions | None = None,
 ) -> Sweep:
     """Replay a log set at every point of a grid; it is read, and durations predicted, only once.
 
     Raise a `RewriteLogError` for any invalid input.
     """
-    network, options = network or Network(), options or RewriteOptions()
+    network, options = network or Network(), options or DurationOptions()
     _check_axes(axes)
     grid = list(itertools.product(*(axis.values for axis in axes)))
     settings = [_setting(axes, values, network) for values in grid]

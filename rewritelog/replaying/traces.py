@@ -211,8 +211,8 @@ def replay_traces(
     if options.write is not None or options.lost_as:
         name = "--lost-as" if options.lost_as else "--write"
         raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
-    task, remarks = prepared_task(traces, options.rewrite)
-    with limited_to(options.rewrite.jobs):
+    task, remarks = prepared_task(traces, options)
+    with limited_to(options.jobs):
         return replayed(task, network, options.gains, remarks)
 
 

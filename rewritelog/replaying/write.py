@@ -32,6 +32,7 @@ from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
+from rewritelog.rewriting.options import OutputOptions
 from rewritelog.rewriting.run import new_output, rewrite_task
 from rewritelog.rewriting.running_sums import RunningSums
 from rewritelog.running.engines import map_blocks
@@ -90,19 +91,20 @@ class _BlockWriter(FlushingWork[_Placed, None]):
             self.write(file.path.name, loaded.buffer, loaded.block.offset)
 
 
-def write_replayed(prepared: Prepared, outcome: ReplayedRun, out: Path) -> None:
+def write_replayed(
+    prepared: Prepared, outcome: ReplayedRun, out: Path, options: OutputOptions
+) -> None:
     """Write the logs to the folder `out` with replayed times.
 
     SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
     duration is lost by rounding.
     """
-    options, logs = prepared.options, prepared.logs
-    spent_s = outcome.durations_s
+    logs, spent_s = prepared.logs, outcome.durations_s
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
-        work = _BlockWriter(logs, _rewrite_task(prepared), draft, flush=options.flush)
+        work = _BlockWriter(logs, _rewrite_task(prepared), draft, flush=not options.no_flush)
         blocks = (_placed(logs, outcome, spent_s, block) for block in plan_in_turn(logs.files))
         for _ in map_blocks(work, blocks, "writing", logs.timelines_bytes):
             pass
@@ -150,7 +152,7 @@ def _pes_of(file: TimelineFile, block: Block) -> Ints:
 
 
 def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
-    options = replace(prepared.options, recv="shift")  # each message keeps its transit time
+    options = prepared.options
     predicts = len(prepared.workload.sebs.fixed_s) > 0
     if not predicts and options.general_dilation == 1 and not options.dilation_for:
         return None

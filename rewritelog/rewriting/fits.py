@@ -9,19 +9,22 @@ from rewritelog.errors import UsageError
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.options import is_given
+from rewritelog.rewriting.options import DurationOptions, RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
-from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import names_of, samples_of
 from rewritelog.timings.texts import (
     named_fit,
     read_model_file,
-    read_param_names,
     read_texts,
 )
 
 
-def read_model(options: RewriteOptions) -> Model[Any]:
+def read_model(options: DurationOptions) -> Model[Any]:
     """Return the model by name, or that of a model file."""
+    if isinstance(options.model, Model):
+        return options.model
     if isinstance(options.fitted, Model):
         return options.fitted
     if options.fitted is not None:
@@ -32,25 +35,29 @@ def read_model(options: RewriteOptions) -> Model[Any]:
     return load_model(options.model_name, options.model_options, texts)
 
 
-def fit_model(model: Model[Any], options: RewriteOptions) -> tuple[TimingsRead | None, FittedModel]:
+def fit_model(
+    model: Model[Any], options: DurationOptions
+) -> tuple[TimingsRead | None, FittedModel]:
     """Read the timings and fit the model."""
     name = options.model_name
     if not model.needs_timings:
-        if options.timings:
+        if is_given(options.timings):
             raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
         return None, checked_fit(model, name, ())
-    if not options.timings:
+    if not is_given(options.timings):
         raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
-    read = read_timings(
+    read = samples_of(
         options.timings, options.clock_hz, strict=options.strict, columns=model.columns
     )
-    names = read_param_names(options.param_names)
+    names = names_of(options.param_names, options.timings)
     with limited_to(options.jobs):
         return read, named_fit(checked_fit(model, name, read.timings), names)
 
 
-def predictor_for(model: Model[Any], fitted: FittedModel, options: RewriteOptions) -> Predictor:
+def predictor_for(model: Model[Any], fitted: FittedModel, options: DurationOptions) -> Predictor:
     """Return the predictor; raise `UsageError` to spread with a model without residuals."""
+    if not isinstance(options, RewriteOptions):
+        return Predictor(options.model_name, fitted, model.columns)
     if options.spread == "none":
         measured = options.total == "measured"
         return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
@@ -62,7 +69,7 @@ def predictor_for(model: Model[Any], fitted: FittedModel, options: RewriteOption
     return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
 
 
-def fitted_predictor(options: RewriteOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
+def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
     """Return the model for the options, the warnings of its fit, and the predictor."""
     model = read_model(options)
     read, fitted = fit_model(model, options)

@@ -3,74 +3,93 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rewritelog.errors import UsageError
-from rewritelog.running import ENGINES, EngineName
+from rewritelog.options import (
+    ADVANCED,
+    MODEL,
+    MODEL_HELP,
+    RUNNING,
+    As,
+    CopyParams,
+    Flush,
+    Force,
+    Jobs,
+    ModelInputs,
+    NodeChoice,
+    Params,
+    as_pairs,
+    declared,
+    factors,
+    is_given,
+    option,
+    settle,
+)
 
 if TYPE_CHECKING:
     from rewritelog.models.base import Model
+    from rewritelog.options import PathLike
+    from rewritelog.timings.samples import OptionalTimings
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "typical"]
+BLOCK_BYTES = 16 << 20
+ModelLike: TypeAlias = "str | Model[Any] | AlreadyFitted"
+"""The name of a model, a model that is to be fitted, or a fitted one."""
+FittedLike: TypeAlias = "AlreadyFitted | PathLike"
+OptionalModel: TypeAlias = "As[ModelLike | None, str | Model[Any] | None]"
+DilationsByName: TypeAlias = (
+    "As[Mapping[str, float] | Iterable[tuple[str, float]] | None, tuple[tuple[str, float], ...]]"
+)
+OptionalFitted: TypeAlias = "As[FittedLike | Model[Any] | None, Path | Model[Any] | None]"
 
 
-@dataclass(frozen=True)
-class RewriteOptions:
-    """The options of a rewrite; raises `UsageError` for invalid ones."""
+@runtime_checkable
+class AlreadyFitted(Protocol):
+    """A fitted model, which Python may give in place of a model's name or file."""
 
-    model: str | None = None
-    """The name of the model; None for `auto` with timings, else `constant`."""
-    model_options: Mapping[str, object] = field(default_factory=dict)
-    timings: tuple[Path, ...] = ()
-    """Files of timing lines, for models that fit."""
-    fitted: Path | Model[Any] | None = None
-    """A model file, or a model object, to use in place of fitting a model."""
-    formulas: Path | None = None
-    """The file of formulas, for models that take one."""
-    coefficients: Path | None = None
-    """The file of coefficients, for the model of that name."""
-    param_names: Path | None = None
-    """A file of names for the parameters, for the report."""
-    params: Path | None = None
-    """The folder of the `param.P` files; None for the log folder."""
-    clock_hz: float | None = None
-    """The clock in Hz for times in cycles."""
-    strict: bool = False
-    """Whether a malformed timing or param line is an error."""
-    dilation: float | None = None
-    """The factor for durations that no model covers; None for 1 with a warning."""
-    dilation_for: tuple[tuple[str, float], ...] = ()
-    """Pairs of a pattern of SEB names and a factor; the last match wins."""
-    total: TotalName = "measured"
-    """Whether sums of predicted durations agree with measured ones, including rare long calls, or
-    are those of a machine on which every call takes its typical time."""
-    spread: SpreadName = "none"
-    """Whether predicted durations are means, or vary about them as measured ones do."""
-    spread_seed: int = 1
-    """The seed that, with PE, SEB and bracket, determines the variation of each duration."""
-    recv: RecvPolicy = "shift"
-    """Whether a message keeps its transit time (`shift`) or its receive time (`keep`)."""
-    copy_params: bool = False
-    """Whether `param.P` are copied to the output."""
-    types: tuple[str, ...] = ()
-    """The types of events in traces whose durations are new; none for those that compute."""
-    event_params: Path | None = None
-    """The file of events and parameters of traced operations."""
-    force: bool = False
-    """Whether an existing output is replaced."""
-    flush: bool = True
-    """Whether the output is flushed to the disk before it is renamed to its final name."""
-    engine: EngineName = "threads"
-    """Whether blocks are processed by threads or by the ranks of an MPI job."""
-    jobs: int = 0
-    """The number of threads; 0 for the number of cores that the process may use."""
-    block_bytes: int = 16 << 20
-    """The largest size of a block."""
+    def as_model(self) -> Model[Any]:
+        """Return it as a model that needs no timings."""
+
+
+@declared
+class ModelAndDilation:
+    """A model, and the factor for what it does not cover."""
+
+    timings: OptionalTimings = option(
+        "Files of timing lines; - is standard input.",
+        default=None, metavar="FILE...", group=MODEL,
+    )  # fmt: skip
+    model: OptionalModel = option(
+        f"{MODEL_HELP} [default: auto with timings, else constant].",
+        default=None, metavar="NAME", group=MODEL, complete="model",
+    )  # fmt: skip
+    fitted: OptionalFitted = option(
+        "A model file, instead of a model and timings.",
+        default=None, metavar="FILE", group=MODEL,
+    )  # fmt: skip
+    dilation: float | None = option(
+        "Factor on durations that no model covers [default: 1].",
+        default=None, metavar="FACTOR", group=MODEL, decides=True,
+    )  # fmt: skip
+    speedup: float | None = option(
+        "The inverse of --dilation: 2 is --dilation 0.5.",
+        default=None, metavar="FACTOR", group=MODEL, reported=False,
+    )  # fmt: skip
+    dilation_for: DilationsByName = option(
+        "The dilation of SEBs of that name (* matches anything); repeatable, the last match wins.",
+        default=None, metavar="NAME=FACTOR", group=MODEL, read=factors, decides=True,
+    )  # fmt: skip
+
+
+@declared
+class DurationOptions(Jobs, Params, ModelInputs, ModelAndDilation):
+    """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
     @property
     def general_dilation(self) -> float:
@@ -82,44 +101,50 @@ class RewriteOptions:
         """The name of the model in reports: its own, or that of the model file."""
         if self.fitted is not None:
             return str(self.fitted)
-        return self.model or ("auto" if self.timings else "constant")
+        if self.model is None:
+            return "auto" if is_given(self.timings) else "constant"
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
 
     @property
     def files(self) -> tuple[Path | None, ...]:
         """The input files besides logs and params; None for those that are not given."""
         fitted = self.fitted if isinstance(self.fitted, Path) else None
-        return (*self.timings, fitted, self.formulas, self.coefficients, self.param_names)
-
-    def check_for_logs(self) -> None:
-        """Raise `UsageError` for an option that bgTrace logs have no use for."""
-        for name, is_given in (("--types", self.types), ("--event-params", self.event_params)):
-            if is_given:
-                raise UsageError(f"{name} is for traces of events, such as Chakra's, not bgTrace")
+        timings = self.timings if isinstance(self.timings, tuple) else ()
+        return (*timings, fitted, self.formulas, self.coefficients, self.param_names)
 
     def __post_init__(self) -> None:
-        self._check_fitted()
-        check_factor("the dilation", self.general_dilation)
+        super().__post_init__()
+        self._settle_fitted()
+        self._settle_dilation()
+        settle(self, dilation_for=as_pairs(self.dilation_for))
         for name, factor in self.dilation_for:
             check_factor(f"the dilation for {name!r}", factor)
         if self.clock_hz is not None:
             check_factor("the clock", self.clock_hz)
-        if self.recv not in ("shift", "keep"):
-            raise UsageError(f"recv must be 'shift' or 'keep', not {self.recv!r}")
-        if self.total not in ("measured", "typical"):
-            raise UsageError(f"the total must be 'measured' or 'typical', not {self.total!r}")
-        if self.spread not in ("none", "residual"):
-            raise UsageError(f"the spread must be 'none' or 'residual', not {self.spread!r}")
-        if not 0 <= self.spread_seed < 1 << 64:
-            raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
-        if self.engine not in ENGINES:
-            raise UsageError(f"the engine must be 'threads' or 'mpi', not {self.engine!r}")
         if self.jobs < 0:
             raise UsageError(f"the number of jobs must be 0 or more, not {self.jobs}")
-        if self.block_bytes < 1:
-            raise UsageError(f"a block must have 1 byte or more, not {self.block_bytes}")
 
-    def _check_fitted(self) -> None:
-        """Raise `UsageError` for options that contradict a model file."""
+    def _settle_dilation(self) -> None:
+        """Make the speedup a dilation, and check it."""
+        if self.speedup is not None:
+            if self.dilation is not None:
+                raise UsageError("give --dilation or --speedup, not both")
+            check_factor("the speedup", self.speedup)
+            settle(self, dilation=1 / self.speedup, speedup=None)
+        check_factor("the dilation", self.general_dilation)
+
+    def _settle_fitted(self) -> None:
+        """Make a fitted model a model; raise `UsageError` for options that contradict it."""
+        model, fitted = vars(self)["model"], vars(self)["fitted"]  # in any form
+        if isinstance(model, AlreadyFitted):
+            if fitted is not None:
+                raise UsageError("give one fitted model, as model or as fitted")
+            model, fitted = None, model
+        if isinstance(fitted, AlreadyFitted):
+            fitted = fitted.as_model()
+        elif isinstance(fitted, str | os.PathLike):
+            fitted = Path(fitted)
+        settle(self, model=model, fitted=fitted)
         excluded = {
             "--model": self.model,
             "--timings": self.timings,
@@ -129,9 +154,62 @@ class RewriteOptions:
             "--clock-hz": self.clock_hz,
             "options of a model": self.model_options,
         }
-        given = [what for what, value in excluded.items() if value]
-        if self.fitted is not None and given:
-            raise UsageError(f"--fitted FILE cannot be combined with {given[0]}")
+        contradicting = [what for what, value in excluded.items() if is_given(value)]
+        if self.fitted is not None and contradicting:
+            raise UsageError(f"--fitted FILE cannot be combined with {contradicting[0]}")
+
+
+@declared
+class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
+    """The options of what writes logs or traces with new durations."""
+
+    def check_for_logs(self) -> None:
+        """Raise `UsageError` for an option that bgTrace logs have no use for."""
+        for name, value in (("--types", self.types), ("--event-params", self.event_params)):
+            if value:
+                raise UsageError(f"{name} is for traces of events, such as Chakra's, not bgTrace")
+
+
+@declared
+class RewriteOptions(OutputOptions):
+    """The options of a rewrite; raises `UsageError` for invalid ones."""
+
+    recv: RecvPolicy = option(
+        "A message's recvTime: shift it with sendTime, or keep it unless sendTime passes it.",
+        default="shift", group=ADVANCED, rare=True, decides=True,
+    )  # fmt: skip
+    total: TotalName = option(
+        "measured: predicted durations add up to the measured machine's sum, rare long calls "
+        "included; typical: each is the usual duration of one call.",
+        default="measured", group=ADVANCED, rare=True, decides=True,
+    )  # fmt: skip
+    spread: SpreadName = option(
+        "none: each predicted duration is the fit's mean; residual: it varies around the mean as "
+        "held-out timing lines do.",
+        default="none", group=ADVANCED, rare=True, decides=True,
+    )  # fmt: skip
+    seed: int | None = option(
+        "Seed of --spread residual, and of the draw of --model sampled [default: 1].",
+        default=None, metavar="N", group=ADVANCED, rare=True, decides=True,
+    )  # fmt: skip
+    block_bytes: int = option(
+        "The largest size of a block, in bytes, that a worker holds at a time.",
+        default=BLOCK_BYTES, group=RUNNING, shell=False, reported=False,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.spread_seed < 1 << 64:
+            raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
+        if self.block_bytes < 1:
+            raise UsageError(f"a block must have 1 byte or more, not {self.block_bytes}")
+        if self.seed is not None and self.model == "sampled":
+            settle(self, model_options={"seed": self.seed, **self.model_options})
+
+    @property
+    def spread_seed(self) -> int:
+        """The seed that, with PE, SEB and bracket, determines the variation of each duration."""
+        return 1 if self.seed is None else self.seed
 
 
 def check_factor(what: str, value: float) -> None:

@@ -14,6 +14,7 @@ import rewritelog
 from rewritelog.formats.bgtrace.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
 from rewritelog.models.base import Model
 from rewritelog.models.sample_digest import digest_of
+from rewritelog.options import deciding
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import json_text
 from rewritelog.timings.read import TimingsRead
@@ -51,18 +52,10 @@ def provenance_of(
         "format": FORMAT,
         "version": VERSION,
         "rewritelog": rewritelog.__version__,
-        "options": {
-            "dilation": options.general_dilation,
-            "dilation_for": [list(pair) for pair in options.dilation_for],
-            "recv": options.recv,
-            "total": options.total,
-            "spread": options.spread,
-            "seed": None if options.spread == "none" else options.spread_seed,
-        },
+        "options": deciding(options, RewriteOptions),
         "model": {
             "name": "fitted" if options.fitted else options.model_name,
             "options": dataclasses.asdict(model.options),
-            "clock_hz": options.clock_hz,
             "timing_lines": None if timings is None else timings.lines,
             "fitted_to": _source_of(model_file),
         },

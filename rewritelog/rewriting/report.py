@@ -19,6 +19,7 @@ from rewritelog.formats.bgtrace.provenance import read_provenance
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.models.fit_report import one_call_share
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.options import json_value, reported
 from rewritelog.rewriting.busy_times import BusyTime, Largest
 from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
@@ -27,6 +28,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
 from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.running import EngineName
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -86,6 +88,7 @@ class RewriteReport(Readable):
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
     """The expected sum of each event's brackets."""
+    engine: EngineName
     workers: int
     """The number of threads or ranks."""
     seconds: float
@@ -163,7 +166,7 @@ class RewriteReport(Readable):
             "versions": versions(),
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": json_value(reported(self.options)),
+            "options": reported(self.options, RewriteOptions),
             "machine": dataclasses.asdict(self.logs.summary),
             "model": {
                 "name": self.options.model_name,
@@ -190,9 +193,9 @@ class RewriteReport(Readable):
             },
             "warnings": list(self.warnings),
             "run": {
-                "engine": self.options.engine,
+                "engine": self.engine,
                 "jobs": self.options.jobs,
-                "flush": self.options.flush,
+                "flush": not self.options.no_flush,
                 "workers": self.workers,
                 "seconds": self.seconds,
                 "bytes": self.statistics.size_bytes,
@@ -216,21 +219,6 @@ def versions() -> dict[str, str]:
         "numpy": version("numpy"),
         "scipy": version("scipy"),
     }
-
-
-def reported(options: RewriteOptions) -> dict[str, Any]:
-    """Return the options that affect the result; others are under `run`."""
-    run_only = ("engine", "jobs", "block_bytes", "flush")
-    return {k: v for k, v in vars(options).items() if k not in run_only}
-
-
-def json_value(value: Any) -> Any:
-    """Return a value as JSON types."""
-    if isinstance(value, dict):
-        return {str(key): json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    return str(value) if isinstance(value, Path | Model) else value
 
 
 def _text(report: RewriteReport) -> str:
@@ -509,7 +497,7 @@ def _closing(report: RewriteReport) -> Iterator[str]:
     size_bytes, seconds = report.statistics.size_bytes, report.seconds
     rated = size_bytes >= _LEAST_RATED_BYTES and seconds >= _LEAST_RATED_S
     rate = f" ({bytes_text(size_bytes / seconds)}/s)" if rated else ""
-    kind = "thread" if report.options.engine == "threads" else "rank"
+    kind = "thread" if report.engine == "threads" else "rank"
     target = "nothing written (dry run)" if report.out is None else str(report.out)
     done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
     yield f"{printable(target)}: {done}"

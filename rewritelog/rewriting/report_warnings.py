@@ -9,7 +9,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Columns, ParamFolder
 from rewritelog.models.base import FittedModel, Model
 from rewritelog.rewriting.counts import BlockCount, RecordState
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import DurationOptions, RewriteOptions
 from rewritelog.rewriting.statistics import (
     BlockStatistics,
     EventStatistics,
@@ -54,7 +54,7 @@ def warnings_of_options(
 
 
 def warnings_of_unused(
-    options: RewriteOptions, model: Model[Any], matched_patterns: Collection[str]
+    options: DurationOptions, model: Model[Any], matched_patterns: Collection[str]
 ) -> Iterator[str]:
     """Yield a warning for each option without effect, given the patterns that matched."""
     yield from _about_unread_params(options, model)
@@ -63,7 +63,7 @@ def warnings_of_unused(
             yield f"the dilation for {printable(pattern)!r} was not used: no SEB's name matches"
 
 
-def _about_unread_params(options: RewriteOptions, model: Model[Any]) -> Iterator[str]:
+def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
     if options.params is not None and not model.uses_params:
         yield (
             f"{options.params}: the model {options.model_name!r} reads no params, so this "

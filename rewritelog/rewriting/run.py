@@ -9,7 +9,7 @@ from functools import partial, singledispatch
 from pathlib import Path
 from typing import Any, overload
 
-from rewritelog.errors import DamagedLogError, UsageError
+from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import plan_in_turn
 from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
@@ -23,14 +23,19 @@ from rewritelog.rewriting.block import BlockRewriter, RewriteTask
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.fits import fit_model, predictor_for, read_model
 from rewritelog.rewriting.intervals import expected_of
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import (
+    BLOCK_BYTES,
+    DurationOptions,
+    OutputOptions,
+    RewriteOptions,
+)
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.provenance import Origin, write_provenance
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.rewriting.trace_report import TraceReport
 from rewritelog.rewriting.traces import rewrite_traces
-from rewritelog.running.engines import lead, map_blocks, workers
+from rewritelog.running.engines import engine_name, lead, map_blocks, workers
 
 
 @overload
@@ -54,23 +59,8 @@ def rewrite(
 
     Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
-    report = rewrite_or_serve(logs, out, options)
-    if report is None:
-        raise UsageError("only rank 0 of an MPI job has a report: call rewrite_or_serve")
-    return report
-
-
-def rewrite_or_serve(
-    logs: LogSet | Traces | str | Path,
-    out: str | Path | None,
-    options: RewriteOptions | None = None,
-) -> RewriteReport | TraceReport | None:
-    """Rewrite as `rewrite` does; in an MPI job all ranks call this, and rank 0 gets the report.
-
-    The other ranks work for it, and return None when it is done or has failed.
-    """
     options = options or RewriteOptions()
-    return lead(options.engine, options.jobs, partial(_rewrite, logs, out, options))
+    return lead("threads", options.jobs, partial(_rewrite, logs, out, options))
 
 
 def _rewrite(
@@ -107,8 +97,8 @@ def _rewrite_logs(source: LogSet, out: Path | None, options: RewriteOptions) -> 
             sizes = {file.path.name: file.size_bytes for file in source.files}
             origin = Origin(source.folder, sizes, source.summary_path)
             write_provenance(draft, origin, options, model, read)
-        task = rewrite_task(source, predictor, params, options)
-        work = BlockRewriter(task, draft, flush=options.flush)
+        task = _task(source, predictor, params, options)
+        work = BlockRewriter(task, draft, flush=not options.no_flush)
         statistics = _add_up(work, source, options.block_bytes)
         expected = expected_of(fitted, options.model_name, statistics.events)
     return RewriteReport(
@@ -121,6 +111,7 @@ def _rewrite_logs(source: LogSet, out: Path | None, options: RewriteOptions) -> 
         params=params,
         statistics=statistics,
         expected=expected,
+        engine=engine_name(),
         workers=workers(),
         seconds=time.perf_counter() - started,
     )
@@ -130,23 +121,35 @@ def rewrite_task(
     logs: LogSet,
     predictor: Predictor,
     params: ParamFolder | None,
-    options: RewriteOptions,
+    options: DurationOptions,
+    *,
+    keep_recv: bool = False,
+    block_bytes: int = BLOCK_BYTES,
 ) -> RewriteTask:
-    """Return the task for the options."""
+    """Return the task for the options; with `keep_recv` messages keep their receive times."""
     return RewriteTask(
         logs,
         predictor,
         params,
         DilationRules(options.general_dilation, options.dilation_for),
-        options.recv == "keep",
+        keep_recv,
         options.strict,
-        options.block_bytes,
+        block_bytes,
     )
 
 
 def task_without_output(report: RewriteReport) -> RewriteTask:
     """Return the task of a report, to repeat it without writing."""
-    return rewrite_task(report.logs, predictor_of(report), report.params, report.options)
+    return _task(report.logs, predictor_of(report), report.params, report.options)
+
+
+def _task(
+    logs: LogSet, predictor: Predictor, params: ParamFolder | None, options: RewriteOptions
+) -> RewriteTask:
+    keep_recv, block_bytes = options.recv == "keep", options.block_bytes
+    return rewrite_task(
+        logs, predictor, params, options, keep_recv=keep_recv, block_bytes=block_bytes
+    )
 
 
 def predictor_of(report: RewriteReport) -> Predictor:
@@ -154,7 +157,7 @@ def predictor_of(report: RewriteReport) -> Predictor:
     return predictor_for(report.model, report.fitted, report.options)
 
 
-def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFolder | None:
+def _params(logs: LogSet, model: Model[Any], options: DurationOptions) -> ParamFolder | None:
     """List the param files, for a model that uses them."""
     if not model.uses_params:
         return None
@@ -162,15 +165,15 @@ def _params(logs: LogSet, model: Model[Any], options: RewriteOptions) -> ParamFo
 
 
 @contextmanager
-def new_output(logs: LogSet, out: Path, options: RewriteOptions) -> Iterator[Path]:
+def new_output(logs: LogSet, out: Path, options: OutputOptions) -> Iterator[Path]:
     """Yield a draft of the folder `out` with everything but the timelines; see `new_folder`."""
     inputs = [path for path in (logs.folder, *options.files, options.params) if path is not None]
-    with new_folder(out, inputs, force=options.force, flush=options.flush) as draft:
+    with new_folder(out, inputs, force=options.force, flush=not options.no_flush) as draft:
         _copy_all_but_timelines(logs, draft, options)
         yield draft
 
 
-def _copy_all_but_timelines(logs: LogSet, draft: Path, options: RewriteOptions) -> None:
+def _copy_all_but_timelines(logs: LogSet, draft: Path, options: OutputOptions) -> None:
     """Write everything but the timelines: summary, heads of timeline files, companions."""
     copy_file(logs.summary_path, draft / logs.summary_path.name)
     for file in logs.files:

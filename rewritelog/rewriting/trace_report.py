@@ -12,11 +12,13 @@ from typing import Any
 from rewritelog.formats.bgtrace.provenance import read_provenance
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import FittedModel, Model
+from rewritelog.options import json_value, reported
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import RunTime, json_value, reported, versions
+from rewritelog.rewriting.report import RunTime, versions
 from rewritelog.rewriting.trace_statistics import TraceStatistics
+from rewritelog.running import EngineName
 from rewritelog.text import (
     NO_VALUE,
     Readable,
@@ -49,6 +51,7 @@ class TraceReport(Readable):
     statistics: TraceStatistics
     expected: Mapping[str, Expected]
     """The expected sum of each event."""
+    engine: EngineName
     workers: int
     """The number of threads or ranks."""
     seconds: float
@@ -82,7 +85,7 @@ class TraceReport(Readable):
     @property
     def types(self) -> str:
         """The types of events whose durations are new."""
-        return ", ".join(self.options.types or (self.logs.computing,))
+        return ", ".join(self.options.chosen_types or (self.logs.computing,))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -140,7 +143,7 @@ class TraceReport(Readable):
             "format": self.logs.title,
             "ranks": len(self.logs.units),
             "out": None if self.out is None else str(self.out),
-            "options": json_value(reported(self.options)),
+            "options": reported(self.options, RewriteOptions),
             "model": {
                 "name": self.options.model_name,
                 "options": json_value(dataclasses.asdict(self.model.options)),
@@ -176,7 +179,7 @@ class TraceReport(Readable):
             "expected": {name: expected_json(each) for name, each in self.expected.items()},
             "warnings": list(self.warnings),
             "run": {
-                "engine": self.options.engine,
+                "engine": self.engine,
                 "jobs": self.options.jobs,
                 "workers": self.workers,
                 "seconds": self.seconds,
@@ -266,7 +269,7 @@ class TraceReport(Readable):
                 f"{1e6 * found.rounded_s:.2g} µs ({found.vanished:,} to 0), the sum of a rank by "
                 f"{1e6 * found.off_s:.2g} µs"
             )
-        kind = "thread" if self.options.engine == "threads" else "rank"
+        kind = "thread" if self.engine == "threads" else "rank"
         yield f"done in {self.seconds:.2f} s on {count_text(self.workers, kind)}"
 
 

@@ -21,14 +21,14 @@ from rewritelog.rewriting.counts import RecordState
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.fits import fit_model, predictor_for, read_model
 from rewritelog.rewriting.intervals import expected_of
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import OutputOptions, RewriteOptions
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.provenance import Origin, write_provenance
 from rewritelog.rewriting.running_sums import RunningSums
 from rewritelog.rewriting.statistics import EventStatistics, total_of
 from rewritelog.rewriting.trace_report import TraceReport
 from rewritelog.rewriting.trace_statistics import TraceStatistics, TypeSums
-from rewritelog.running.engines import map_blocks, workers
+from rewritelog.running.engines import engine_name, map_blocks, workers
 from rewritelog.timings.event_params import EventParams, read_event_params
 
 
@@ -57,13 +57,13 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
         if out is not None:
             inputs = [unit.path for unit in traces.units]
             inputs += [path for path in (*options.files, options.event_params) if path is not None]
-            folder = new_folder(out, inputs, force=options.force, flush=options.flush)
+            folder = new_folder(out, inputs, force=options.force, flush=not options.no_flush)
             draft = stack.enter_context(folder)
             sizes = {unit.path.name: unit.size_bytes for unit in traces.units}
             write_provenance(draft, Origin(traces.folder, sizes), options, model, read)
             for unit in traces.units:
                 create_file(draft / unit.path.name, 0)
-        work = UnitRewriter(task, draft, flush=options.flush)
+        work = UnitRewriter(task, draft, flush=not options.no_flush)
         for _, done in map_blocks(work, traces.units, "rewriting", traces.size_bytes):
             statistics.add(done)
         expected = expected_of(fitted, options.model_name, statistics.events)
@@ -76,13 +76,14 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
         timings=read,
         statistics=statistics,
         expected=expected,
+        engine=engine_name(),
         workers=workers(),
         seconds=time.perf_counter() - started,
     )
 
 
 def task_of(
-    traces: Traces, model: Model[Any], fitted: FittedModel, options: RewriteOptions
+    traces: Traces, model: Model[Any], fitted: FittedModel, options: OutputOptions
 ) -> TraceTask:
     """Return the task for the options and a fitted model."""
     return TraceTask(
@@ -90,11 +91,11 @@ def task_of(
         predictor_for(model, fitted, options),
         read_event_params(options.event_params) if model.uses_params else None,
         DilationRules(options.general_dilation, options.dilation_for),
-        chosen_types(traces, options.types),
+        chosen_types(traces, options.chosen_types),
     )
 
 
-def prepared_task(traces: Traces, options: RewriteOptions) -> tuple[TraceTask, tuple[str, ...]]:
+def prepared_task(traces: Traces, options: OutputOptions) -> tuple[TraceTask, tuple[str, ...]]:
     """Return the task for the options, and the warnings of the model's fit."""
     _check_options(traces, options)
     model = read_model(options)
@@ -109,14 +110,15 @@ def new_durations(task: TraceTask, unit: Unit) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _check_options(traces: Traces, options: RewriteOptions) -> None:
+def _check_options(traces: Traces, options: OutputOptions) -> None:
     """Raise `UsageError` for an option that such traces have no use for."""
     useless = {
         "--params": options.params is not None,
         "--copy-params": options.copy_params,
-        "--recv keep": options.recv != "shift",
-        "--spread residual": options.spread != "none",
     }
+    if isinstance(options, RewriteOptions):
+        useless["--recv keep"] = options.recv != "shift"
+        useless["--spread residual"] = options.spread != "none"
     for name, is_given in useless.items():
         if is_given:
             raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")

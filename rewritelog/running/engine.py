@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from rewritelog.running import EngineName
+
 AHEAD = 4
 """The number of items in progress per worker."""
 
@@ -42,6 +44,7 @@ class Gathered(ABC, Generic[Item, Result]):
 class Engine(ABC):
     """The workers of one job."""
 
+    name: EngineName
     leads = True
     """False in a process that only works for the leading one, by calling `serve`."""
     workers: int

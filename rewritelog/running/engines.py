@@ -38,6 +38,8 @@ Result = TypeVar("Result")
 class ThreadEngine(Engine):
     """Threads of this process; the compiled core releases the interpreter lock."""
 
+    name = "threads"
+
     def __init__(self, jobs: int = 0) -> None:
         self.workers = cores(jobs)
 
@@ -96,6 +98,12 @@ def _running_on(engine: Engine) -> Iterator[None]:
         yield
     finally:
         _engine.reset(token)
+
+
+def engine_name() -> EngineName:
+    """Return the name of the engine of the surrounding `lead`."""
+    engine = _engine.get()
+    return "threads" if engine is None else engine.name
 
 
 def workers() -> int:

@@ -45,6 +45,8 @@ Result = TypeVar("Result")
 class MpiEngine(Engine):
     """The ranks of `mpiexec -n N`: rank 0 leads, the others work; a single rank does both."""
 
+    name = "mpi"
+
     def __init__(self, jobs: int) -> None:
         """Join the job; raise `RewriteLogError` without MPI."""
         if jobs:

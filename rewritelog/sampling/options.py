@@ -1,41 +1,65 @@
-"""The options of a sample."""
+"""The options of a sample; without heavy imports, because the command line reads them first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rewritelog.errors import UsageError
-from rewritelog.models.options import SampleMethod
-from rewritelog.sampling.selection import Plan
+from rewritelog.options import (
+    MODEL,
+    Jobs,
+    OptionalInput,
+    OptionalInputs,
+    Params,
+    Reading,
+    Seed,
+    declared,
+    option,
+    settle,
+)
+
+if TYPE_CHECKING:
+    from rewritelog.sampling.selection import Plan
+
+SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
+"""How the SEBs to be timed are chosen among those of an event."""
 
 
-@dataclass(frozen=True)
-class SampleOptions:
-    """The options of `sample`."""
+@declared
+class SampleOptions(Reading, Jobs, Seed, Params):
+    """The options of `sample`; raises `UsageError` for invalid numbers."""
 
-    fraction: float = 0.02
-    method: SampleMethod = "design"
-    seed: int = 1
-    floor: int = 5
-    replicates: int = 1
-    """How often some points of each event are measured, if their spread is unknown."""
-    params: Path | None = None
-    """The folder of the `param.P` files; None for that of the logs."""
-    timings: tuple[Path, ...] = ()
-    """Files of timing lines that exist already."""
-    clock_hz: float | None = None
-    formulas: Path | None = None
-    strict: bool = False
-    jobs: int = 0
-    """The number of threads; 0 means one for each core."""
+    timings: OptionalInputs = option(
+        "Files of timing lines that exist already; - is standard input.",
+        default=None, metavar="FILE...", group=MODEL,
+    )  # fmt: skip
+    fraction: float = option(
+        "Share of all SEBs with a param record, in (0, 1].", default=0.02, metavar="SHARE"
+    )
+    method: SampleMethod = option(
+        "design: half where a fit is least certain, half spread over the parameters; coverage: "
+        "spread over the parameters; random: at random.",
+        default="design",
+    )  # fmt: skip
+    floor: int = option(
+        "Choose at least N SEBs of each event and category, if there are as many.", default=5
+    )
+    formulas: OptionalInput = option(
+        "A formulas file: SEBs are chosen from each category, to span its terms.",
+        default=None, metavar="FILE",
+    )  # fmt: skip
+    replicates: int = option(
+        "Choose some parameters of each event N times, if they recur.", default=1
+    )
 
     def __post_init__(self) -> None:
-        """Raise `UsageError` for invalid numbers."""
+        settle(self, timings=self.timings or ())
         if self.replicates < 1:
             raise UsageError(f"the replicates must be at least 1, not {self.replicates}")
         self.plan()
 
     def plan(self) -> Plan:
         """Return the plan of the choice."""
+        from rewritelog.sampling.selection import Plan  # noqa: PLC0415 - imports numpy
+
         return Plan(self.fraction, self.method, self.seed, self.floor)

@@ -14,6 +14,7 @@ from rewritelog import __version__
 from rewritelog.arrays import Ints
 from rewritelog.errors import OutputError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.options import reported
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.replicates import LARGE_SPREAD, Spread
@@ -141,15 +142,11 @@ class SampleReport(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
-        options = dataclasses.asdict(self.options)
-        options["timings"] = [str(path) for path in self.options.timings]
-        for name in ("params", "formulas"):
-            options[name] = None if options[name] is None else str(options[name])
         return {
             "rewritelog": __version__,
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": options,
+            "options": reported(self.options, SampleOptions),
             "records": self.records,
             "chosen": self.chosen,
             "replicates": self.replicates,

@@ -16,11 +16,11 @@ from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
 from rewritelog.models.distinct_points import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
-from rewritelog.models.options import SampleMethod
 from rewritelog.progress import report_progress
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, Terms, design, leverages
+from rewritelog.sampling.options import SampleMethod
 
 COVERAGE_SHARE = 1 / 2
 """The share of a design's points that are spread over the run, for effects that no term covers."""

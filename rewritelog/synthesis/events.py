@@ -11,6 +11,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.hashing import GOLDEN, mix, sequence
 from rewritelog.synthesis import program
+from rewritelog.synthesis.options import CELLS_OF_A_PE
 
 _TIMINGS_STREAM = 1 << 62
 _NOISE_STEPS, _NOISE_UNIT, _NOISE_DRAWS = 401, 10_000, 3
@@ -61,7 +62,6 @@ EVENTS: Final = (
 )
 
 
-CELLS_OF_A_PE = 1000
 """The number of cells per PE for which the parameters of `EVENTS` hold."""
 
 

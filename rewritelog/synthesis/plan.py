@@ -13,13 +13,8 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace import ByteOrder, Layout, layout
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
 from rewritelog.synthesis import program
-from rewritelog.synthesis.events import (
-    CELLS_OF_A_PE,
-    EVENTS,
-    SynthEvent,
-    event_params,
-    events_for,
-)
+from rewritelog.synthesis.events import EVENTS, SynthEvent, event_params, events_for
+from rewritelog.synthesis.options import CELLS_OF_A_PE, SynthOptions
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
@@ -51,42 +46,6 @@ _PRINT = 2, b"user code at work\n\0"
 _MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
 
 
-@dataclass(frozen=True)
-class SynthOptions:
-    """The options of `synth`; the defaults have the proportions of real logs."""
-
-    pes: int = 16
-    """The number of emulated PEs, a multiple of `wth`."""
-    sebs: int = 1000
-    """The average number of SEBs per PE."""
-    messages: float = 0.6
-    """The average number of messages per SEB."""
-    files: int = 2
-    """The number of timeline files, at most that of nodes."""
-    wth: int = 1
-    """The number of worker threads per node."""
-    seed: int = 1
-    """The seed, from 0 to below 2⁶³; the same options produce the same bytes."""
-    order: ByteOrder = "little"
-    log_version: int = LOG_VERSIONS[-1]
-    bracketed: float = 0.0926
-    """The share of SEBs that have a bracket and a param record, from 0 to 1."""
-    timings: int = 600
-    """The number of timing lines."""
-    size: int = 0
-    """The number of cells of the domain that the PEs share; 0 for 1000 per PE."""
-
-    @property
-    def cells(self) -> int:
-        """The number of cells per PE."""
-        return max(self.size // self.pes, 1) if self.size else CELLS_OF_A_PE
-
-    @property
-    def nodes(self) -> int:
-        """The number of emulated nodes."""
-        return self.pes // self.wth
-
-
 def check_options(options: SynthOptions) -> None:
     """Raise `UsageError` naming the option for an invalid value."""
     _check_range("pes", options.pes, 1, _INT_LIMIT)
@@ -99,8 +58,8 @@ def check_options(options: SynthOptions) -> None:
     _check_range("size", options.size, 0, _MOST_CELLS * options.pes + 1, f" ({_MOST_CELLS:,} a PE)")
     _check_range("timings", options.timings, 0, _INT_LIMIT)
     _check_range("log_version", options.log_version, LOG_VERSIONS[0], LOG_VERSIONS[-1] + 1)
-    if options.order not in get_args(ByteOrder):
-        raise UsageError(f"order: {options.order!r} is neither 'little' nor 'big'")
+    if options.byte_order not in get_args(ByteOrder):
+        raise UsageError(f"byte_order: {options.byte_order!r} is neither 'little' nor 'big'")
     if not 0.0 <= options.messages <= _MESSAGES_LIMIT:
         raise UsageError(f"messages must be 0 to {_MESSAGES_LIMIT:.0f}, not {options.messages}")
     if not 0.0 <= options.bracketed <= 1.0:
@@ -231,7 +190,7 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     first = replace(slots[0])
     extra = Slot(root=True, name="addMsg", zero_length=True)
     broadcasts = max(len(starters) - 1, 0)
-    lay = layout(options.log_version, options.order)
+    lay = layout(options.log_version, options.byte_order)
     events = events_for(options.cells)
     surface = (options.cells / CELLS_OF_A_PE) ** (2 / 3)
     records = [_seb_bytes(slot, lay, surface) for slot in (*slots, extra)]

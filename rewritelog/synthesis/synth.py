@@ -27,7 +27,8 @@ from rewritelog.output import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.synthesis.events import events_for, timing_lines
-from rewritelog.synthesis.plan import SynthOptions, check_options, program_of
+from rewritelog.synthesis.options import SynthOptions
+from rewritelog.synthesis.plan import check_options, program_of
 from rewritelog.synthesis.program import SyntheticProgram
 from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
@@ -83,7 +84,7 @@ def synthesise(
         (draft / "bgTrace").write_bytes(_summary_bytes(summary))
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
-        lay = layout(options.log_version, options.order)
+        lay = layout(options.log_version, options.byte_order)
         writer = _Writer(draft, BatchWriter(program, lay, events_for(options.cells)), summary)
         threads = min(options.files, cores())
         context = copy_context()  # the listener to progress
@@ -98,7 +99,7 @@ def synthesise(
 
 def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
     return Summary(
-        order=options.order,
+        order=options.byte_order,
         header_version=_HEADER_VERSION,
         total_pes=options.pes,
         x=program.x,

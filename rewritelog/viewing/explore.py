@@ -26,6 +26,7 @@ from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
+from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted_events import FittedEvents
@@ -34,25 +35,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
-
-
-@dataclass(frozen=True)
-class ExploreOptions:
-    """The inputs of the live page, and where its results are saved."""
-
-    timings: tuple[Path, ...]
-    logs: Path | None = None
-    params: Path | None = None
-    formulas: Path | None = None
-    param_names: Path | None = None
-    dilation: float | None = None
-    """The dilation that the effect on the run is shown with at first."""
-    clock_hz: float | None = None
-    strict: bool = False
-    out: Path = Path()
-    """The folder in which formulas and model are saved."""
-    force: bool = False
-    browser: bool = True
 
 
 def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
@@ -82,7 +64,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
         )
     session = Session(read, formulas, names)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
-    saving = Saving(options.out, inputs, formulas, options.clock_hz, force=options.force)
+    saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
     effect = None if logs is None else _Effect(logs, options.params)
 
     with ExitStack() as opened:
@@ -91,7 +73,7 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
             address = explorer.access.address
             explorer.document.text(explorer.access.origin)  # the first time takes longest
             say(address)
-            if options.browser:
+            if not options.no_browser:
                 opened.enter_context(_browser_at(address))
 
         asyncio.run(serve(session, saving, effect, ready, options.dilation or 1.0))

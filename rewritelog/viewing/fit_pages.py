@@ -11,6 +11,7 @@ from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models.base import EventTimings, FittedModel
 from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import files_of
 from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, event_sections
 from rewritelog.viewing.events import EventView, events_shown, views_of
@@ -32,7 +33,7 @@ def fit_page(report: FitReport) -> str:
         f"Model {report.request.model_name}, fitted to {lines}.",
         *quality_lines(views, report.read.timings),
     ]
-    title = f"Fit of {some_text([path.name for path in report.request.timings], 3)}"
+    title = f"Fit of {some_text([path.name for path in files_of(report.request.timings)], 3)}"
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
 

@@ -16,7 +16,7 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog import UsageTypeError
 from rewritelog.viewing import explore
-from rewritelog.viewing.explore import ExploreOptions
+from rewritelog.viewing.options import ExploreOptions
 
 CELLS = SAMPLE_LOGS / "cells"
 LINES = CELLS / "timings.txt"
@@ -259,7 +259,9 @@ def test_the_live_page_is_served_with_what_is_given(
     monkeypatch.setattr(explore, "explore", serve)
     rewritelog.explore(str(LINES), rewritelog.open_logs(CELLS), output=tmp_path, no_browser=True)
     assert capsys.readouterr().out == "open http://127.0.0.1:5006\nCtrl-C stops the server\n"
-    assert served == [ExploreOptions((LINES,), logs=CELLS, out=tmp_path, browser=False)]
+    (options,) = served
+    assert (options.timings, options.logs) == ((LINES,), CELLS)
+    assert (options.output, options.no_browser) == (tmp_path, True)
 
 
 def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:

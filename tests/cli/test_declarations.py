@@ -38,8 +38,13 @@ def test_a_function_has_the_options_of_its_command_and_no_others(command: str) -
 
 def test_a_value_that_is_no_choice_is_refused_from_python_and_on_the_command_line() -> None:
     public: Any = rewritelog
-    with pytest.raises(rewritelog.UsageError, match="recv must be 'shift' or 'keep', not 'drop'"):
-        public.rewrite(CELLS, recv="drop")
+    for options, problem in (
+        ({"recv": "drop"}, "recv must be 'shift' or 'keep', not 'drop'"),
+        ({"total": "loud"}, "total must be 'measured' or 'typical', not 'loud'"),
+        ({"spread": "all"}, "spread must be 'none' or 'residual', not 'all'"),
+    ):
+        with pytest.raises(rewritelog.UsageError, match=problem):
+            public.rewrite(CELLS, **options)
     done = run("rewrite", CELLS, "--dry-run", "--recv", "drop")
     assert done.returncode == 2
     assert "invalid value for '--recv': 'drop' is not one of 'shift', 'keep'" in done.stderr

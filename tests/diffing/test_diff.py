@@ -25,7 +25,7 @@ from rewritelog.errors import DamagedLogError
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
-HALF = RewriteOptions(dilation=0.5, jobs=1, flush=False)
+HALF = RewriteOptions(dilation=0.5, jobs=1, no_flush=True)
 
 
 def compared(a: Path, b: Path, **options: Any) -> Comparison:
@@ -68,7 +68,7 @@ def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Pat
 
 
 def test_sums_and_ratios_are_those_of_the_seb_columns(log_set: Path, tmp_path: Path) -> None:
-    options = RewriteOptions(dilation=0.5, dilation_for=(("msgep", 3.0),), jobs=1, flush=False)
+    options = RewriteOptions(dilation=0.5, dilation_for=(("msgep", 3.0),), jobs=1, no_flush=True)
     rewrite(log_set, tmp_path / "out", options)
     rows = {row["name"]: row for row in found(log_set, tmp_path / "out")["durations_by_name"]}
     old, new = (open_logs(folder).sebs() for folder in (log_set, tmp_path / "out"))

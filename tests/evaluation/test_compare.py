@@ -10,7 +10,8 @@ import pytest
 from logbuilder import write_timings
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.compare import CompareRequest, compare
+from rewritelog.evaluation.compare import compare
+from rewritelog.evaluation.options import CompareRequest
 from rewritelog.models.base import EventTimings
 from rewritelog.models.splits import folds, fraction
 from rewritelog.text import json_text
@@ -74,7 +75,7 @@ def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
         tmp_path / "t.txt", *[("k", float(time), float(n)) for n, time in enumerate(noise)]
     )
     options = {"exact_match": "always"}
-    report = compare(CompareRequest((path,), ("least-squares",), options))
+    report = compare(CompareRequest((path,), ("least-squares",), model_options=options))
     assert (report.tried[0].overall.mean_relative_error or 0) > 0.1
 
 
@@ -166,7 +167,7 @@ def test_wrong_models_and_options(timings: Path) -> None:
     with pytest.raises(UsageError, match="unknown model 'nonsense'"):
         compare(CompareRequest((timings,), ("nonsense",)))
     with pytest.raises(UsageError, match="none of the models has the option 'basis'"):
-        compare(CompareRequest((timings,), ("auto",), {"basis": "linear"}))
+        compare(CompareRequest((timings,), ("auto",), model_options={"basis": "linear"}))
     with pytest.raises(UsageError, match="needs a file of coefficients"):
         compare(CompareRequest((timings,), ("coefficients",)))
 

@@ -10,7 +10,8 @@ from chosen import by_tier
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
-from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.fit import fit
+from rewritelog.evaluation.options import FitRequest
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text
@@ -41,7 +42,7 @@ def test_a_rewrite_with_the_file_is_one_with_the_timings(
     timings.write_text("".join(lines[::4]))
     written = tmp_path / "m.json"
     fit(FitRequest((timings,), model), written)
-    told = RewriteOptions(model, timings=(timings,), dilation=0.5)
+    told = RewriteOptions(model=model, timings=(timings,), dilation=0.5)
     first = rewrite(cells, tmp_path / "fitted", told)
     second = rewrite(cells, tmp_path / "read", RewriteOptions(fitted=written, dilation=0.5))
     assert bytes_of(tmp_path / "fitted") == bytes_of(tmp_path / "read")
@@ -185,7 +186,7 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
 def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:
     assert RewriteOptions().model_name == "constant"
     assert RewriteOptions(timings=(timings,)).model_name == "auto"
-    assert RewriteOptions("sampled", timings=(timings,)).model_name == "sampled"
+    assert RewriteOptions(model="sampled", timings=(timings,)).model_name == "sampled"
     folder = write_logs(tmp_path / "in", [[seb(1, 2, events=bracket(0.25, 0.75))]])
     write_params(folder, 0, (0, "k", 4.0))
     fitted = rewrite(folder, None, RewriteOptions(timings=(timings,)))

@@ -13,7 +13,8 @@ import pytest
 from logbuilder import write_timings
 
 from rewritelog.errors import ModelError, TimingError
-from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.fit import fit
+from rewritelog.evaluation.options import FitRequest
 from rewritelog.evaluation.predict import predict
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
 from rewritelog.sampling.choose import sample
@@ -27,7 +28,7 @@ def model(tmp_path: Path) -> Path:
     lines = [("k", 1e-6 * n * (1 if n != 7 else 1.5), float(n)) for n in range(1, 21)]
     timings = write_timings(tmp_path / "timings.txt", *lines)
     options = {"exact_match": "always"}
-    fit(FitRequest((timings,), "least-squares", options), tmp_path / "m.json")
+    fit(FitRequest((timings,), "least-squares", model_options=options), tmp_path / "m.json")
     return tmp_path / "m.json"
 
 
@@ -35,7 +36,10 @@ def model(tmp_path: Path) -> Path:
 def never(model: Path, tmp_path: Path) -> Path:
     """Return the same without exact matches."""
     options = {"exact_match": "never"}
-    fit(FitRequest((tmp_path / "timings.txt",), "least-squares", options), tmp_path / "n.json")
+    fit(
+        FitRequest((tmp_path / "timings.txt",), "least-squares", model_options=options),
+        tmp_path / "n.json",
+    )
     return tmp_path / "n.json"
 
 
@@ -89,7 +93,9 @@ def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
         for n, factor in modes
     ]
     timings = write_timings(tmp_path / "t.txt", *lines)
-    fit(FitRequest((timings,), "auto", {"exact_match": "always"}), tmp_path / "m.json")
+    fit(
+        FitRequest((timings,), "auto", model_options={"exact_match": "always"}), tmp_path / "m.json"
+    )
     found = rows(tmp_path / "m.json", timings)
     assert {row["determined_by"] for row in found} == {"exact"}
     assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found)

@@ -8,8 +8,9 @@ import pytest
 from logbuilder import write_timings
 
 from rewritelog.errors import TimingError, UsageError
-from rewritelog.evaluation.compare import CompareRequest, compare
-from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.compare import compare
+from rewritelog.evaluation.fit import fit
+from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.evaluation.verify import verify
 from rewritelog.text import json_text
 from rewritelog.timings.read import read_timings
@@ -22,7 +23,10 @@ def model(tmp_path: Path) -> Path:
     """Return a model file of k(p1) = p1 µs."""
     lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
     timings = write_timings(tmp_path / "fit.txt", *lines)
-    fit(FitRequest((timings,), "least-squares", {"exact_match": "never"}), tmp_path / "m.json")
+    fit(
+        FitRequest((timings,), "least-squares", model_options={"exact_match": "never"}),
+        tmp_path / "m.json",
+    )
     return tmp_path / "m.json"
 
 

@@ -95,7 +95,7 @@ def test_in_replayed_order_schedules_take_as_long_as_the_replay(
     name: str, own_clock: bool, sample_logs: Path, tmp_path: Path
 ) -> None:
     network = Network(latency_s=1e-6, node_latency_s=1e-6)
-    done = export(sample_logs / name, tmp_path / "out", ExportOptions("goal", replayed=network))
+    done = export(sample_logs / name, tmp_path / "out", ExportOptions("goal"), network)
     assert (
         done.warnings
         == export(sample_logs / name, tmp_path / "free", ExportOptions("goal")).warnings
@@ -190,7 +190,7 @@ def test_samples_take_about_as_long_as_by_replay(
     assert 0.99 * replayed <= run_time_ns(ranks, 1000, 1.0) * 1e-9 <= 1.25 * replayed
 
 
-@pytest.mark.parametrize("choice", [{"pes": "0"}, {"from_s": 1.0}, {"to_s": 1.0}])
+@pytest.mark.parametrize("choice", [{"pes": "0"}, {"from_s": 1.0}, {"until_s": 1.0}])
 def test_a_part_of_a_program_is_refused(choice: Any, sample_logs: Path, tmp_path: Path) -> None:
     for target in ("goal", "simgrid"):
         with pytest.raises(UsageError, match="cannot be combined with"):

@@ -79,7 +79,7 @@ def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
 ) -> None:
     network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
     export(sample_logs / name, tmp_path / "recorded", ExportOptions("simgrid"))
-    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid", replayed=network))
+    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid"), network)
     changed = 0
     for pe in open_logs(sample_logs / name).pes:
         found, wanted = (trace(tmp_path / folder, pe) for folder in ("out", "recorded"))
@@ -93,8 +93,7 @@ def test_in_replayed_order_simgrid_takes_as_long_as_the_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
     network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9, node_latency_s=1e-6)
-    options = ExportOptions("simgrid", replayed=network)
-    export(sample_logs / name, tmp_path / "out", options)
+    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid"), network)
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
     found = simulate(tmp_path / "out", len(open_logs(sample_logs / name).pes), 1e-6, 1e9)
     assert found == pytest.approx(replayed, rel=0.01)

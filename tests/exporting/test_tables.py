@@ -118,7 +118,7 @@ def small(folder: Path) -> Path:
 
 def test_a_choice_of_pes_and_times(tmp_path: Path) -> None:
     logs = small(tmp_path / "logs")
-    options = ExportOptions("csv", pes="1-2", from_s=1.5, to_s=2.5)
+    options = ExportOptions("csv", pes="1-2", from_s=1.5, until_s=2.5)
     export(logs, tmp_path / "out", options)
     for name in ("sebs", "messages", "brackets"):
         found = from_csv(tmp_path / f"out/{name}.csv")

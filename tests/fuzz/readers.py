@@ -124,7 +124,7 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
     logs = make_logs(work / "logs", 6, "little")
     path, out = logs.files[0].path, work / "out"
     beside = {entry.name for entry in work.iterdir()}
-    constant = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, flush=False, force=True)
+    constant = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, no_flush=True, force=True)
 
     def use_all() -> None:
         opened = open_logs(logs.folder)
@@ -178,7 +178,7 @@ def check_and_rewrite_check(work: Path) -> tuple[Check, list[bytes]]:
     """Let `check` and `rewrite` say what they think of a timeline file: they have to agree."""
     logs = make_logs(work / "logs", 6, "little")
     path, out = logs.files[0].path, work / "out"
-    halved = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, flush=False, force=True)
+    halved = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, no_flush=True, force=True)
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)

@@ -29,7 +29,7 @@ def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1
         bracketed=0.6,
         timings=20,
         log_version=log_version,
-        order=order,
+        byte_order=order,
         seed=seed,
     )
     synthesise(folder, options)

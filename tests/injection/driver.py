@@ -51,7 +51,7 @@ if __name__ == "__main__":
     from rewritelog.rewriting.run import rewrite
 
     logs, timings = map(Path, sys.argv[1:])
-    rewrite(logs, None, RewriteOptions("least-squares", timings=(timings,)))
+    rewrite(logs, None, RewriteOptions(model="least-squares", timings=(timings,)))
     armed = ctypes.CDLL(None)
     for line in sys.stdin:
         sys.stdout.write("{} {}\n".format(*ended(json.loads(line), armed)))

@@ -26,7 +26,7 @@ from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
-DOUBLED = RewriteOptions(dilation=2, jobs=1, flush=False)
+DOUBLED = RewriteOptions(dilation=2, jobs=1, no_flush=True)
 LARGEST = 1.7976931348623157e308
 SUBNORMAL = 5e-324
 

@@ -17,9 +17,6 @@ from rewritelog.replaying import gains
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
-from rewritelog.rewriting.options import RewriteOptions
-
-PLAIN = RewriteOptions(flush=False)
 
 
 def rules_broken(logs: Path) -> set[str]:
@@ -63,8 +60,8 @@ def test_rounding_does_not_cut_brackets(tmp_path: Path) -> None:
 def test_a_model_takes_brackets_as_a_rewrite_does(tmp_path: Path) -> None:
     """A rewrite replaces execTime by the sum of the regions, so nothing has to be cut."""
     timings = write_timings(tmp_path / "timings", *[("kernel", 3.0, 1.0)] * 3)
-    options = RewriteOptions("least-squares", timings=(timings,), flush=False)
-    report = replay(short_lived(tmp_path / "logs"), options=ReplayOptions(options))
+    options = ReplayOptions(model="least-squares", timings=(timings,), no_flush=True)
+    report = replay(short_lived(tmp_path / "logs"), options=options)
     assert report.predicted_s == 5 + 3 + 5 + 3
     assert not any("cut" in said for said in report.warnings)
 
@@ -73,7 +70,7 @@ def test_written_events_lie_in_their_seb(tmp_path: Path) -> None:
     logs = short_lived(tmp_path / "logs")
     before = rules_broken(logs)
     assert "exec-time" in before
-    replay(logs, options=ReplayOptions(PLAIN, write=tmp_path / "out"))
+    replay(logs, options=ReplayOptions(no_flush=True, write=tmp_path / "out"))
     assert rules_broken(tmp_path / "out") <= before - {"exec-time"}
     (written,) = open_logs(tmp_path / "out").sebs()
     assert (written["start_time"], written["end_time"], written["exec_time"]) == (0, 10, 10)
@@ -87,7 +84,7 @@ def test_an_unclosed_seb_stays_unclosed(end: float, written: float, tmp_path: Pa
     only = seb(100, end, exec_time=end - 100, events=[mark(b"text", 3.0)], messages=sends)
     logs = write_logs(tmp_path / "logs", [[only]])
     assert rules_broken(logs) == set()
-    replay(logs, options=ReplayOptions(PLAIN, write=tmp_path / "out"))
+    replay(logs, options=ReplayOptions(no_flush=True, write=tmp_path / "out"))
     assert rules_broken(tmp_path / "out") == set()
     (last,) = open_logs(tmp_path / "out").sebs()
     assert (last["start_time"], last["end_time"], last["exec_time"]) == (0, written, end - 100)
@@ -102,7 +99,7 @@ def test_logs_whose_durations_would_be_lost_by_rounding_are_not_written(tmp_path
     slow = Network(bandwidth_bytes_per_s=1e-300)
     assert replay(logs, slow).predicted_s == 1e303
     with pytest.raises(RewriteLogError, match=r"SEB 0 of PE 1 starts at 1e\+303 s, .* no logs"):
-        replay(logs, slow, ReplayOptions(PLAIN, write=tmp_path / "out"))
+        replay(logs, slow, ReplayOptions(no_flush=True, write=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +160,9 @@ def test_the_replay_of_a_replayed_log_is_the_same_log(
     if _has_receivers_of_different_delays(once):
         return
     out, again = folder / "once", folder / "again"
-    settings_ = RewriteOptions(force=True, flush=False, jobs=1)
-    replay(logs, network, ReplayOptions(settings_, gains=0, write=out))
-    replay(out, Network(), ReplayOptions(settings_, gains=0, write=again))
+    into = ReplayOptions(force=True, no_flush=True, jobs=1, gains=0, write=out)
+    replay(logs, network, into)
+    replay(out, Network(), replace(into, write=again))
     for table in ("sebs", "messages"):
         _assert_same(getattr(open_logs(out), table)(), getattr(open_logs(again), table)())
     sebs = open_logs(out).sebs()
@@ -219,11 +220,11 @@ def test_a_longer_seb_never_makes_a_chain_shorter(
 
 def test_a_set_rewritten_with_a_dilation_replays_scaled(log_set: Path, tmp_path: Path) -> None:
     free = Network(latency_s=0.0)
-    rewrite(log_set, tmp_path / "out", RewriteOptions(dilation=2.0, flush=False))
+    rewrite(log_set, tmp_path / "out", RewriteOptions(dilation=2.0, no_flush=True))
     before = replay(log_set, free, ReplayOptions(gains=0)).predicted_s
     after = replay(tmp_path / "out", free, ReplayOptions(gains=0)).predicted_s
     assert math.isclose(after, 2 * before, rel_tol=1e-9)
-    doubled = ReplayOptions(RewriteOptions(dilation=2.0), gains=0)
+    doubled = ReplayOptions(dilation=2.0, gains=0)
     assert math.isclose(replay(log_set, free, doubled).predicted_s, after, rel_tol=1e-9)
 
 

@@ -253,11 +253,11 @@ def test_without_an_event_messages_after_it_leave_sooner(
     ]
     logs = write_logs(tmp_path / "logs", lines)
     write_params(logs, 0, (0, "kernel", *given[:1]))
-    options = RewriteOptions()
+    options = ReplayOptions()
     if given:
         timings = write_timings(tmp_path / "timings", *[("kernel", given[1], given[0])] * 3)
-        options = RewriteOptions("least-squares", timings=(timings,))
-    report = replay(logs, options=ReplayOptions(options))
+        options = ReplayOptions(model="least-squares", timings=(timings,))
+    report = replay(logs, options=options)
     assert report.predicted_s == run_s
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
     prepared = prepare(logs, options)
@@ -412,8 +412,8 @@ def test_sebs_that_never_ran_are_written_after_the_end_of_the_run(
     line = [seb(0, 1), seb(3, 4, **started_by(1, 5)), seb(5, 7, backward=[1], recv_time=-1.0)]
     late = message(0.25, 0.5, dst_node=0, msg_id=6)
     logs = write_logs(tmp_path / "logs", [line, [seb(2, 4, messages=[late])]])
-    options = RewriteOptions(dilation=dilation, flush=False)
-    found = replay(logs, options=ReplayOptions(options, write=tmp_path / "out"))
+    options = ReplayOptions(dilation=dilation, no_flush=True, write=tmp_path / "out")
+    found = replay(logs, options=options)
     assert found.predicted_s == 2 * dilation
     sebs = open_logs(tmp_path / "out").sebs()
     starts, ends = np.array([0, 2, 3, 0]), np.array([1, 3, 5, 2])
@@ -435,13 +435,12 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     records = [(0, "known", 2), (0, "known", 3), (1, "unknown", 2)]
     write_params(logs, 0, *records, *[(2, "known", k % 7) for k in range(50)], (3, "known", 5))
     timings = write_timings(tmp_path / "timings", *[("known", 0.125 * n, n) for n in range(1, 9)])
-    options = RewriteOptions(
-        "least-squares", timings=(timings,), dilation=0.5, copy_params=True, flush=False
-    )
+    fitted: Any = {"model": "least-squares", "timings": (timings,), "dilation": 0.5}
+    options = RewriteOptions(copy_params=True, no_flush=True, **fitted)
     rewrite(logs, tmp_path / "out", options)
     network = Network(latency_s=0.25)
     after = replay(tmp_path / "out", network)
-    found = replay(logs, network, ReplayOptions(options))
+    found = replay(logs, network, ReplayOptions(**fitted))
     assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
     assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
     assert found.lost.totals_s["useful[known]"] > 0
@@ -461,7 +460,8 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     line = [seb(0, 1, messages=[message(0.5, 1.0)]), seb(1, 2)]
     logs = write_logs(tmp_path / "logs", [line])
     size = (logs / "bgTrace0").stat().st_size
-    prepared = prepare(logs, RewriteOptions())
+    options = ReplayOptions()
+    prepared = prepare(logs, options)
     outcome = simulate(prepared.workload, prepared.case(Network()))
     if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
         changed[0]["events"] = [mark(b"", 0.5)]
@@ -470,7 +470,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     write_logs(logs, [changed])
     assert (logs / "bgTrace0").stat().st_size == size
     with pytest.raises(RewriteLogError, match=problem):
-        write_replayed(prepared, outcome, tmp_path / "out")
+        write_replayed(prepared, outcome, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
 
 

@@ -12,12 +12,13 @@ import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 
-from rewritelog.evaluation.fit import FitRequest, fit
+from rewritelog.evaluation.fit import fit
+from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.study import Study, StudyRun
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from rewritelog.text import time_text
 
@@ -30,7 +31,7 @@ def made(
 ) -> StudyRun:
     logs = folder / f"{pes}-{size}"
     synthesise(logs, SynthOptions(pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0))
-    return Study((("D", float(size)),), timings_out).add(logs, NETWORK, RewriteOptions())
+    return Study((("D", float(size)),), timings_out).add(logs, NETWORK, LostTimeOptions())
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
     network = Network(latency_s=0.0)
     runs = [
         Study()
-        .add(tmp_path / name, network, RewriteOptions())
+        .add(tmp_path / name, network, LostTimeOptions())
         .lost.totals_s["useful[Cell::bonded]"]
         for name in ("same", "double")
     ]

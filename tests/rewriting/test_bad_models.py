@@ -89,7 +89,7 @@ def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str,
         model="answering_models:Answering",
         model_options={"way": way},
         jobs=2,
-        flush=False,
+        no_flush=True,
         block_bytes=block_bytes,
     )
     report = rewrite(logs, out, options)
@@ -131,7 +131,7 @@ def test_an_answer_that_cannot_be_used_is_named_and_nothing_is_written(
 
 
 def test_what_is_no_fitted_model_is_named(logs: Path, tmp_path: Path) -> None:
-    options = RewriteOptions(model="answering_models:NotFitted", flush=False)
+    options = RewriteOptions(model="answering_models:NotFitted", no_flush=True)
     with pytest.raises(ModelError, match=r"answering_models:NotFitted.*returned float"):
         rewrite(logs, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()

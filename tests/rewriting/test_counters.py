@@ -50,7 +50,9 @@ def logs(tmp_path: Path) -> Path:
 
 def run(logs: Path, timings: Path, model: str = COUNTERS, **options: Any) -> RewriteReport:
     out = logs.parent / "out"
-    return rewrite(logs, out, RewriteOptions(model, timings=(timings,), force=True, **options))
+    return rewrite(
+        logs, out, RewriteOptions(model=model, timings=(timings,), force=True, **options)
+    )
 
 
 def test_records_with_counters_are_predicted_and_those_without_dilated(

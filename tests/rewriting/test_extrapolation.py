@@ -26,7 +26,11 @@ def run(timings: Path, *params: tuple[float, ...]) -> RewriteReport:
     write_logs(folder, [[seb(k, k + 1, events=bracket(0, 1)) for k in range(len(params))]])
     write_params(folder, 0, *[(k, "k", *row) for k, row in enumerate(params)])
     return rewrite(
-        folder, None, RewriteOptions("least-squares", {"basis": "linear"}, timings=(timings,))
+        folder,
+        None,
+        RewriteOptions(
+            model="least-squares", model_options={"basis": "linear"}, timings=(timings,)
+        ),
     )
 
 

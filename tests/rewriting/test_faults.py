@@ -62,7 +62,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def fitted(folder: Path, **more: Any) -> RewriteOptions:
-    return RewriteOptions("least-squares", timings=(folder / "timings",), **more)
+    return RewriteOptions(model="least-squares", timings=(folder / "timings",), **more)
 
 
 def names(folder: Path) -> set[str]:
@@ -354,7 +354,7 @@ def test_a_quota_that_is_hit_leaves_nothing(
     monkeypatch.setattr(function, full)
     if function == "os.ftruncate" and number > 1:
         return  # the lock alone is cut
-    told = RewriteOptions(dilation=2, block_bytes=1000, jobs=1, flush=flush)
+    told = RewriteOptions(dilation=2, block_bytes=1000, jobs=1, no_flush=not flush)
     with pytest.raises(OutputError, match="out: cannot be written: Disk quota exceeded"):
         rewrite(logs, tmp_path / "out", told)
     assert names(tmp_path) == {"in", "timings"}
@@ -378,7 +378,7 @@ def test_a_system_that_cannot_write_past_its_cache_writes_the_same(
 def test_a_write_that_the_system_cuts_short_goes_on(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, flush=False))
+    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, no_flush=True))
     plain = os.pwritev
 
     def some(file: int, views: list[memoryview], *more: int) -> int:

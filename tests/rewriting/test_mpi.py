@@ -31,13 +31,14 @@ DRIVER = textwrap.dedent("""
     import json, sys
     from pathlib import Path
     from rewritelog.rewriting.options import RewriteOptions
-    from rewritelog.rewriting.run import rewrite_or_serve
+    from rewritelog.rewriting.run import rewrite
+    from rewritelog.running.engines import lead
     folder, engine = Path(sys.argv[1]), sys.argv[2]
     options = RewriteOptions(
-        "least-squares", {"basis": "linear"}, timings=(folder / "timings",), dilation=0.5,
-        spread="residual", engine=engine, block_bytes=2000,
+        model="least-squares", model_options={"basis": "linear"}, timings=(folder / "timings",),
+        dilation=0.5, spread="residual", block_bytes=2000,
     )
-    report = rewrite_or_serve(folder / "in", folder / engine, options)
+    report = lead(engine, 0, lambda: rewrite(folder / "in", folder / engine, options))
     if report is not None:
         print(json.dumps(report.to_json()))
 """)

@@ -100,7 +100,7 @@ def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None
     for jobs in (1, 2, 4):
         for block_bytes in (16 << 20, 20_000, 1000):
             options = RewriteOptions(
-                "least-squares",
+                model="least-squares",
                 timings=(bracketed / "timings",),
                 dilation=1.7,
                 force=True,
@@ -132,7 +132,9 @@ def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: 
 
 
 def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None:
-    options = RewriteOptions("least-squares", timings=(bracketed / "timings",), block_bytes=1000)
+    options = RewriteOptions(
+        model="least-squares", timings=(bracketed / "timings",), block_bytes=1000
+    )
     report = rewrite(bracketed / "in", None, options)
     lengths = 10.0 ** np.random.default_rng(5).uniform(-9, 3, (8, 60))
     old = [[t / 2 - t / 3 for t in row[number::6]] for row in lengths for number in (0, 3)]

@@ -191,7 +191,7 @@ def test_params_and_timings_are_inputs_too(logs: Path, tmp_path: Path) -> None:
     other.mkdir()
     timings = other / "timings"
     timings.write_text("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n")
-    options = RewriteOptions("least-squares", timings=(timings,), params=other, force=True)
+    options = RewriteOptions(model="least-squares", timings=(timings,), params=other, force=True)
     with pytest.raises(OutputError, match="would replace its own input"):
         rewrite(logs, other, options)
     assert timings.exists()

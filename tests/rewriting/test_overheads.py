@@ -36,7 +36,7 @@ def logs(tmp_path: Path) -> Path:
 
 def run(logs: Path, **options: Any) -> RewriteReport:
     timings = write_timings(logs.parent / "timings", *[("k", 3.0, 1.0)] * 3, ("k", 6.0, 2.0))
-    return rewrite(logs, None, RewriteOptions("least-squares", timings=(timings,), **options))
+    return rewrite(logs, None, RewriteOptions(model="least-squares", timings=(timings,), **options))
 
 
 def test_each_second_is_in_one_part_before_and_after(logs: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
 
 
 def test_without_a_model_all_rests_on_the_dilation_factor(logs: Path) -> None:
-    parts = rewrite(logs, None, RewriteOptions("constant", dilation=3)).overheads
+    parts = rewrite(logs, None, RewriteOptions(model="constant", dilation=3)).overheads
     assert parts.by_dilation.old == parts.by_dilation.new == pytest.approx(1)
     assert parts.other_brackets.old_s == pytest.approx(5)
     assert parts.events == {}
@@ -82,7 +82,7 @@ def test_without_a_model_all_rests_on_the_dilation_factor(logs: Path) -> None:
 
 def test_where_there_is_no_time_there_is_no_share(tmp_path: Path) -> None:
     write_logs(tmp_path / "in", [[seb(1, 1)]])
-    report = rewrite(tmp_path / "in", None, RewriteOptions("constant"))
+    report = rewrite(tmp_path / "in", None, RewriteOptions(model="constant"))
     assert report.overheads.by_dilation.to_json() == {
         "old_s": 0,
         "new_s": 0,
@@ -92,7 +92,7 @@ def test_where_there_is_no_time_there_is_no_share(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_real_logs_leave_nothing_out(log_set: Path) -> None:
-    report = rewrite(log_set, None, RewriteOptions("constant", dilation=0.7))
+    report = rewrite(log_set, None, RewriteOptions(model="constant", dilation=0.7))
     parts = report.overheads
     three = (parts.other_brackets, parts.around_brackets, parts.sebs_without_brackets)
     assert sum(part.old_s for part in three) == pytest.approx(
@@ -108,7 +108,7 @@ def test_cells_with_its_timings(sample_logs: Path) -> None:
     report = rewrite(
         sample_logs / "cells",
         None,
-        RewriteOptions("least-squares", timings=(timings,), dilation=0.5),
+        RewriteOptions(model="least-squares", timings=(timings,), dilation=0.5),
     )
     parts = report.overheads
     covered = sum(one.old or 0 for one in parts.events.values())

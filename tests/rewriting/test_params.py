@@ -25,7 +25,7 @@ def run(logs: Path, **options: Any) -> RewriteReport:
         logs.parent / "timings", *[("k", float(n), float(n)) for n in (1, 2, 4)]
     )
     told = {"model_options": {"basis": "linear"}, "timings": (timings,)} | options
-    return rewrite(logs, None, RewriteOptions("least-squares", **told))
+    return rewrite(logs, None, RewriteOptions(model="least-squares", **told))
 
 
 def said(report: RewriteReport, *words: str) -> bool:

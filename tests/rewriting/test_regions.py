@@ -38,7 +38,10 @@ class Case:
             folder / "timings.txt", *[("k", float(p), float(p)) for p in (1, 2, 4, 8)]
         )
         told = RewriteOptions(
-            "least-squares", {"basis": "linear"}, (timings,), **({"dilation": 2.0} | options)
+            model="least-squares",
+            model_options={"basis": "linear"},
+            timings=(timings,),
+            **({"dilation": 2.0} | options),
         )
         self.report: RewriteReport = rewrite(folder / "in", folder / "out", told)
         logs = rewritelog.open_logs(folder / "out")
@@ -216,7 +219,12 @@ def test_dilation_for_names_wins_by_the_last_match_and_never_over_the_model(tmp_
     rewrite(
         tmp_path / "in",
         tmp_path / "out",
-        RewriteOptions("least-squares", {"basis": "linear"}, (timings,), dilation_for=rules),
+        RewriteOptions(
+            model="least-squares",
+            model_options={"basis": "linear"},
+            timings=(timings,),
+            dilation_for=rules,
+        ),
     )
     durations = rewritelog.open_logs(tmp_path / "out").sebs()["exec_time"]
     assert list(durations) == times(3, 4, 0.5 * 6 + 4, 7)

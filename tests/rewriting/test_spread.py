@@ -50,7 +50,7 @@ def run(logs: Path, out: str | None = None, **options: Any) -> RewriteReport:
     given: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
     given |= {"force": True, **options}
     model = given.pop("model", AUTO)
-    return rewrite(logs, out and logs.parent / out, RewriteOptions(model, **given))
+    return rewrite(logs, out and logs.parent / out, RewriteOptions(model=model, **given))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -80,7 +80,7 @@ def test_durations_lie_around_the_mean_as_the_timings_do(logs: Path) -> None:
 @pytest.mark.slow
 def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
     run(logs, "one")
-    run(logs, "two", spread_seed=2)
+    run(logs, "two", seed=2)
     one, two = (brackets(logs.parent / name) for name in ("one", "two"))
     for axis in range(3):
         assert (np.diff(one, axis=axis) != 0).mean() > 0.9
@@ -116,7 +116,7 @@ def test_threads_and_blocks_change_no_byte(logs: Path) -> None:
 def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_path: Path) -> None:
     cells = sample_logs / "cells"
     for spread in ("none", "residual"):
-        options = RewriteOptions(AUTO, timings=(cells / "timings.txt",), spread=spread)
+        options = RewriteOptions(model=AUTO, timings=(cells / "timings.txt",), spread=spread)
         report = rewrite(cells, tmp_path / spread, options)
     assert report.bracketed.interval_s is not None
     none, residual = (
@@ -147,16 +147,14 @@ def test_an_event_without_residuals_is_said(logs: Path) -> None:
     assert line.expected.interval_s is None
 
 
-@pytest.mark.parametrize(
-    "options", [{"spread": "some"}, {"spread_seed": -1}, {"spread_seed": 2**64}]
-)
+@pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 2**64}])
 def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="spread"):
-        RewriteOptions("constant", **options)
+        RewriteOptions(model="constant", **options)
 
 
 def test_the_command_line(logs: Path) -> None:
-    run(logs, "wanted", spread_seed=7)
+    run(logs, "wanted", seed=7)
     fit = ("--model", AUTO, "--timings", logs.parent / "timings")
     spread = ("--spread", "residual", "--seed=7")
     done = rewritelog("rewrite", logs, logs.parent / "out", *fit, *spread, "-v")

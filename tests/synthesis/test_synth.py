@@ -44,7 +44,7 @@ VARIANTS = {
     "no brackets": replace(SMALL, bracketed=0.0),
     "all bracketed": replace(SMALL, bracketed=1.0),
     "other seed": replace(SMALL, seed=2**63 - 1),
-    "big-endian, oldest": replace(SMALL, order="big", log_version=0),
+    "big-endian, oldest": replace(SMALL, byte_order="big", log_version=0),
 }
 PARAM_LINE = re.compile(
     rb"(\d+) TRACEBIGSIM: event:\{ (.*?) \} seqno: \{ (\d+) \}    params:\{ ((?:\d+\.0{6} )+)\}\n"
@@ -196,7 +196,7 @@ def _check_send_regions(logs: LogSet) -> None:
 def test_construct_reads_and_writes_the_same_bytes(
     version: int, order: Any, tmp_path: Path
 ) -> None:
-    made = replace(SMALL, pes=2, sebs=60, log_version=version, order=order)
+    made = replace(SMALL, pes=2, sebs=60, log_version=version, byte_order=order)
     synthesise(tmp_path / "made", made)
     for path in (tmp_path / "made").glob("bgTrace[01]"):
         data = path.read_bytes()
@@ -215,7 +215,7 @@ def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
     for version in LOG_VERSIONS:
         for order in ("little", "big"):
             made = tmp_path / f"{version}-{order}"
-            synthesise(made, replace(SMALL, log_version=version, order=order))
+            synthesise(made, replace(SMALL, log_version=version, byte_order=order))
             logs = open_logs(made)
             assert (logs.summary.log_version, logs.summary.order) == (version, order)
             stories.add(repr(logs.sebs()[kept].tolist()))
@@ -285,7 +285,7 @@ def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
         ("seed", {"seed": 2**63}),
         ("timings", {"timings": -1}),
         ("log_version", {"log_version": 7}),
-        ("order", {"order": "middle"}),
+        ("byte_order", {"byte_order": "middle"}),
     ],
 )
 def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_path: Path) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rewritelog.errors import UsageError
 
 _LONGEST_RANGE = 24
 """Maximum characters of a range, enough for the PE numbers of any log."""
+
+
+def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] | None:
+    """Return PEs given as a list, or as a text for `parse_pes`; None for all."""
+    if isinstance(pes, str):
+        return parse_pes(pes, total)
+    return None if pes is None else tuple(pes)
 
 
 def parse_pes(text: str, total: int) -> tuple[int, ...]:

@@ -24,11 +24,11 @@ class Provenance:
     def text(self) -> str:
         """Return the provenance as a sentence."""
         model, options = self._part("model"), self._part("options")
-        lines = model.get("timing_lines")
+        lines, dilation = model.get("timing_lines"), options.get("dilation")
         fitted = f" fitted to {count_text(lines, 'timing line')}" if isinstance(lines, int) else ""
         said = (
             f"by rewritelog {self.content.get('rewritelog')}: model {model.get('name')}{fitted}, "
-            f"dilation {options.get('dilation')}"
+            f"dilation {1.0 if dilation is None else dilation}"
         )
         return printable(said)
 

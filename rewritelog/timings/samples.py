@@ -11,18 +11,23 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.api.arguments import PathsLike, are_paths, to_column, to_floats, to_inputs, to_table
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats.bgtrace.columns import new_frame
 from rewritelog.formats.bgtrace.params import Columns
 from rewritelog.models.base import EventTimings
+from rewritelog.models.param_names import ParamNames
+from rewritelog.options import As, PathsLike
+from rewritelog.paths import are_paths, to_inputs
 from rewritelog.text import TextTable, count_text, shorten
 from rewritelog.timings import read
 from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
 """Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
+TimingsArgument: TypeAlias = "As[TimingsLike, Timings | tuple[Path, ...]]"
+OptionalTimings: TypeAlias = "As[TimingsLike | None, Timings | tuple[Path, ...]]"
 
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
@@ -68,6 +73,8 @@ class Timings:
         >>> rewritelog.fit(pandas.DataFrame(columns)).formula("work")
         '2*n'
         """
+        if not hasattr(frame, "columns"):
+            raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
         names = [str(name) for name in frame.columns]
         missing = {"event", "seconds"} - set(names)
         if missing:
@@ -213,21 +220,52 @@ def read_timings(
 
 def to_timings(given: TimingsLike, columns: Columns = "params", **options: Any) -> Timings:
     """Return timings given in any accepted form."""
-    if isinstance(given, Timings):
-        if given.columns != columns:
-            raise UsageError(
-                f"the model is fitted to {columns}: read the timings with columns={columns!r}"
-            )
-        return given
-    if isinstance(given, Mapping):
-        return Timings.from_arrays(given)
-    if hasattr(given, "columns"):
-        return Timings.from_pandas(given)
-    return read_timings(given, columns=columns, **options)
-
-
-def to_files_or_samples(given: TimingsLike, what: str) -> tuple[Path, ...] | Timings:
-    """Return the paths of files, or samples given in any other form."""
     if are_paths(given):
-        return to_inputs(given, what)
-    return given if isinstance(given, Timings) else to_timings(given)
+        return read_timings(given, columns=columns, **options)
+    timings = _samples(given)
+    _check_columns(timings.read, columns)
+    return timings
+
+
+def to_files_or_samples(given: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
+    """Return the paths of files, or samples given in any other form."""
+    return to_inputs(given, what) if are_paths(given) else _samples(given)
+
+
+def _samples(given: Any) -> Timings:
+    if isinstance(given, Timings):
+        return given
+    return Timings.from_arrays(given) if isinstance(given, Mapping) else Timings.from_pandas(given)
+
+
+def samples_of(
+    timings: Timings | tuple[Path, ...],
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+    columns: Columns = "params",
+) -> TimingsRead:
+    """Return the samples of files, or samples that are in memory; raise as `read_timings` does."""
+    if not isinstance(timings, Timings):
+        return read.read_timings(timings, clock_hz, strict=strict, columns=columns)
+    _check_columns(timings.read, columns)
+    return timings.read
+
+
+def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNames | None:
+    """Return the names of parameters in a file, or of the columns of samples in memory."""
+    if path is None and isinstance(timings, Timings) and timings.names:
+        return ParamNames("the columns of the timings", timings.names)
+    return read_param_names(path)
+
+
+def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the files of timings; none for samples in memory."""
+    return () if isinstance(timings, Timings) else timings
+
+
+def _check_columns(given: TimingsRead, columns: Columns) -> None:
+    if given.columns != columns:
+        raise UsageError(
+            f"the model is fitted to {columns}: read the timings with columns={columns!r}"
+        )
