@@ -305,7 +305,7 @@ class ParamNames:
 
 
 @declared
-class ModelInputs(ParamNames, Reading, Formulas):
+class ModelInputs(Reading, Formulas):
     """What a model is made from besides timings."""
 
     coefficients: OptionalInput = option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rewritelog.commands.command import PAGE, REPORT, WARNINGS, Command, function
 from rewritelog.commands.shared import Fitted
-from rewritelog.options import TIMINGS_HELP, Reading, argument, declared, option
+from rewritelog.options import TIMINGS_HELP, ParamNames, Reading, argument, declared, option
 
 if TYPE_CHECKING:
     from rewritelog.evaluation.verify import VerifyReport
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @declared
-class Verify(Reading, Fitted, Command["VerifyReport"]):
+class Verify(Reading, ParamNames, Fitted, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
 
     The exit code is 1 if the model has no prediction for any line.
@@ -37,7 +37,7 @@ class Verify(Reading, Fitted, Command["VerifyReport"]):
         from rewritelog.timings.samples import samples_of
 
         given = self.given
-        model, timings = given.model, given.timings
+        model, timings = given.model.named(given.param_names), given.timings
         if isinstance(timings, tuple):
             return verify_lines(model, timings, self.clock_hz, strict=self.strict, worst=self.worst)
         samples = samples_of(timings, columns=model.columns).timings
@@ -49,8 +49,9 @@ class Verify(Reading, Fitted, Command["VerifyReport"]):
         from rewritelog.viewing.fit_pages import verify_page
 
         given = self.given
-        read = samples_of(given.timings, self.clock_hz, columns=given.model.columns)
-        return verify_page(result, given.model.fitted, read)
+        model = given.model.named(given.param_names)
+        read = samples_of(given.timings, self.clock_hz, columns=model.columns)
+        return verify_page(result, model.fitted, read)
 
     def exit_code(self, result: VerifyReport) -> int:
         """Return 1 if no line was predicted."""

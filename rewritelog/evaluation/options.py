@@ -13,6 +13,7 @@ from rewritelog.options import (
     As,
     Jobs,
     ModelInputs,
+    ParamNames,
     Seed,
     argument,
     declared,
@@ -31,7 +32,7 @@ DEFAULT_MODELS = ("auto", "least-squares")
 
 
 @declared
-class FitRequest(Jobs, ModelInputs):
+class FitRequest(Jobs, ParamNames, ModelInputs):
     """The request of a fit: timing lines, model and options."""
 
     timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from rewritelog.models.checks import checked_interval, checked_prediction, total
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
 from rewritelog.timings.read import line_groups
-from rewritelog.timings.texts import read_model_file
+from rewritelog.timings.texts import named_fit, read_model_file, read_param_names
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable
@@ -113,12 +113,26 @@ class LinePredictor:
     """The name of the model in reports: its file, or its own name."""
     fitted: FittedModel
     columns: Columns
+    notes: tuple[str, ...] = ()
+    """Warnings of names that belong to no event."""
 
     @classmethod
     def of(cls, path: Path) -> LinePredictor:
         """Read a model file; raise `ModelError` if it is invalid."""
         file = read_model_file(path)
         return cls(str(path), file.fitted, file.columns)
+
+    def named(self, path: Path | None) -> LinePredictor:
+        """Return the same with the names of parameters in a file, if there is one."""
+        names = read_param_names(path)
+        fitted = named_fit(self.fitted, names)
+        known = getattr(fitted, "notes", ())
+        return replace(self, fitted=fitted, notes=known if names else ())
+
+    def names_of(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return the names of an event's parameters; empty if they have none."""
+        fit = getattr(self.fitted, "fits", {}).get((event, parameters))
+        return () if fit is None else tuple(fit.names)
 
     def predict_detailed(
         self, paths: Sequence[Path], malformed: MalformedLines, *, strict: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rewritelog.text import (
     Readable,
     TextTable,
     count_text,
+    parameter_names,
     percent_text,
     printable,
 )
@@ -57,6 +58,17 @@ class WorstLine:
     predicted_s: float
     relative_error: float
     determined_by: str
+    names: tuple[str, ...] = ()
+    """The names of the parameters; empty if they have none."""
+
+    @property
+    def call(self) -> str:
+        """The call, as in `work(n=8, m=2)`."""
+        values = [f"{value:g}" for value in self.params]
+        if self.names:
+            named = zip(parameter_names(len(values), self.names), values, strict=True)
+            values = [f"{name}={value}" for name, value in named]
+        return f"{self.event}({', '.join(values)})"
 
     @classmethod
     def of(
@@ -157,7 +169,7 @@ def verify_lines(
 
     Raise a `RewriteLogError` for files that cannot be read or have no timing line.
     """
-    malformed, compared = MalformedLines(), _Compared(worst)
+    malformed, compared = MalformedLines(), _Compared(worst, predictor)
     for lines in predictor.predict_detailed(timings, malformed, strict=strict):
         compared.add_lines(lines, seconds_of(lines.path, lines.table, clock_hz))
     names = ", ".join(str(path) for path in timings)
@@ -168,7 +180,7 @@ def verify_lines(
 
 def verify_samples(predictor: LinePredictor, timings: Timings, *, worst: int = 10) -> VerifyReport:
     """Compare a fitted model with samples."""
-    compared = _Compared(worst)
+    compared = _Compared(worst, predictor)
     for samples in timings:
         rows = predictor.predict_rows(samples.event, samples.params)
         compared.add_event(samples.event, samples.seconds, rows)
@@ -217,12 +229,12 @@ class _Event:
 class _Compared:
     """Collects predictions and measured times of all lines."""
 
-    def __init__(self, worst: int) -> None:
+    def __init__(self, worst: int, predictor: LinePredictor) -> None:
         if worst < 0:
             raise UsageError(f"the number of worst lines must be 0 or more, not {worst}")
         self.events: dict[str, _Event] = {}
         self._worst_lines: list[WorstLine] = []
-        self._worst = worst
+        self._worst, self._predictor = worst, predictor
         self._untimed = 0
 
     def add_lines(self, lines: PredictedLines, measured: Floats) -> None:
@@ -255,7 +267,8 @@ class _Compared:
 
     def note(self, line: WorstLine) -> None:
         """Keep a line if it is one of the worst."""
-        both = sorted([*self._worst_lines, line], key=lambda one: -one.relative_error)
+        named = replace(line, names=self._predictor.names_of(line.event, len(line.params)))
+        both = sorted([*self._worst_lines, named], key=lambda one: -one.relative_error)
         self._worst_lines = both[: self._worst]
 
     def report(self, model: str, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
@@ -268,7 +281,12 @@ class _Compared:
             overall=_Event.of_all(list(self.events.values())).verified(),
             events=tuple(verified),
             worst=tuple(self._worst_lines),
-            warnings=(*warnings, *(untimed if self._untimed else ()), *_uncovered(verified)),
+            warnings=(
+                *warnings,
+                *self._predictor.notes,
+                *(untimed if self._untimed else ()),
+                *_uncovered(verified),
+            ),
         )
 
 
@@ -288,10 +306,9 @@ def _cells(one: Verified) -> tuple[str, ...]:
 
 
 def _worst_cells(line: WorstLine) -> tuple[str, ...]:
-    params = ", ".join(f"{value:g}" for value in line.params)
     return (
         line.where,
-        f"{line.event}({params})",
+        line.call,
         f"{line.measured_s:.3g}",
         f"{line.predicted_s:.3g}",
         percent_text(line.relative_error, 1),

@@ -21,6 +21,7 @@ from rewritelog.options import (
     Jobs,
     ModelInputs,
     NodeChoice,
+    ParamNames,
     Params,
     as_pairs,
     declared,
@@ -88,7 +89,7 @@ class ModelAndDilation:
 
 
 @declared
-class DurationOptions(Jobs, Params, ModelInputs, ModelAndDilation):
+class DurationOptions(Jobs, Params, ParamNames, ModelInputs, ModelAndDilation):
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
     @property

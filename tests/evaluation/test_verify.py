@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from logbuilder import write_timings
 
+import rewritelog
 from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
@@ -46,6 +47,19 @@ def test_figures_by_hand(model: Path, tmp_path: Path) -> None:
     assert [line.where for line in report.worst][:3] == [f"{path}:1", f"{path}:4", f"{path}:3"]
     assert report.worst[0].measured_s == 2e-6
     assert report.worst[0].predicted_s == pytest.approx(1e-6)
+
+
+def test_worst_calls_have_the_names_of_their_parameters(model: Path, tmp_path: Path) -> None:
+    lines = write_timings(tmp_path / "t.txt", ("k", 4e-6, 2.0))
+    assert "k(2)" in rewritelog.verify(model, lines).text()
+    names = tmp_path / "names.toml"
+    names.write_text('k = ["atoms"]\nnobody = ["x", "y"]\n')
+    report = rewritelog.verify(model, lines, param_names=names)
+    assert "k(atoms=2)" in report.text()
+    assert report.to_json()["worst"][0]["names"] == ("atoms",)
+    assert report.warnings == (
+        f"{names}: the names for 'nobody' are not used: no event of that name has 2 parameters",
+    )
 
 
 def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> None:
