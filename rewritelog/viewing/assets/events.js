@@ -108,8 +108,8 @@ const Events = (() => {
     if (before) add(before, 1, "the previous fit", "#9A9A9A", "solid", 5);
     if (column) {
       singleTerms.forEach((one, k) => add(column, k + 3,
-        `${one[1]}: R² ${text(one[2], 3)}, error ${percent(one[3])}`, ...state.styles[k], 2));
-      const others = event.parameters > 1 ? ", other parameters at their median" : "";
+        `${one[1]}: error ${percent(one[3])}`, ...state.styles[k], 2));
+      const others = event.parameters > 1 ? ", others at their median" : "";
       const corrected = column(2).some(Number.isFinite);
       if (corrected) add(column, 2, "its formula, not corrected", "#000000", "dashed", 2);
       add(column, 1, `the fit${corrected ? ", corrected" : ""}${others}`, "#000000", "solid", 2);
