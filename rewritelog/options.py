@@ -43,7 +43,7 @@ TIMINGS_HELP = (
 class As(Generic[Taken, Held]):
     """The type of a field to which Python gives `Taken`, and in which jobs find `Held`.
 
-    `Command.given` converts the one to the other when a job begins.
+    `Command.opened` converts the one to the other when a job begins.
     """
 
     if TYPE_CHECKING:
@@ -125,14 +125,14 @@ def declared(cls: type[Class]) -> type[Class]:
 
 def declarations(cls: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Declaration]]:
     """Yield the declared fields of a class."""
-    for one in dataclasses.fields(cls):
-        if METADATA in one.metadata:
-            yield one, one.metadata[METADATA]
+    for member in dataclasses.fields(cls):
+        if METADATA in member.metadata:
+            yield member, member.metadata[METADATA]
 
 
-def spellings(one: dataclasses.Field[Any]) -> tuple[str, ...]:
+def spellings(member: dataclasses.Field[Any]) -> tuple[str, ...]:
     """Return how the command line spells an option."""
-    return one.metadata[METADATA].names or (f"--{one.name.replace('_', '-')}",)
+    return member.metadata[METADATA].names or (f"--{member.name.replace('_', '-')}",)
 
 
 def settle(options: object, **values: object) -> None:
@@ -148,18 +148,18 @@ def is_given(value: object) -> bool:
 
 def reported(options: object, cls: type[Any]) -> dict[str, Any]:
     """Return the options that a class declares by name, as JSON types, for a report."""
-    return _values(options, cls, lambda told: told.reported)
+    return _values(options, cls, lambda declaration: declaration.reported)
 
 
 def deciding(options: object, cls: type[Any]) -> dict[str, Any]:
     """Return those that decide what is written, for its provenance."""
-    return _values(options, cls, lambda told: told.decides)
+    return _values(options, cls, lambda declaration: declaration.decides)
 
 
 def _values(
     options: object, cls: type[Any], listed: Callable[[Declaration], bool]
 ) -> dict[str, Any]:
-    fields = (one.name for one, told in declarations(cls) if listed(told))
+    fields = (member.name for member, declaration in declarations(cls) if listed(declaration))
     return {name: json_value(getattr(options, name)) for name in fields}
 
 
@@ -205,7 +205,7 @@ def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
     values = pairs(texts, name)
     if len(values) < len(texts):
         names = [text.rpartition("=")[0] for text in texts]
-        twice = next(one for one in names if names.count(one) > 1)
+        twice = next(member for member in names if names.count(member) > 1)
         raise UsageError(f"{name} {twice} is given more than once")
     return values
 

@@ -94,13 +94,13 @@ def _usage_errors_once() -> Iterator[None]:
     if this_job().rank == 0 or not is_shared(sys.argv):
         yield
         return
-    said = StringIO()
+    message = StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(message):
             yield
     except SystemExit as left:
         if left.code != WRONG_USAGE:
-            sys.stderr.write(said.getvalue())
+            sys.stderr.write(message.getvalue())
         raise
 
 

@@ -68,7 +68,10 @@ def note_all(warnings: Sequence[str]) -> None:
     _run.warnings += len(warnings)
     on_terminal, head = sys.stderr.isatty(), coloured("warning:", YELLOW, sys.stderr)
     for start in range(0, len(warnings), WRITTEN_AT_ONCE):
-        lines = [f"warning: {printable(one)}" for one in warnings[start : start + WRITTEN_AT_ONCE]]
+        lines = [
+            f"warning: {printable(warning)}"
+            for warning in warnings[start : start + WRITTEN_AT_ONCE]
+        ]
         lines = [wrapped(line) for line in lines] if on_terminal else lines
         typer.echo("\n".join(line.replace("warning:", head, 1) for line in lines), err=True)
 

@@ -31,10 +31,11 @@ Record = tuple[str, str]
 def overview() -> str:
     """Return the list of the commands by purpose."""
     lines = ["Usage: rewritelog [OPTIONS] COMMAND [ARGS]...", "", *_paragraph(ABOUT), ""]
-    lines += _section("Options", [_record(one) for one in shell_options(TOP_LEVEL)])
+    lines += _section("Options", [_record(option) for option in shell_options(TOP_LEVEL)])
     width = max(map(len, commands.NAMES))
     for panel, names in commands.PANELS.items():
-        lines += ["", *_section(panel, [(one, commands.summary(one)) for one in names], width)]
+        records = [(name, commands.summary(name)) for name in names]
+        lines += ["", *_section(panel, records, width)]
     return "\n".join(lines)
 
 
@@ -42,16 +43,17 @@ def command_help(name: str, *, rare: bool = False) -> str:
     """Return the help of a command: what most people need of it, or with `rare` everything."""
     cls = commands.command_class(name)
     spelled = spelled_of(cls)
-    hidden = [] if rare else [one for one in spelled if one.declared.rare or one.field in cls.rare]
-    shown = [one for one in spelled if one not in hidden]
-    arguments = [one for one in spelled if not one.names]
-    usage = [one.metavar if one.required else f"[{one.metavar}]" for one in arguments]
+    seldom = [option for option in spelled if option.declared.rare or option.field in cls.rare]
+    hidden = [] if rare else seldom
+    shown = [option for option in spelled if option not in hidden]
+    arguments = [option for option in spelled if not option.names]
+    usage = [option.metavar if option.required else f"[{option.metavar}]" for option in arguments]
     lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
     lines += [line for text in _about(cls) for line in (*_paragraph(text), "")]
     groups: dict[str, list[Record]] = {}
-    for one in shown:
-        heading = (one.declared.group or "Options") if one.names else "Arguments"
-        groups.setdefault(heading, []).append(_record(one))
+    for option in shown:
+        heading = (option.declared.group or "Options") if option.names else "Arguments"
+        groups.setdefault(heading, []).append(_record(option))
     sections = (_section(group, groups[group]) for group in sorted(groups, key=_rank))
     lines.append("\n\n".join("\n".join(section) for section in sections))
     if hidden:
@@ -70,13 +72,13 @@ def _rank(group: str) -> int:
     return _ORDER.index(group) if group in _ORDER else 2
 
 
-def _record(one: Spelled) -> Record:
-    names = ", ".join(sorted(one.names, key=len)) or one.metavar
-    spelled = names if one.is_flag or not one.names else f"{names} {one.metavar}"
-    text = one.declared.help
-    known = one.required or one.is_flag or one.default is None or "[default" in text
-    shown = not known and one.default != one.declared.least
-    return spelled, f"{text} [default: {one.default}]" if shown else text
+def _record(option: Spelled) -> Record:
+    names = ", ".join(sorted(option.names, key=len)) or option.metavar
+    spelled = names if option.is_flag or not option.names else f"{names} {option.metavar}"
+    text = option.declared.help
+    known = option.required or option.is_flag or option.default is None or "[default" in text
+    shown = not known and option.default != option.declared.least
+    return spelled, f"{text} [default: {option.default}]" if shown else text
 
 
 def _width() -> int:

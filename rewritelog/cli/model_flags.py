@@ -20,12 +20,12 @@ _PREFIX = "model_option_"
 
 def takes_model_options(command: type[Command[Any]]) -> bool:
     """Return whether a command makes a model."""
-    return any(one.name == "model_options" for one in dataclasses.fields(command))  # type: ignore[arg-type]
+    return any(option.name == "model_options" for option in dataclasses.fields(command))  # type: ignore[arg-type]
 
 
 def understood(words: Sequence[str], spelled: Sequence[Spelled]) -> bool:
     """Return whether a command has all the options that the words name."""
-    known = {name for one in spelled for name in one.names}
+    known = {name for option in spelled for name in option.names}
     return all(word.partition("=")[0] in known for word in words if word.startswith("--"))
 
 
@@ -33,7 +33,7 @@ def model_flags(spelled: Sequence[Spelled]) -> list[Spelled]:
     """Return the options of all built-in models, except those that a command has itself."""
     from rewritelog.models.registry import built_in_options  # noqa: PLC0415 - imports all models
 
-    taken = {name for one in spelled for name in one.names}
+    taken = {name for option in spelled for name in option.names}
     return [
         Spelled(
             _PREFIX + name,
@@ -52,10 +52,10 @@ def with_flags(
 ) -> dict[str, Any]:
     """Return the values of a command with the options of a model that flags give."""
     options = dict(values.get("model_options") or {})
-    for one in flags:
-        if words := given.get(one.field):
-            name = one.field.removeprefix(_PREFIX)
+    for option in flags:
+        if words := given.get(option.field):
+            name = option.field.removeprefix(_PREFIX)
             if name in options:
                 raise UsageError(f"the model option {name!r} is given more than once")
-            options[name] = one.value(words)
+            options[name] = option.value(words)
     return {**values, "model_options": options} if options else dict(values)

@@ -25,7 +25,7 @@ take a sixth of the time of a small rewrite."""
 _COLOURS = re.compile(r"(\x1b\[(?:0|1|31|33)m)")
 
 
-class _Harmless(io.TextIOWrapper):
+class _EscapedMessages(io.TextIOWrapper):
     """A stream of messages that lets no control sequences through to a terminal.
 
     Our own messages are made printable where they are written; this is for those of libraries,
@@ -90,8 +90,8 @@ def _missing() -> str:
     """Return what a run lacks, empty if nothing; without this check libraries crash or hang."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE_BYTES:
-        given, needed = limit / 1e9, _ADDRESS_SPACE_BYTES / 1e9
-        text = f"the limit (ulimit -v) is {given:.1f} GB; at least {needed:.1f} GB are needed"
+        limit_gb, needed_gb = limit / 1e9, _ADDRESS_SPACE_BYTES / 1e9
+        text = f"the limit (ulimit -v) is {limit_gb:.1f} GB; at least {needed_gb:.1f} GB are needed"
         return f"not enough address space: {text}"
     try:
         Path.cwd()
@@ -110,7 +110,7 @@ def make_streams_safe() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr = _Harmless(
+        sys.stderr = _EscapedMessages(
             sys.stderr.detach(), sys.stderr.encoding, "backslashreplace", line_buffering=True
         )
 

@@ -96,26 +96,26 @@ class Spelled:
 
 def spelled_of(command: type[Command[Any]]) -> list[Spelled]:
     """Return what the command line takes: arguments, the command's options, and those of all."""
-    own = [one for one in _spelled(command) if one.declared.shell]
+    own = [option for option in _spelled(command) if option.declared.shell]
     added = shell_options((*command.shell, *ALWAYS))
-    return sorted([*own, *added], key=lambda one: bool(one.names))
+    return sorted([*own, *added], key=lambda option: bool(option.names))
 
 
 def shell_options(fields: Collection[str]) -> list[Spelled]:
     """Return some of the options that the command line adds."""
-    return [one for one in _spelled(ShellOptions) if one.field in fields]
+    return [option for option in _spelled(ShellOptions) if option.field in fields]
 
 
 def _spelled(cls: type[Any]) -> Iterator[Spelled]:
     kinds = dict(kinds_of(cls))
-    for one, told in declarations(cls):
-        names = () if told.positional else spellings(one)
-        yield Spelled(one.name, names, _without_none(kinds[one.name]), one.default, told)
+    for option, told in declarations(cls):
+        names = () if told.positional else spellings(option)
+        yield Spelled(option.name, names, _without_none(kinds[option.name]), option.default, told)
 
 
 def _without_none(kind: Any) -> Any:
     """Return the type of a value that is given."""
-    left = [one for one in get_args(kind) if one is not type(None)]
+    left = [option for option in get_args(kind) if option is not type(None)]
     return left[0] if len(left) == 1 and type(None) in get_args(kind) else kind
 
 
@@ -123,19 +123,21 @@ def values_of(
     given: Mapping[str, Any], spelled: Sequence[Spelled], cls: type[Any]
 ) -> dict[str, Any]:
     """Return the values of the fields of a class that the words of a command line give."""
-    names = {one.name for one in dataclasses.fields(cls)}
+    names = {option.name for option in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
-    for one in spelled:
-        words = given.get(one.field)
-        if one.field not in names or not words:
-            if one.required and one.field in names:
+    for option in spelled:
+        words = given.get(option.field)
+        if option.field not in names or not words:
+            if option.required and option.field in names:
                 allowed = (
-                    f"; choose from {', '.join(choices(one.kind))}" if choices(one.kind) else ""
+                    f"; choose from {', '.join(choices(option.kind))}"
+                    if choices(option.kind)
+                    else ""
                 )
-                raise WordsError(f"missing option '{one.name}'{allowed}")
+                raise WordsError(f"missing option '{option.name}'{allowed}")
             continue
-        if one.is_flag:
-            values[one.field] = True
+        if option.is_flag:
+            values[option.field] = True
         else:
-            values[one.field] = one.value([words] if isinstance(words, str) else words)
+            values[option.field] = option.value([words] if isinstance(words, str) else words)
     return values

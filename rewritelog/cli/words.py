@@ -35,11 +35,11 @@ def parse(words: Sequence[str], spelled: Mapping[str, Sequence[Spelled]]) -> dic
         add_completion=completing, add_help_option=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )  # fmt: skip
-    top = [_parameter(one, "") for one in shell_options(TOP_LEVEL)]
+    top = [_parameter(option, "") for option in shell_options(TOP_LEVEL)]
     app.callback()(_with(lambda **_: None, top))
     for name in commands.NAMES:
         about = commands.summary(name) if completing else ""
-        parameters = [_parameter(one, name) for one in spelled.get(name, ())]
+        parameters = [_parameter(option, name) for option in spelled.get(name, ())]
         app.command(name, help=about, add_help_option=False)(_with(given.update, parameters))
     for known in spelled.values():
         words = gathered(words, known)
@@ -55,10 +55,10 @@ def gathered(words: Sequence[str], spelled: Sequence[Spelled]) -> list[str]:
     These are the files in excess of the command's positional arguments. With `--dry-run` there
     is no positional argument OUT.
     """
-    if not any(GATHERED in one.names and one.many for one in spelled):
+    if not any(GATHERED in option.names and option.many for option in spelled):
         return list(words)
     places = list(_positionals(words, spelled))
-    wanted = 1 + sum(not one.names for one in spelled)
+    wanted = 1 + sum(not option.names for option in spelled)
     surplus = max(0, len(places) - wanted + ("--dry-run" in words))
     following = {place for place, follows in places if follows}
     moved = set(sorted(following)[:surplus])
@@ -67,7 +67,7 @@ def gathered(words: Sequence[str], spelled: Sequence[Spelled]) -> list[str]:
 
 def _positionals(words: Sequence[str], spelled: Sequence[Spelled]) -> Iterator[tuple[int, bool]]:
     """Yield the index of each word that is no option, and whether it follows `--timings`."""
-    takes = {name: not one.is_flag for one in spelled for name in one.names}
+    takes = {name: not option.is_flag for option in spelled for name in option.names}
     place, follows = 0, False
     while place < len(words):
         word = words[place]
@@ -89,38 +89,41 @@ def _with(receive: Callable[..., None], parameters: Sequence[inspect.Parameter])
         receive(**given)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {option.name: option.annotation for option in parameters}
     return command
 
 
-def _parameter(one: Spelled, command: str) -> inspect.Parameter:
+def _parameter(option: Spelled, command: str) -> inspect.Parameter:
     """Return the parameter of a function that makes typer read an argument or option."""
-    kind: Any = bool if one.is_flag else list[str]
-    default: Any = False if one.is_flag else None
-    more: dict[str, Any] = {"metavar": one.metavar} if not one.is_flag else {}
-    if one.field in _AT_ONCE:
-        more |= {"is_eager": True, "callback": _AT_ONCE[one.field](command)}
-    if not one.is_flag:
-        more["autocompletion"] = _completer(one)
-    if not one.names and not one.many:
+    kind: Any = bool if option.is_flag else list[str]
+    default: Any = False if option.is_flag else None
+    more: dict[str, Any] = {"metavar": option.metavar} if not option.is_flag else {}
+    if option.field in _AT_ONCE:
+        more |= {"is_eager": True, "callback": _AT_ONCE[option.field](command)}
+    if not option.is_flag:
+        more["autocompletion"] = _completer(option)
+    if not option.names and not option.many:
         kind = str
-    if one.required and not one.names:
+    if option.required and not option.names:
         default = inspect.Parameter.empty
-    elif not one.is_flag:
+    elif not option.is_flag:
         kind |= None
-    made = typer.Option(*one.names, **more) if one.names else typer.Argument(**more)
+    made = typer.Option(*option.names, **more) if option.names else typer.Argument(**more)
     return inspect.Parameter(
-        one.field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made]
+        option.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, made],
     )
 
 
-def _completer(one: Spelled) -> Callable[[typer.Context, str], list[str]]:
+def _completer(option: Spelled) -> Callable[[typer.Context, str], list[str]]:
     """Return the function that completes values of an option."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        if not one.declared.complete:
-            return [text for text in choices(one.kind) if text.startswith(incomplete)]
-        complete_value = COMPLETERS[one.declared.complete]
+        if not option.declared.complete:
+            return [text for text in choices(option.kind) if text.startswith(incomplete)]
+        complete_value = COMPLETERS[option.declared.complete]
         return list(complete_value(incomplete, lambda name: context.params.get(name) or []))
 
     return complete

@@ -44,9 +44,9 @@ def work(name: str, words: Sequence[str]) -> int:
     if takes_model_options(cls) and not understood(words, own):
         flags = model_flags(own)
     given = parse(words, {name: [*own, *flags]})
-    for one in (*own, *flags):
-        if one.takes_one_value and len(given.get(one.field) or ()) > 1:
-            console.note(f"{one.name} is given more than once: the last value is used")
+    for option in (*own, *flags):
+        if option.takes_one_value and len(given.get(option.field) or ()) > 1:
+            console.note(f"{option.name} is given more than once: the last value is used")
     shell = _Shell(ShellOptions(**values_of(given, own, ShellOptions)))
     command = cls(**with_flags(values_of(given, own, cls), given, flags))
     console.begin(quiet=shell.quiet)
@@ -64,7 +64,7 @@ def _report(name: str, command: Command[Any], shell: _Shell) -> int:
     options = shell.options
     file = to_output(options.report_file, "the report")
     html = to_output(options.html_file, "the page")
-    _check_reports([one for one in (file, html) if one is not None], command)
+    _check_reports([option for option in (file, html) if option is not None], command)
     if html is not None:
         _check_page(command)
     with shown_progress():
@@ -152,8 +152,8 @@ def _check_reports(reports: list[Path], command: Command[Any]) -> None:
         return
     from rewritelog.output import check_outputs  # noqa: PLC0415
 
-    given = [getattr(command, one.name) for one in fields(command)]  # type: ignore[arg-type]
-    values = [one for value in given for one in _listed(value)]
+    given = [getattr(command, option.name) for option in fields(command)]  # type: ignore[arg-type]
+    values = [option for value in given for option in _listed(value)]
     paths = [path for path in values if isinstance(path, Path)]
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]

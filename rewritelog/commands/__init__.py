@@ -25,8 +25,8 @@ NAMES = tuple(name for names in PANELS.values() for name in names)
 def command_class(name: str) -> type[Command[Any]]:
     """Import and return the class of a command: `LostCycles` of `lost-cycles`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    found: type[Command[Any]] = getattr(module, name.title().replace("-", ""))
-    return found
+    cls: type[Command[Any]] = getattr(module, name.title().replace("-", ""))
+    return cls
 
 
 def summary(name: str) -> str:

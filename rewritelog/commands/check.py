@@ -35,9 +35,9 @@ class Check(Jobs, Command["CheckReport"]):
         """Return the findings; damage is one, and not raised. For traces it is a `TraceCheck`."""
         from rewritelog.checking.run import check_opened
 
-        given = self.given
-        found: CheckReport = check_opened(given.logs, given.params, jobs=self.jobs)
-        return found
+        opened = self.opened
+        report: CheckReport = check_opened(opened.logs, opened.params, jobs=self.jobs)
+        return report
 
     def exit_code(self, result: CheckReport) -> int:
         """Return 1 if a simulation would stop or mislead."""

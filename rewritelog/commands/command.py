@@ -132,7 +132,7 @@ class Command(Generic[Result]):
         raise NotImplementedError
 
     @property
-    def given(self) -> Self:
+    def opened(self) -> Self:
         """The same with values as jobs take them: logs opened, paths checked.
 
         Raise a `RewriteLogError` for a value of a wrong type or an input that does not exist.
@@ -195,7 +195,9 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     cls: Any = command
     name = snake_case(cls.__name__)
     parameters = inspect.signature(cls).parameters.values()
-    signature = inspect.Signature([one.replace(annotation=_shown(one)) for one in parameters])
+    signature = inspect.Signature(
+        [member.replace(annotation=_shown(member)) for member in parameters]
+    )
 
     @wraps(cls, updated=())
     def call(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -230,7 +232,7 @@ def documentation(cls: type[Any]) -> str:
     """Return the docstring of a command's function: its own, and a line for each parameter."""
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
     fields = sorted(declarations(cls), key=lambda pair: bool(pair[0].kw_only))
-    listed = "".join(f"- `{one.name}`: {told.help}\n" for one, told in fields)
+    listed = "".join(f"- `{member.name}`: {declaration.help}\n" for member, declaration in fields)
     return f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
 
 
@@ -238,7 +240,7 @@ def choices(kind: Any) -> tuple[Any, ...]:
     """Return the values of a Literal, or of a Literal or None; of other types none."""
     if get_origin(kind) is Literal:
         return get_args(kind)
-    return tuple(value for one in get_args(kind) for value in choices(one))
+    return tuple(value for member in get_args(kind) for value in choices(member))
 
 
 def check_choices(command: Command[Any]) -> None:
@@ -258,5 +260,5 @@ def listed(allowed: tuple[Any, ...]) -> str:
 def kinds_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the declared fields of a class with the types that the command line reads."""
     kinds = get_type_hints(cls, localns=KINDS)
-    for one, _ in declarations(cls):
-        yield one.name, kinds[one.name]
+    for member, _ in declarations(cls):
+        yield member.name, kinds[member.name]

@@ -29,7 +29,7 @@ class Compare(CompareRequest, Command["CompareReport"]):
         """Return the errors of each model."""
         from rewritelog.evaluation.compare import compare
 
-        return compare(self.given)
+        return compare(self.opened)
 
     def page(self, result: CompareReport) -> str:
         """Return the page of the comparison."""

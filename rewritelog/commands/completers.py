@@ -37,10 +37,10 @@ def complete_models(incomplete: str, values: LookUp) -> Iterable[str]:
 
 def complete_event(incomplete: str, values: LookUp) -> Iterable[str]:
     """Return the events of the timings given before, for options such as EVENT=CATEGORY."""
-    paths = [Path(one) for one in values("timings")]
+    paths = [Path(name) for name in values("timings")]
     events = dict.fromkeys(event for path in paths for event in _events_of(path))
-    matching = (one for one in events if one.startswith(incomplete) and _PLAIN.fullmatch(one))
-    return [f"{one}=" for one in islice(matching, _MOST_EVENTS)]
+    matching = (name for name in events if name.startswith(incomplete) and _PLAIN.fullmatch(name))
+    return [f"{name}=" for name in islice(matching, _MOST_EVENTS)]
 
 
 def _events_of(path: Path) -> Iterable[Any]:

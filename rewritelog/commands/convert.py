@@ -34,10 +34,10 @@ class Convert(Force, Out, Logs, Command["Conversion"]):
         """Write the folder; return what was converted."""
         from rewritelog.converting.convert import convert_logs
 
-        given = self.given
+        opened = self.opened
         return convert_logs(
-            given.logs,
-            given.out,
+            opened.logs,
+            opened.out,
             log_version=self.log_version,
             order=self.byte_order,
             lossy=self.lossy,

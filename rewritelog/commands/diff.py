@@ -41,11 +41,13 @@ class Diff(Jobs, Command["Comparison"]):
         from rewritelog.diffing.run import compare_opened
 
         try:
-            given = self.given
-            found: Comparison = compare_opened(given.a, given.b, given.params, jobs=self.jobs)
+            opened = self.opened
+            comparison: Comparison = compare_opened(
+                opened.a, opened.b, opened.params, jobs=self.jobs
+            )
         except RewriteLogError as error:
             raise NotComparableError(f"cannot be compared: {error}") from error
-        return found
+        return comparison
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""

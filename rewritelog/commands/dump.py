@@ -32,13 +32,13 @@ class Dump(Logs, Printing[Iterator[dict[str, Any]]]):
         """Return a dict for each SEB; raise `DamagedLogError` at the first damage."""
         from rewritelog.inspection.dump import dump_lines
 
-        return map(json.loads, dump_lines(self.given.logs, self.pe, "jsonl"))
+        return map(json.loads, dump_lines(self.opened.logs, self.pe, "jsonl"))
 
     def print(self, shell: Shell) -> int:
         """Print the SEBs, as text or as a line of JSON each."""
         from rewritelog.inspection.dump import dump_pieces
 
-        for piece in dump_pieces(self.given.logs, self.pe, "jsonl" if shell.as_json else "text"):
+        for piece in dump_pieces(self.opened.logs, self.pe, "jsonl" if shell.as_json else "text"):
             shell.write(piece)
         return 0
 

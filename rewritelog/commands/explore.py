@@ -33,7 +33,7 @@ class Explore(Jobs, ExploreOptions, Printing[None]):
         from rewritelog.viewing.explore import explore
 
         with limited_to(self.jobs):
-            explore(self.given, lambda address: write(f"open {address}\nCtrl-C stops the server"))
+            explore(self.opened, lambda address: write(f"open {address}\nCtrl-C stops the server"))
 
 
 explore = function(Explore)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Export(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Exported"]):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 
-    >>> found = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
+    >>> exported = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """
 
     shell = REPORT | WARNINGS | ENGINE
@@ -36,8 +36,8 @@ class Export(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Expo
 
         if self.describes_network and not self.replayed:
             raise UsageError("a network is for --replayed")
-        given, network = self.given, self.read_network() if self.replayed else None
-        return export_opened(given.logs, given.out, given, network, force=self.force)
+        opened, network = self.opened, self.read_network() if self.replayed else None
+        return export_opened(opened.logs, opened.out, opened, network, force=self.force)
 
 
 export = function(Export)

@@ -41,8 +41,8 @@ class Fit(FitRequest, Command["FittedModel"]):
         """Fit the model; return the report."""
         from rewritelog.evaluation.fit import fit
 
-        given = self.given
-        return fit(given, given.output)
+        opened = self.opened
+        return fit(opened, opened.output)
 
     def page(self, result: FitReport) -> str:
         """Return the page of the fit."""

@@ -26,8 +26,8 @@ class Info(Jobs, AnyTraces, Command["LogInfo"]):
         """Return the summary; that of traces is a `TraceInfo`."""
         from rewritelog.inspection.info import survey_opened
 
-        found: LogInfo = survey_opened(self.given.logs, jobs=self.jobs)
-        return found
+        survey: LogInfo = survey_opened(self.opened.logs, jobs=self.jobs)
+        return survey
 
     def page(self, result: LogInfo) -> str:
         """Return the page of communication matrices and message sizes."""

@@ -43,10 +43,10 @@ class LostCycles(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
         """Return the categories; the parameters of their lines are P, and variables by name."""
         from rewritelog.replaying.study import Study, variables_of
 
-        given, network = self.given, self.read_network()
+        opened, network = self.opened, self.read_network()
         variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
-        study = Study(variables_of(variables), given.timings_out)
-        return study.add(given.logs, network, given)
+        study = Study(variables_of(variables), opened.timings_out)
+        return study.add(opened.logs, network, opened)
 
 
 lost_cycles = function(LostCycles)

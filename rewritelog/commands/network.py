@@ -61,11 +61,13 @@ class NetworkOptions:
         from rewritelog.replaying.network import Network, read_machine
 
         values = {name: getattr(self, name) for name in QUANTITIES}
-        given = {n.replace("_", "-"): str(one) for n, one in values.items() if one is not None}
+        quantities = {
+            n.replace("_", "-"): str(value) for n, value in values.items() if value is not None
+        }
         others = {"--machine": self.machine, "--latency": self.latency}
         others["--bandwidth"] = self.bandwidth
         if isinstance(self.network, Network):
-            if given or self.machine is not None:
+            if quantities or self.machine is not None:
                 raise UsageError("give a Network, or its quantities, not both")
             return self.network
         if self.network not in (None, "log"):
@@ -76,7 +78,7 @@ class NetworkOptions:
             refuse("--network log", others)
         machine = self.machine
         base = Network() if machine is None else read_machine(to_input(machine, "the machine file"))
-        return base.with_quantities({**(swept or {}), **given})
+        return base.with_quantities({**(swept or {}), **quantities})
 
     @property
     def describes_network(self) -> bool:
@@ -87,6 +89,6 @@ class NetworkOptions:
 
 def refuse(what: str, others: Mapping[str, object]) -> None:
     """Raise `UsageError` if any of these options is given."""
-    given = [name for name, value in others.items() if value is not None]
-    if given:
-        raise UsageError(f"{what} takes no {given[0]}")
+    quantities = [name for name, value in others.items() if value is not None]
+    if quantities:
+        raise UsageError(f"{what} takes no {quantities[0]}")

@@ -50,8 +50,10 @@ class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
         from rewritelog.evaluation.predict import rows_of
         from rewritelog.evaluation.predictions import MalformedLines
 
-        given = self.given
-        predicted = given.model.predict_detailed(given.files, MalformedLines(), strict=self.strict)
+        opened = self.opened
+        predicted = opened.model.predict_detailed(
+            opened.files, MalformedLines(), strict=self.strict
+        )
         return (row for lines in predicted for row in rows_of(lines, self.clock_hz))
 
     def print(self, shell: Shell) -> int:
@@ -60,17 +62,17 @@ class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
         from rewritelog.evaluation.predictions import MalformedLines
         from rewritelog.output import check_outputs, write_text_file
 
-        given, malformed = self.given, MalformedLines()
+        opened, malformed = self.opened, MalformedLines()
         texts = predict(
-            given.model, given.files, "jsonl" if shell.as_json else "csv", malformed,
+            opened.model, opened.files, "jsonl" if shell.as_json else "csv", malformed,
             self.clock_hz, strict=self.strict,
         )  # fmt: skip
-        if given.output is None or shell.is_stdout(given.output):
+        if opened.output is None or shell.is_stdout(opened.output):
             for text in texts:
                 shell.write(text)
         else:
-            check_outputs([given.output], [Path(str(self.model)), *given.files])
-            write_text_file(given.output, "".join(texts))
+            check_outputs([opened.output], [Path(str(self.model)), *opened.files])
+            write_text_file(opened.output, "".join(texts))
         shell.warn(malformed.warnings())
         if malformed.predicted:
             return 0

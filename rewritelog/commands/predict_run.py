@@ -40,7 +40,7 @@ class PredictRun(Fitted, Command["RunPrediction"]):
         """Return the run time and its categories."""
         from rewritelog.evaluation.totals import predict_run
 
-        return predict_run(self.given.model, self.at)
+        return predict_run(self.opened.model, self.at)
 
 
 predict_run = function(PredictRun)

@@ -62,29 +62,29 @@ class Replay(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         from rewritelog.output import check_outputs, write_text_file
         from rewritelog.viewing.extra import require
 
-        given = self.given
-        if given.html is not None:
+        opened = self.opened
+        if opened.html is not None:
             require("bokeh", "the page")
-            check_outputs([given.html], [], [logs.folder for logs in given.logs])
+            check_outputs([opened.html], [], [logs.folder for logs in opened.logs])
         result = self.job()
-        if given.html is not None:
-            write_text_file(given.html, self.page(result))
+        if opened.html is not None:
+            write_text_file(opened.html, self.page(result))
         return cast("ReplayReport", self.report(result))
 
     def job(self) -> list[Any]:
         """Return the replays: of one set with its times, after the one to compare with."""
         from rewritelog.replaying.run import replay_opened
 
-        given, network = self.given, self.read_network()
-        if len(given.logs) > 1 and (given.against is not None or given.write is not None):
+        opened, network = self.opened, self.read_network()
+        if len(opened.logs) > 1 and (opened.against is not None or opened.write is not None):
             raise UsageError("--against and --write take one log set; of several, all are compared")
-        plain = replace(given, gains=0, write=None)
-        if len(given.logs) > 1:
-            return [replay_opened(logs, network, plain).report for logs in given.logs]
-        before = [given.against] if given.against is not None else []
+        plain = replace(opened, gains=0, write=None)
+        if len(opened.logs) > 1:
+            return [replay_opened(logs, network, plain).report for logs in opened.logs]
+        before = [opened.against] if opened.against is not None else []
         return [
             *(replay_opened(logs, network, plain).report for logs in before),
-            replay_opened(given.logs[0], network, given),
+            replay_opened(opened.logs[0], network, opened),
         ]
 
     def report(self, result: list[Any]) -> Report:

@@ -58,9 +58,9 @@ class Rewrite(RewriteOptions, NetworkOptions, AnyTraces, Command["RewriteReport"
         from rewritelog.replaying.run_time import with_run_time
         from rewritelog.rewriting.run import rewrite
 
-        given, network = self.given, self.read_network()
+        opened, network = self.opened, self.read_network()
         with nullcontext() if self.progress is None else listening(self.progress):
-            report = rewrite(given.logs, given.out, given)
+            report = rewrite(opened.logs, opened.out, opened)
             timed: RewriteReport = with_run_time(report, network, asked=self.describes_network)
             return timed
 

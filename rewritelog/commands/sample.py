@@ -38,8 +38,8 @@ class Sample(SampleOptions, Logs, Command["SampleReport"]):
         """Return the choice; `listing()` of it is the list."""
         from rewritelog.sampling.choose import sample
 
-        given = self.given
-        return sample(given.logs, given, given.output)
+        opened = self.opened
+        return sample(opened.logs, opened, opened.output)
 
     def page(self, result: SampleReport) -> str:
         """Return the page of the choice."""

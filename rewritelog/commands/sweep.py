@@ -31,8 +31,8 @@ class Sweep(DurationOptions, NetworkOptions, Logs, Command["SweptRunTimes"]):
     """Predict the run time at every point of a grid; the logs are read once.
 
     >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
-    >>> found = rewritelog.sweep("sample_logs/cells", grid)
-    >>> [point.values for point in found.points]
+    >>> swept = rewritelog.sweep("sample_logs/cells", grid)
+    >>> [point.values for point in swept.points]
     [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
     """
 
@@ -63,16 +63,18 @@ class Sweep(DurationOptions, NetworkOptions, Logs, Command["SweptRunTimes"]):
         axes = [Axis.of(name, values) for name, values in self.vary.items()]
         packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
         network = self.read_network(packets)  # packets need both, of which one may be swept
-        given = self.given
-        if given.plot is not None:
-            check_plot(given.plot)
-        check_outputs([given.output, given.plot], given.files, [given.logs.folder, given.params])
-        found = sweep(given.logs, axes, network, given)
-        if given.output is not None:
-            write_text_file(given.output, found.csv())
-        if given.plot is not None:
-            write_plot(found, given.plot)
-        return found
+        opened = self.opened
+        if opened.plot is not None:
+            check_plot(opened.plot)
+        check_outputs(
+            [opened.output, opened.plot], opened.files, [opened.logs.folder, opened.params]
+        )
+        swept = sweep(opened.logs, axes, network, opened)
+        if opened.output is not None:
+            write_text_file(opened.output, swept.csv())
+        if opened.plot is not None:
+            write_plot(swept, opened.plot)
+        return swept
 
     def page(self, result: SweptRunTimes) -> str:
         """Return the page of the grid."""

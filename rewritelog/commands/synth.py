@@ -26,7 +26,7 @@ class Synth(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
         from rewritelog.synthesis.synth import synthesise
 
         with limited_to(self.jobs):
-            return synthesise(self.given.out, self, force=self.force, flush=not self.no_flush)
+            return synthesise(self.opened.out, self, force=self.force, flush=not self.no_flush)
 
 
 synth = function(Synth)

@@ -76,14 +76,14 @@ class Timeline(Seed, Selection, Logs, Printing["Picture"]):
         from rewritelog.viewing.draw import draw_timeline
         from rewritelog.viewing.timeline import TimelineOptions
 
-        given = self.given
-        sets = [one for one in (given.logs, given.against) if one is not None]
+        opened = self.opened
+        sets = [logs for logs in (opened.logs, opened.against) if logs is not None]
         pes = chosen_pes(self.pes, len(sets[0].pes))
         options = TimelineOptions(pes, self.from_s, self.until_s, self.colour_by)
         replayed = self.times == "replay" or (self.times is None and len(sets) > 1)
         return draw_timeline(
             sets,
-            given.output,
+            opened.output,
             kind,
             options,
             messages=self.messages,

@@ -34,8 +34,12 @@ class Timings(Jobs, NodeChoice, Command["WrittenTimings"]):
         from rewritelog.rewriting.traces import chosen_types
         from rewritelog.timings.from_traces import write_timings
 
-        given = self.given
-        if not isinstance(given.traces, Traces):
-            raise UsageError(f"{given.traces.folder}: has bgTrace logs, which hold no timing lines")
-        types = chosen_types(given.traces, self.chosen_types)
-        return write_timings(given.traces, given.output, types, given.event_params, jobs=self.jobs)
+        opened = self.opened
+        if not isinstance(opened.traces, Traces):
+            raise UsageError(
+                f"{opened.traces.folder}: has bgTrace logs, which hold no timing lines"
+            )
+        types = chosen_types(opened.traces, self.chosen_types)
+        return write_timings(
+            opened.traces, opened.output, types, opened.event_params, jobs=self.jobs
+        )

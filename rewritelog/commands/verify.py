@@ -36,8 +36,8 @@ class Verify(Reading, ParamNames, Fitted, Command["VerifyReport"]):
         from rewritelog.evaluation.verify import verify_lines, verify_samples
         from rewritelog.timings.samples import samples_of
 
-        given = self.given
-        model, timings = given.model.named(given.param_names), given.timings
+        opened = self.opened
+        model, timings = opened.model.named(opened.param_names), opened.timings
         if isinstance(timings, tuple):
             return verify_lines(model, timings, self.clock_hz, strict=self.strict, worst=self.worst)
         samples = samples_of(timings, columns=model.columns).timings
@@ -48,9 +48,9 @@ class Verify(Reading, ParamNames, Fitted, Command["VerifyReport"]):
         from rewritelog.timings.samples import samples_of
         from rewritelog.viewing.fit_pages import verify_page
 
-        given = self.given
-        model = given.model.named(given.param_names)
-        read = samples_of(given.timings, self.clock_hz, columns=model.columns)
+        opened = self.opened
+        model = opened.model.named(opened.param_names)
+        read = samples_of(opened.timings, self.clock_hz, columns=model.columns)
         return verify_page(result, model.fitted, read)
 
     def exit_code(self, result: VerifyReport) -> int:

@@ -78,7 +78,7 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
     every = read_folder(source, logs.pes, strict=strict)
     known = every.seb < _seb_counts(logs)[every.pe]
     unknown = every.pe[~known], every.seb[~known]
-    warnings = (*every.warnings, *_nowhere_warnings(logs, source, unknown))
+    warnings = (*every.warnings, *_warnings_of_unplaced(logs, source, unknown))
     return replace(
         every,
         event=every.event[known],
@@ -115,7 +115,7 @@ def _note_warnings(notes: Sequence[ParamNotes]) -> Iterable[str]:
         yield f"{count_text(differs, 'param line')} whose seqno is not the SEB, such as {example}"
 
 
-def _nowhere_warnings(
+def _warnings_of_unplaced(
     logs: LogSet, source: ParamFolder, nowhere: tuple[Ints, Ints]
 ) -> Iterable[str]:
     pes, sebs = nowhere

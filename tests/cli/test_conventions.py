@@ -242,7 +242,7 @@ def test_completions(words: str, wanted: set[str]) -> None:
 
 def test_colours_of_messages_are_all_that_a_terminal_obeys() -> None:
     written = io.BytesIO()
-    stream = process._Harmless(written, "utf-8", "backslashreplace")
+    stream = process._EscapedMessages(written, "utf-8", "backslashreplace")
     stream.write("\x1b[31merror:\x1b[0m a\x1b[2Jb\n")
     stream.flush()
     assert written.getvalue() == b"\x1b[31merror:\x1b[0m a\\x1b[2Jb\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,9 @@ FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewrit
 
 
 @pytest.mark.parametrize("command", FUNCTIONS)
-def test_a_function_has_the_options_of_its_command_and_no_others(command: str) -> None:
+def test_a_function_refuses_an_option_that_its_command_does_not_have(command: str) -> None:
     function: Any = getattr(rewritelog, command.replace("-", "_"))
-    parameters = inspect.signature(function).parameters
-    declared = {one.name: told for one, told in declarations(commands.command_class(command))}
-    assert parameters.keys() == declared.keys()
-    assert not {one.kind for one in parameters.values()} & {
-        inspect.Parameter.VAR_KEYWORD,
-        inspect.Parameter.VAR_POSITIONAL,
-    }
-    for name, told in declared.items():
-        assert f"- `{name}`: {told.help}\n" in function.__doc__
-        assert told.help.endswith("."), told.help
+    declared = [field.name for field, _ in declarations(commands.command_class(command))]
     with pytest.raises(rewritelog.UsageTypeError, match=f"^{function.__name__}: .*'optoin'"):
         function(**dict.fromkeys(declared), optoin=1)
 
