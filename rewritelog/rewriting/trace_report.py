@@ -105,6 +105,12 @@ class TraceReport(Readable):
                 yield f"the dilation for {shown!r} was not used: no node's name matches"
         if self.options.event_params is not None and not self.model.uses_params:
             yield f"{self.options.event_params}: not used, since the model takes no parameters"
+        if self.options.roofline:
+            share = self.statistics.on_device_s / self.new_s if self.new_s else 0.0
+            yield (
+                f"{percent_text(share, 1)} of the new time is computed by devices: with "
+                "roofline-enabled, ASTRA-sim takes times of its own for it"
+            )
         yield from () if self.timings is None else self.timings.warnings()
         yield from self.fitted.warnings()
         yield from self._about_predictions()

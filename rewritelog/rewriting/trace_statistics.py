@@ -33,6 +33,8 @@ class TraceStatistics:
     """The most by which the sum of a unit was rounded."""
     vanished: int = 0
     """The events whose new duration was rounded to 0."""
+    on_device_s: float = 0.0
+    """The new seconds of what devices compute."""
     size_bytes: int = 0
     busy: list[tuple[int, float, float]] = field(default_factory=list)
     """Rank, and its seconds before and after."""
@@ -49,7 +51,15 @@ class TraceStatistics:
                 total_of([own.old_s, sums.old_s]),
                 total_of([own.new_s, sums.new_s]),
             )
-        for name in ("by_exact", "by_model", "changed", "chosen", "vanished", "size_bytes"):
+        for name in (
+            "by_exact",
+            "by_model",
+            "changed",
+            "chosen",
+            "vanished",
+            "size_bytes",
+            "on_device_s",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rounded_s = max(self.rounded_s, other.rounded_s)
         self.off_s = max(self.off_s, other.off_s)

@@ -184,6 +184,8 @@ def rewrite_part(
     changes: Flags = new_s != old_s
     written_s = writer.write(part, new_s, changes)
     _count(task, statistics, kind, old_s, written_s)
+    computes = (kind == task.traces.types.index(task.traces.computing)) & ~part.on_host
+    statistics.on_device_s += float(written_s[computes].sum())
     statistics.changed += int(np.count_nonzero(written_s != old_s))
     statistics.vanished += int(np.count_nonzero((written_s == 0) & (new_s > 0)))
     rounding = np.abs(written_s - new_s)[changes]

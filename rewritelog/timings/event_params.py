@@ -44,6 +44,8 @@ _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _DIMENSION = re.compile(r"([a-o])([1-9][0-9]?)")
 _TABLE = "events"
+_MOST = 1e300
+"""The largest parameter."""
 
 Tensors: TypeAlias = list[list[float]]
 """The dimensions of some tensors."""
@@ -143,7 +145,7 @@ def _default_params(part: Part, rows: Ints) -> tuple[Ints, Ints, Floats]:
     bare = np.flatnonzero(count == 0)
     if len(bare):
         table = np.stack([part.number(name)[rows[bare]] for name in _ATTRIBUTES], axis=1)
-        known = ~np.isnan(table)
+        known = np.isfinite(table)
         count[bare] = known.sum(axis=1)
         start[bare] = len(values) + np.cumsum(count[bare]) - count[bare]
         values = np.concatenate([values, table[known]])
@@ -156,7 +158,7 @@ def _listed(inputs: Sequence[Tensors]) -> list[float]:
     if len(flat) <= MAX_PARAMETERS:
         return flat
     sizes = [math.prod(tensor) for tensors in inputs for tensor in tensors]
-    return [float(len(sizes)), float(sum(sizes))]
+    return [float(len(sizes)), min(float(sum(sizes)), _MOST)]
 
 
 def _inputs(text: str) -> list[Tensors]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, node, trace, write_traces
+from chakrabuilder import COLL, COMP, node, trace, write_traces
 from commands import rewritelog as run
 from oracle import SAMPLE_LOGS
 
@@ -114,6 +114,45 @@ def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) 
     assert "events.toml:2:" in done.stderr
 
 
+def test_odd_shapes_and_attributes_give_finite_parameters(tmp_path: Path) -> None:
+    shapes = ["[[[64], [64]], [3]]", f"[[{'9' * 17}" + f", {'9' * 17}" * 30 + "]]", "[" * 5000,
+              "nothing", "[[], [2, 'x']]"]  # fmt: skip
+    nodes = [node(k, f"op{k}", 5, shapes=text) for k, text in enumerate(shapes)]
+    inf = {"num_ops": ("double", float("inf")), "tensor_size": ("uint64", 7)}
+    nodes.append(node(9, "bare", 5, attributes=inf))
+    path = write_traces(tmp_path / "t", [nodes])
+    lines = tmp_path / "lines.txt"
+    assert run("timings", path, "-o", lines).returncode == 0
+    params = [
+        line.rpartition("params:{ ")[2].split()[:-1] for line in lines.read_text().split("\n")
+    ]
+    assert params[0] == ["64.000000", "64.000000", "3.000000"]
+    assert params[1] == ["1.000000", "1e+300"]
+    assert params[2:6] == [[], [], ["2.000000"], ["7.000000"]]
+    report = rewritelog.rewrite(path, timings=lines, dilation=1)
+    assert report.to_json()["counts"]["by_exact"] + report.to_json()["counts"]["by_model"] == 6
+
+
+def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    name = "a\x1b]0;title\x07{b}\n\udc9b".encode("utf-8", "surrogatepass").decode("latin-1")
+    nodes = [node(k, name, k, kind=kind, attributes={"pg_name": ("string", name), **GPU})
+             for k, kind in enumerate((COMP, COLL, 0, COMP))]  # fmt: skip
+    path, other = write_traces(tmp_path / "t", [nodes]), tmp_path / "o"
+    lines = tmp_path / "lines.txt"
+    for words in (
+        ("info", path),
+        ("check", path),
+        ("timings", path, "-o", lines),
+        ("rewrite", path, other, "--timings", lines, "--dilation-for", f"{name}*=2", "-v"),
+        ("diff", path, other),
+        ("replay", path),
+    ):
+        done = run(*words)
+        assert done.returncode in (0, 1), done.stderr
+        shown = (done.stdout + done.stderr).replace("\n", "")
+        assert "".join(c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160) == "", words
+
+
 def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
     path = write_traces(
         tmp_path / "t",
@@ -184,6 +223,11 @@ def test_options_of_other_logs_are_refused(
     assert done.returncode == 2
     assert "is for bgTrace logs" in done.stderr
     assert not (tmp_path / "o").exists()
+
+
+def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: Path) -> None:
+    done = run("rewrite", traces, tmp_path / "o", "--dilation", "2", "--roofline")
+    assert "of the new time is computed by devices: with roofline-enabled" in done.stderr
 
 
 def test_a_damaged_trace_leaves_no_output(traces: Path, tmp_path: Path) -> None:
