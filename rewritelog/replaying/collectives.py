@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.simulate import delays_s
 
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = {2, 6, 7, 8}
@@ -52,4 +53,4 @@ def seconds_of(collective: Collective, network: Network) -> float:
 
 
 def _delay_s(network: Network, size_bytes: float) -> float:
-    return float(network.delays_s(np.array([size_bytes]))[0])
+    return float(delays_s(network, np.array([size_bytes]))[0])

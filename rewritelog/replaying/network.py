@@ -8,9 +8,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from rewritelog.arrays import Floats
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.replaying import units
 from rewritelog.text import bytes_text, time_text
@@ -77,16 +74,6 @@ class Network:
     def recorded(self) -> bool:
         """Whether each message keeps its recorded transit time."""
         return self.latency_s is None and self.bandwidth_bytes_per_s is None
-
-    def delays_s(self, size: Floats) -> Floats:
-        """Return the delay of messages of some sizes in bytes between two nodes."""
-        bandwidth = self.bandwidth_bytes_per_s
-        with np.errstate(over="ignore"):
-            delays = (self.latency_s or 0.0) + size / (math.inf if bandwidth is None else bandwidth)
-            if self.packet_bytes:
-                packets = np.maximum(np.ceil(size / self.packet_bytes), 1.0)
-                delays += self.cost_per_packet_s * packets
-        return delays
 
     def text(self) -> str:
         """Return the model as text."""

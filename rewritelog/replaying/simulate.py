@@ -81,7 +81,18 @@ class Case:
         network = self.network
         if network.recorded:
             return np.where(messages.transit_s > 0, messages.transit_s, 0.0)
-        return network.delays_s(np.maximum(messages.size_bytes, 0.0))
+        return delays_s(network, np.maximum(messages.size_bytes, 0.0))
+
+
+def delays_s(network: Network, size: Floats) -> Floats:
+    """Return the delay of messages of some sizes in bytes between two nodes."""
+    bandwidth = network.bandwidth_bytes_per_s
+    with np.errstate(over="ignore"):
+        delays = (network.latency_s or 0.0) + size / (math.inf if bandwidth is None else bandwidth)
+        if network.packet_bytes:
+            packets = np.maximum(np.ceil(size / network.packet_bytes), 1.0)
+            delays += network.cost_per_packet_s * packets
+    return delays
 
 
 class Times(NamedTuple):

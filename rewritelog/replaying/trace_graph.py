@@ -18,6 +18,7 @@ from rewritelog.formats.graph import followers
 from rewritelog.formats.unit_events import MISSING, UnitEvents
 from rewritelog.replaying.collectives import Collective, Kind, seconds_of
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.simulate import delays_s
 from rewritelog.replaying.workload import Irregularities, Messages, Regions, Sebs, Workload
 
 DEVICE, HOST, NETWORK = range(3)
@@ -198,7 +199,7 @@ def _messages(
     if not network.recorded:
         duration_s[nodes.of_device(kinds.send)] = 0.0
         received = nodes.of_device(kinds.receive)
-        duration_s[received] = network.delays_s(np.nan_to_num(size[received]))
+        duration_s[received] = delays_s(network, np.nan_to_num(size[received]))
     return np.array(sends, np.int64), np.array(receives, np.int64), unmatched
 
 

@@ -166,7 +166,11 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
 
     def check_for_logs(self) -> None:
         """Raise `UsageError` for an option that bgTrace logs have no use for."""
-        for name, value in (("--types", self.types), ("--event-params", self.event_params)):
+        for name, value in (
+            ("--types", self.types),
+            ("--event-params", self.event_params),
+            ("--roofline", getattr(self, "roofline", False)),
+        ):
             if value:
                 raise UsageError(f"{name} is for traces of events, such as Chakra's, not bgTrace")
 
@@ -175,6 +179,10 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
 class RewriteOptions(OutputOptions):
     """The options of a rewrite; raises `UsageError` for invalid ones."""
 
+    roofline: bool = option(
+        "Chakra traces: ASTRA-sim runs with roofline-enabled; warn of the share that it replaces.",
+        default=False, group=ADVANCED, rare=True,
+    )  # fmt: skip
     recv: RecvPolicy = option(
         "A message's recvTime: shift it with sendTime, or keep it unless sendTime passes it.",
         default="shift", group=ADVANCED, rare=True, decides=True,

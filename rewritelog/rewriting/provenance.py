@@ -65,6 +65,9 @@ def provenance_of(
             "coefficients": _file_digest(options.coefficients),
             "model_file": _file_digest(model_file),
             "summary": _file_digest(origin.summary),
+            **(
+                {"event_params": _file_digest(options.event_params)} if options.event_params else {}
+            ),
         },
         "timeline_bytes": dict(origin.sizes),
         "rewritten_from": None if earlier is None else dict(earlier.content),
