@@ -64,6 +64,8 @@ def _run_command(words: list[str]) -> int:
     if not words:
         typer.echo(overview(), err=True)
         return WRONG_USAGE
+    if words[0] == "help":
+        words = [*words[1:2], "--help"]
     _command = next((word for word in words if not word.startswith("-")), "")
     if _command in commands.NAMES:
         return work(_command, words)

@@ -74,6 +74,7 @@ KINDS = {
     "InputPaths": Kind("PathsLike", "paths:to_inputs", many=True),
     "Listener": Kind("Listener"),
     "LogsArgument": Kind("LogsLike", "api.logs:to_logs"),
+    "MachineLike": Kind("PathLike", read=str),
     "ManyTraces": Kind("TracesLike | Iterable[TracesLike]", "api.logs:to_many_traces", many=True),
     "ModelArgument": Kind("str | Model[Any]", read=str),
     "ModelNames": Kind("str | Sequence[str] | None"),

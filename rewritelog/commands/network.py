@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from rewritelog.errors import UsageError
-from rewritelog.options import OptionalInput, declared, option
+from rewritelog.options import declared, option
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
 
 NetworkLike: TypeAlias = "Network | str"
+MachineLike: TypeAlias = "str | os.PathLike[str]"
+"""A machine file, or the name of one that rewritelog has."""
 Quantity: TypeAlias = "float | str"
 """A number in seconds or bytes, or a text with a unit."""
 
@@ -30,8 +33,8 @@ class NetworkOptions:
         "--bandwidth and --machine].",
         default=None, metavar="log", group=NETWORK, rare=True,
     )  # fmt: skip
-    machine: OptionalInput = option(
-        "A machine file; other options override its network.",
+    machine: MachineLike | None = option(
+        "A machine by name, as in cray-xe6, or its TOML file; other options override it.",
         default=None, metavar="FILE", group=NETWORK,
     )  # fmt: skip
     latency: Quantity | None = option(
@@ -57,12 +60,12 @@ class NetworkOptions:
         `swept` has quantities that a sweep replaces at each point, by the names of the options;
         an option that is given has precedence.
         """
-        from rewritelog.paths import to_input
-        from rewritelog.replaying.network import Network, read_machine
+        from rewritelog.replaying.network import Network, read_machine, with_unit
 
         values = {name: getattr(self, name) for name in QUANTITIES}
+        named = {name.replace("_", "-"): value for name, value in values.items()}
         quantities = {
-            n.replace("_", "-"): str(value) for n, value in values.items() if value is not None
+            name: with_unit(name, value) for name, value in named.items() if value is not None
         }
         others = {"--machine": self.machine, "--latency": self.latency}
         others["--bandwidth"] = self.bandwidth
@@ -77,7 +80,7 @@ class NetworkOptions:
         if self.network == "log":
             refuse("--network log", others)
         machine = self.machine
-        base = Network() if machine is None else read_machine(to_input(machine, "the machine file"))
+        base = Network() if machine is None else read_machine(machine)
         return base.with_quantities({**(swept or {}), **quantities})
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rewritelog.commands.command import WARNINGS, Printing, Shell, function
 from rewritelog.commands.shared import Fitted
@@ -18,10 +18,15 @@ from rewritelog.options import (
     option,
 )
 
+if TYPE_CHECKING:
+    from rewritelog.evaluation.predict import CallPrediction
+
 
 @declared
 class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
-    """Print the predictions of a model file as CSV, one line for each record.
+    """Print the predictions of a model file: as CSV for files, or for one call of an event.
+
+    `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
 
     The measured time is printed beside the predicted one if the record has one, and the bounds of
     the 90 % interval. For each prediction it prints what determined it: fit, exact, out of range,
@@ -37,7 +42,7 @@ class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
     prints_lines = True
 
     files: InputPaths = argument(
-        "Files of params (param.P), timing lines or chosen SEBs.",
+        "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
         metavar="FILE...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
@@ -61,7 +66,11 @@ class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
         from rewritelog.evaluation.predict import predict
         from rewritelog.evaluation.predictions import MalformedLines
         from rewritelog.output import check_outputs, write_text_file
+        from rewritelog.text import json_text
 
+        if call := self._call():
+            shell.write((json_text(call.to_json()) if shell.as_json else call.text()) + "\n")
+            return 0
         opened, malformed = self.opened, MalformedLines()
         texts = predict(
             opened.model, opened.files, "jsonl" if shell.as_json else "csv", malformed,
@@ -78,6 +87,26 @@ class Predict(Reading, Fitted, Printing[Iterator[dict[str, Any]]]):
             return 0
         shell.warn((f"{self.model}: the model has no prediction for any record",))
         return 1
+
+    def _call(self) -> CallPrediction | None:
+        """Return the prediction of a call, if an event of the model is given, and no file."""
+        from rewritelog.api.fitted import to_predictor
+        from rewritelog.errors import MissingFileError
+        from rewritelog.evaluation.predict import predict_call
+        from rewritelog.text import some_text
+
+        event, *values = [str(word) for word in self.files]
+        if event == "-" or Path(event).exists():
+            return None
+        predictor = to_predictor(cast("Any", self.model), "model")
+        if not predictor.events:
+            return None
+        if event not in predictor.events:
+            listed = some_text(sorted(predictor.events), 5)
+            raise MissingFileError(
+                f"{event}: is neither a file nor an event of {predictor.name}; its events: {listed}"
+            )
+        return predict_call(predictor, event, values)
 
 
 predict = function(Predict)

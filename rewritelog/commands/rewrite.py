@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @declared
 class Rewrite(RewriteOptions, NetworkOptions, AnyTraces, Command["RewriteReport"]):
-    """Rewrite logs or traces with new durations, and predict the run time before and after.
+    """Rewrite logs or traces with new durations, and predict the run time.
 
     A model predicts the bracketed parts of SEBs, or nodes; the rest is dilated. The run time is
     that of a replay, in the network as recorded or as given; over a million SEBs only as given.

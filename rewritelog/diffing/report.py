@@ -19,6 +19,8 @@ from rewritelog.text import (
     printable,
     ratio_text,
     shorten,
+    time_column,
+    time_range_text,
     wrapped,
 )
 
@@ -181,7 +183,7 @@ class Comparison(Readable):
         moved, compared = totals.common["moved"], totals.common["messages"]
         lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
         if moved:
-            lines[0] += f", by {totals.earlier_s:.6g} to {totals.later_s:+.6g} s"
+            lines[0] += f", by {time_range_text(totals.earlier_s, totals.later_s)}"
         lines[0] += f"; {totals.common['transit']:,} with another transit time"
         lines[0] = wrapped(lines[0])
         unpaired = totals.common["unpaired"]
@@ -264,17 +266,21 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
     """Return a table of durations; ratios are B divided by A."""
     if not rows:
         return []
-    heads = ("A", "B", "A seconds", "B seconds", "lowest", "5 %", "50 %", "95 %", "highest")
+    heads = ("A", "B", "A time", "B time", "lowest", "median", "highest")
+    listed = list(_sorted(rows))
+    times = (
+        time_column([float(row.a_s) for _, row in listed]),
+        time_column([float(row.b_s) for _, row in listed]),
+    )
     cells = []
-    for name, row in _sorted(rows):
-        ratios = [row.lowest, *(row.quantile(share) for share in QUANTILES.values()), row.highest]
+    for (name, row), a, b in zip(listed, *times, strict=True):
+        ratios = (row.lowest, row.quantile(0.5), row.highest)
         label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else "''")
         counts = (f"{side:,}" for side in row.sides)
-        seconds = (f"{float(row.a_s):.6g}", f"{float(row.b_s):.6g}")
         cells.append(
-            (label, *counts, *seconds, *(ratio_text(one if row.ratios else None) for one in ratios))
+            (label, *counts, a, b, *(ratio_text(one if row.ratios else None) for one in ratios))
         )
     return [
-        f"durations by {what} (ratio of B to A; quantiles within {percent_text(RATIO_ERROR, 1)}):",
+        f"durations by {what} (ratios of B to A; median within {percent_text(RATIO_ERROR, 1)}):",
         *TextTable((what, *heads), cells, most_rows=_SHOWN).lines(),
     ]

@@ -114,9 +114,9 @@ class CompareReport(Readable):
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
             *TextTable(("model", *HEAD), rows).lines(),
-            "  (on held-out lines; mean and median relative error of usual times; sum:",
-            "  predicted / measured - 1 of totals as `rewrite --total measured` writes them;",
-            "  later: the same without each event's first line; no answer: share of lines)",
+            "  (of lines held out; mean, median: relative errors of single calls; sum: how far",
+            "  the total of all lines is off; later: the total without each event's first line,",
+            "  which is often slow; no answer: share of lines without a prediction)",
         ]
         decisive = (
             wrapped(f"  {one.model}: {one.decisive.text()}") for one in self.tried if one.decisive

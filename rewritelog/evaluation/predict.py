@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from rewritelog.errors import UsageError
 from rewritelog.evaluation.predictions import (
     DeterminedBy,
     LinePredictor,
     MalformedLines,
     PredictedLines,
 )
-from rewritelog.text import json_number, json_text, printable
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.text import (
+    Readable,
+    event_label,
+    json_number,
+    json_text,
+    parameter_names,
+    printable,
+    time_range_text,
+    time_text,
+)
 from rewritelog.timings.read import seconds_of
 
 HEAD = (
@@ -123,3 +138,80 @@ def _optional_number_text(value: float | None) -> str:
 def _number_text(value: float) -> str:
     """Return the shortest text that reads back as the number; integers without a point."""
     return repr(value).removesuffix(".0")
+
+
+@dataclass(frozen=True, repr=False)
+class CallPrediction(Readable):
+    """The predicted time of one call."""
+
+    event: str
+    names: tuple[str, ...]
+    """The names of the parameters."""
+    values: tuple[float, ...]
+    predicted_s: float
+    determined_by: str
+    low_s: float | None
+    """The bounds of the 90 % interval; None where it is unknown."""
+    high_s: float | None
+
+    def text(self) -> str:
+        """Return the prediction as text."""
+        given = ", ".join(
+            f"{name} = {value:g}" for name, value in zip(self.names, self.values, strict=True)
+        )
+        within = ""
+        if self.low_s is not None and self.high_s is not None:
+            within = f", 90 %: {time_range_text(self.low_s, self.high_s)}"
+        call = f"{printable(self.event)}({printable(given)})"
+        return f"{call}: {time_text(self.predicted_s)}{within}; {self.determined_by}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prediction as a JSON object."""
+        return {
+            "event": self.event,
+            "params": list(self.values),
+            "predicted_s": json_number(self.predicted_s),
+            "determined_by": self.determined_by,
+            "low_s": self.low_s,
+            "high_s": self.high_s,
+        }
+
+
+def predict_call(predictor: LinePredictor, event: str, given: Sequence[str]) -> CallPrediction:
+    """Predict one call of an event, given its parameters as `157` or `n=157`.
+
+    Raise `UsageError` for an event that the model does not have, and for other parameters.
+    """
+    fitted = predictor.fitted
+    fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
+    known = {count: fit.names for (name, count), fit in fits.items() if name == event}
+    if known and len(given) not in known:
+        takes = " or ".join(
+            f"{event_label(event, count, names=names)}" for count, names in known.items()
+        )
+        raise UsageError(f"{event}: give the parameters of {takes}, not {len(given)} of them")
+    names = parameter_names(len(given), known.get(len(given), ()))
+    values = _values(event, names, given)
+    found = predictor.predict_rows(event, np.array([values], dtype=np.float64))
+    determined_by = str(DeterminedBy(int(found.determined_by[0])))
+    if math.isnan(found.predicted_s[0]):
+        raise UsageError(f"{predictor.name}: the model has no prediction for this call of {event}")
+    bounds = json_number(float(found.low_s[0])), json_number(float(found.high_s[0]))
+    predicted_s = float(found.predicted_s[0])
+    return CallPrediction(event, tuple(names), values, predicted_s, determined_by, *bounds)
+
+
+def _values(event: str, names: Sequence[str], given: Sequence[str]) -> tuple[float, ...]:
+    """Return the parameters in order; raise `UsageError` for one that is unknown or missing."""
+    values: dict[str, float] = {}
+    for place, text in enumerate(given):
+        name, equals, number = text.rpartition("=")
+        name = name if equals else names[place]
+        if name not in names or name in values:
+            problem = "is given twice" if name in values else "is no parameter"
+            raise UsageError(f"{event}: {name} {problem}; it has {', '.join(names)}")
+        try:
+            values[name] = float(number)
+        except ValueError as error:
+            raise UsageError(f"{event}: {text!r} is not a number") from error
+    return tuple(values[name] for name in names)

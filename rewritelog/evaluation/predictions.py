@@ -134,6 +134,12 @@ class LinePredictor:
         fit = getattr(self.fitted, "fits", {}).get((event, parameters))
         return () if fit is None else tuple(fit.names)
 
+    @property
+    def events(self) -> frozenset[str]:
+        """The events that the model has fits for, as far as it knows them."""
+        keys = getattr(self.fitted, "fits", None) or getattr(self.fitted, "events", {})
+        return frozenset(key[0] for key in keys if isinstance(key, tuple))
+
     def predict_detailed(
         self, paths: Sequence[Path], malformed: MalformedLines, *, strict: bool = False
     ) -> Iterator[PredictedLines]:

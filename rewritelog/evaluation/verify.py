@@ -28,6 +28,7 @@ from rewritelog.text import (
     parameter_names,
     percent_text,
     printable,
+    time_text,
 )
 from rewritelog.timings.read import refuse_too_many, seconds_of
 
@@ -130,12 +131,12 @@ class VerifyReport(Readable):
         lines = [f"{printable(self.model)} against {self._lines_text()}"]
         lines += TextTable(("event", *HEAD), rows).lines()
         lines += [
-            "  (median and mean relative error of usual times; sum: predicted / measured - 1",
-            "  of totals as `rewrite --total measured` writes them; later: the same without",
-            "  each event's first line; in 90 %: share within intervals)",
+            "  (median, mean: relative errors of single calls; sum: how far the total of all",
+            "  lines is off; later: the total without each event's first line, which is often",
+            "  slow; in 90 %: share of the lines within their 90 % interval)",
         ]
         if self.worst:
-            lines.append("worst lines, by relative error (times in s):")
+            lines.append("worst lines, by relative error:")
             rows = [_worst_cells(line) for line in self.worst]
             lines += TextTable(WORST_HEAD, rows, left=frozenset({1})).lines()
         return "\n".join(lines)
@@ -309,7 +310,7 @@ def _worst_cells(line: WorstLine) -> tuple[str, ...]:
     return (
         line.where,
         line.call,
-        f"{line.measured_s:.3g}",
-        f"{line.predicted_s:.3g}",
+        time_text(line.measured_s, 3),
+        time_text(line.predicted_s, 3),
         percent_text(line.relative_error, 1),
     )

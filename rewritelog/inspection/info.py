@@ -28,6 +28,8 @@ from rewritelog.text import (
     json_number,
     percent_text,
     printable,
+    time_column,
+    time_text,
     wrapped,
 )
 
@@ -187,11 +189,12 @@ class LogInfo(Readable):
         return lines
 
     def _name_lines(self) -> list[str]:
+        times = time_column([name.seconds for name in self.names])
         rows = [
-            (name.name, f"{name.sebs:,}", f"{name.seconds:.9g}", percent_text(name.share))
-            for name in self.names
+            (name.name, f"{name.sebs:,}", time, percent_text(name.share))
+            for name, time in zip(self.names, times, strict=True)
         ]
-        return TextTable(("SEB name", "SEBs", "seconds", "share"), rows, most_rows=_SHOWN).lines()
+        return TextTable(("SEB name", "SEBs", "time", "share"), rows, most_rows=_SHOWN).lines()
 
 
 def _json(value: Any) -> Any:
@@ -201,7 +204,7 @@ def _json(value: Any) -> Any:
 
 
 def _seconds(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.9g} s"
+    return "unknown" if value is None else time_text(value)
 
 
 def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:

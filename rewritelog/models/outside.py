@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,7 @@ from rewritelog.models.checks import checked_seconds, errors_as_model_errors, pr
 from rewritelog.text import count_text, event_label, exact_number
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
+_FILE = re.compile(r"(?P<file>.+\.py):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _WORDS = {"true": True, "false": False, "none": None}
 _ONE_AT_A_TIME = threading.Lock()
 """Held while a regressor predicts, since third-party classes need not be thread-safe."""
@@ -172,23 +177,42 @@ class Outside(Model[OutsideOptions]):
 
 
 def import_named(name: str) -> Any:
-    """Import the module of `module:Class`, which runs its code, and return the class.
+    """Import the module of `module:Class` or `file.py:Class`, and return the class.
 
-    Raise `UsageError` for a name of another form, and `ModelError` if the import fails.
+    Its code is run. Raise `UsageError` for a name of another form, and `ModelError` if the import
+    fails.
     """
-    parts = _NAME.fullmatch(name)
+    in_file = _FILE.fullmatch(name)
+    parts = in_file or _NAME.fullmatch(name)
     if parts is None:
-        raise UsageError(f"an outside model is named module:Class, not {name!r}")
+        raise UsageError(f"an outside model is named module:Class or file.py:Class, not {name!r}")
     try:
-        module = import_module(parts["module"])
+        module = _run_file(in_file["file"]) if in_file else import_module(parts["module"])
         return reduce(getattr, parts["path"].split("."), module)
     except MemoryError:
         raise
     except BaseException as error:
         what = problem_of(error)
         missing = isinstance(error, ModuleNotFoundError)
-        hint = "; a module in the current folder is found with PYTHONPATH=." if missing else ""
+        hint = "; a file is named file.py:Class" if missing and not in_file else ""
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
+
+
+def _run_file(path: str) -> ModuleType:
+    """Run a Python file as a module, which is the same at every later call."""
+    name = f"rewritelog_model_{Path(path).resolve()}"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is no Python file")
+        module = module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> Outside:

@@ -10,11 +10,12 @@
 """
 
 from rewritelog.output.files import OutputFile, copy_file, create_file, flush_files
-from rewritelog.output.folders import new_folder
+from rewritelog.output.folders import check_new_folder, new_folder
 from rewritelog.output.texts import check_outputs, write_file, write_text_file
 
 __all__ = [
     "OutputFile",
+    "check_new_folder",
     "check_outputs",
     "copy_file",
     "create_file",

@@ -60,7 +60,7 @@ def new_folder(
     target = Path(os.path.realpath(out))
     try:
         _check_target(out, target, inputs)
-        with OutputLock(out, name_beside(target, ".lock")):
+        with _parents(target), OutputLock(out, name_beside(target, ".lock")):
             _clear_up(target)
             _check_free(out, target, force=force)
             _check_links(out, target, inputs)
@@ -80,6 +80,37 @@ def new_folder(
     except OSError as error:
         about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}{about}") from error
+
+
+def check_new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = False) -> None:
+    """Raise `OutputError` if `new_folder` would refuse `out`, so that it is known beforehand."""
+    target = Path(os.path.realpath(out))
+    try:
+        _check_target(out, target, inputs)
+        _check_free(out, target, force=force)
+        above = next(folder for folder in target.parents if folder.exists())
+        trial = name_beside(above / target.name, f"-{secrets.token_hex(4)}")
+        try:  # a signal may come as soon as the folder is made
+            trial.mkdir()
+        finally:
+            with suppress(OSError):
+                trial.rmdir()
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _parents(target: Path) -> Iterator[None]:
+    """Make the folders above an output that do not exist, and remove them if it fails."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for folder in missing:  # the innermost first
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _mode(target: Path) -> int:
@@ -172,8 +203,6 @@ def _check_target(out: Path, target: Path, inputs: Sequence[Path]) -> None:
             raise OutputError(f"{out}: the output would replace its own input {path}")
     if not target.name:
         raise OutputError(f"{out}: cannot be the output folder")
-    if not target.parent.is_dir():
-        raise OutputError(f"{out}: the folder {target.parent} does not exist")
     if (target.exists() or target.is_symlink()) and not target.is_dir():
         raise OutputError(f"{out}: exists and is not a folder")
 

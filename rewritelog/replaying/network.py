@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.replaying import units
 from rewritelog.text import bytes_text, time_text
 
@@ -20,20 +21,23 @@ class Quantity(NamedTuple):
     """The field of `Network` that holds it."""
     read: Callable[[str, str], float]
     """Converts a text; the second argument is how errors name it."""
-    unit: str
+    base: str
+    """The unit of a plain number, as texts spell it."""
 
 
 QUANTITIES = {
     "latency": Quantity("latency_s", units.seconds, "s"),
-    "bandwidth": Quantity("bandwidth_bytes_per_s", units.bytes_per_s, "bytes/s"),
+    "bandwidth": Quantity("bandwidth_bytes_per_s", units.bytes_per_s, "B/s"),
     "cost-per-packet": Quantity("cost_per_packet_s", units.seconds, "s"),
-    "packet-size": Quantity("packet_bytes", units.size_bytes, "bytes"),
+    "packet-size": Quantity("packet_bytes", units.size_bytes, "B"),
     "node-latency": Quantity("node_latency_s", units.seconds, "s"),
 }
 """The quantities of a network, by the names of the options."""
 
 PACKET_QUANTITIES = ("cost-per-packet", "packet-size")
 """A network has both of them or neither."""
+
+_MACHINES = Path(__file__).with_name("machines")
 
 _TEXTS = ("name", "source")
 """What else a machine file says, for people."""
@@ -106,6 +110,13 @@ class Network:
         return replace(self, **_quantities(texts, "--"))
 
 
+def with_unit(name: str, value: object) -> str:
+    """Return the value of a quantity as text; a number is in seconds, bytes or bytes per second."""
+    if isinstance(value, str) or name not in QUANTITIES:
+        return str(value)
+    return f"{float(value)!r}{QUANTITIES[name].base}"  # type: ignore[arg-type]
+
+
 def _time_text(seconds: float) -> str:
     """Return a time as people give it, as in `1 µs`."""
     number, _, unit = time_text(seconds, 6).partition(" ")
@@ -119,14 +130,32 @@ def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
     }
 
 
-def read_machine(path: Path) -> Network:
+def machine_names() -> list[str]:
+    """Return the names of the machines that rewritelog has a file of."""
+    return sorted(one.stem for one in _MACHINES.glob("*.toml"))
+
+
+def _machine_path(machine: str | os.PathLike[str]) -> Path:
+    """Return the file of a machine; raise `MissingFileError` if there is none."""
+    path = Path(machine)
+    if path.exists():
+        return path
+    if str(path) in machine_names():
+        return _MACHINES / f"{path}.toml"
+    known = ", ".join(machine_names())
+    raise MissingFileError(f"{path}: does not exist, and is no known machine; known: {known}")
+
+
+def read_machine(machine: str | os.PathLike[str]) -> Network:
     """Read a machine file: TOML with `latency`, `bandwidth` and so on, and a `name`.
 
-    Raise `RewriteLogError` naming the file if it is invalid or cannot be read.
+    `machine` is the file, or the name of one that rewritelog has. Raise `MissingFileError` if there
+    is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
     from rewritelog.models.formulas import load_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.texts import read_model_text  # noqa: PLC0415
 
+    path = _machine_path(machine)
     read = read_model_text(path)
     try:
         found = load_toml(read.text, read.name)
@@ -141,7 +170,7 @@ def read_machine(path: Path) -> Network:
             raise RewriteLogError(
                 f"{path}: unknown key or wrong type of value: {key!r}; known: {known}"
             )
-        texts[key] = str(value)
+        texts[key] = with_unit(key, value)
     try:
         return replace(Network(**_quantities(texts, "")), name=found.get("name", ""))
     except UsageError as error:

@@ -14,7 +14,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
 from rewritelog.replaying import units
-from rewritelog.replaying.network import QUANTITIES, Network
+from rewritelog.replaying.network import QUANTITIES, Network, with_unit
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
 from rewritelog.rewriting.options import DurationOptions, check_factor
@@ -45,7 +45,7 @@ class Axis:
     def of(cls, name: str, values: Iterable[object], text: str = "") -> Axis:
         """Return the axis of a quantity; raise `UsageError` quoting `text` for unknown ones."""
         known = name.strip().replace("_", "-")
-        texts = tuple(str(value).strip() for value in values)
+        texts = tuple(with_unit(known, value).strip() for value in values)
         if known not in SWEPT or not texts:
             names = ", ".join(SWEPT)
             raise UsageError(

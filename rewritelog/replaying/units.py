@@ -1,14 +1,15 @@
-"""Parsing of quantities with units: `1us`, `10GB/s`, `64KiB`; plain numbers are in base units."""
+"""Parsing of quantities with units: `1us`, `10GB/s`, `64KiB`; only 0 and inf need none."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from rewritelog.errors import UsageError
 
 _NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
 
-_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _PREFIXES = {
     "": 1.0,
     "k": 1e3,
@@ -21,16 +22,19 @@ _PREFIXES = {
     "Gi": 2.0**30,
     "Ti": 2.0**40,
 }
-_BYTES = {"": 1.0, **{f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}}
+_BYTES = {**{f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}}
 _RATES = {
-    "": 1.0,
-    **{f"{prefix}B/s": factor for prefix, factor in _PREFIXES.items()},
-    **{f"{prefix}bit/s": factor / 8 for prefix, factor in _PREFIXES.items()},
+    f"{prefix}{unit}": factor * size
+    for prefix, factor in _PREFIXES.items()
+    for unit, size in (
+        *((bytes_per_s, 1.0) for bytes_per_s in ("B/s", "Bps")),
+        *((bits_per_s, 1 / 8) for bits_per_s in ("bit/s", "bits/s", "b/s", "bps")),
+    )
 }
 _UNITS = {
-    "a time": (_SECONDS, "s, ms, us or ns"),
-    "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB"),
-    "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s"),
+    "a time": (_SECONDS, "s, ms, us or ns", "{0}us or {0}s"),
+    "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB", "{0}B or {0}kB"),
+    "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
 }
 
 
@@ -58,8 +62,14 @@ def number(text: str, what: str) -> float:
 
 
 def _quantity(text: str, what: str, kind: str) -> float:
-    units, known = _UNITS[kind]
+    units, known, examples = _UNITS[kind]
     found = _NUMBER.fullmatch(text.strip())
-    if found is None or found[2] not in units:
-        raise UsageError(f"{what}: {text!r} is not {kind}: a number, with or without {known}")
-    return float(found[1]) * units[found[2]]
+    if found is None or found[2] not in ("", *units):
+        raise UsageError(f"{what}: {text!r} is not {kind}: a number with one of {known}")
+    value = float(found[1])
+    if found[2]:
+        return value * units[found[2]]
+    if value and not math.isinf(value):
+        written = examples.format(found[1])
+        raise UsageError(f"{what}: {text!r} has no unit: write {written}")
+    return value

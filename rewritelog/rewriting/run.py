@@ -16,7 +16,7 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import Model
-from rewritelog.output import copy_file, create_file, new_folder
+from rewritelog.output import check_new_folder, copy_file, create_file, new_folder
 from rewritelog.output.companions import copy_companions, copy_own_files
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import BlockRewriter, RewriteTask
@@ -86,6 +86,8 @@ rewrite_opened.register(Traces, rewrite_traces)
 def _rewrite_logs(source: LogSet, out: Path | None, options: RewriteOptions) -> RewriteReport:
     started = time.perf_counter()
     options.check_for_logs()
+    if out is not None:  # before the fit, which may take long
+        check_new_folder(out, _inputs(source, options), force=options.force)
     model = read_model(options)
     read, fitted = fit_model(model, options)
     predictor = predictor_for(model, fitted, options)
@@ -164,10 +166,15 @@ def _params(logs: LogSet, model: Model[Any], options: DurationOptions) -> ParamF
     return list_params(options.params or logs.folder)
 
 
+def _inputs(logs: LogSet, options: OutputOptions) -> list[Path]:
+    """Return the folders and files that a rewrite reads, which OUT may not replace."""
+    return [path for path in (logs.folder, *options.files, options.params) if path is not None]
+
+
 @contextmanager
 def new_output(logs: LogSet, out: Path, options: OutputOptions) -> Iterator[Path]:
     """Yield a draft of the folder `out` with everything but the timelines; see `new_folder`."""
-    inputs = [path for path in (logs.folder, *options.files, options.params) if path is not None]
+    inputs = _inputs(logs, options)
     with new_folder(out, inputs, force=options.force, flush=not options.no_flush) as draft:
         _copy_all_but_timelines(logs, draft, options)
         yield draft

@@ -40,7 +40,11 @@ def sample(
     with limited_to(options.jobs):
         run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
-        raise RewriteLogError(f"{folder.folder}: has no param record of any SEB of {source.folder}")
+        where = "" if folder.folder == source.folder else f" in {folder.folder}"
+        raise RewriteLogError(
+            f"{source.folder}: none of its SEBs has a param record{where}: without brackets in the "
+            "program there is nothing to choose from"
+        )
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)

@@ -209,13 +209,13 @@ class SampleReport(Readable):
         asked = round(self.options.fraction * self.records)
         if once > asked:
             yield (
-                f"{once} SEBs are chosen instead of the {asked} of the fraction: each event and "
+                f"{once} SEBs are chosen, more than the {asked} of --fraction: each event and "
                 f"category has at least {self.options.floor} (--floor)"
             )
         if once < asked:
             yield (
-                f"{once} SEBs are chosen instead of the {asked} of the fraction: the parameters of "
-                "all others are chosen or timed already"
+                f"{once} SEBs are chosen, fewer than the {asked} of --fraction: all other SEBs "
+                "have parameters that are chosen or timed already"
             )
 
     def _span_warnings(self) -> Iterator[str]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rewritelog.models.model_file import ModelFile
     from rewritelog.models.param_names import ParamNames
 
+STANDARD_INPUT = Path("-")
+
 MAX_BYTES = 16 << 20
 """The largest size of a file of formulas, coefficients or names."""
 
@@ -50,10 +52,17 @@ def named_fit(fitted: FittedModel, names: ParamNames | None) -> FittedModel:
 
 
 def read_model_file(path: Path) -> ModelFile:
-    """Return the contents of a model file; raise `ModelError` if it is invalid."""
+    """Return the contents of a model file or, for `-`, of standard input.
+
+    Raise `ModelError` if it is invalid.
+    """
     from rewritelog.models.model_file import parse_model  # noqa: PLC0415 - only some runs need it
 
-    read = read_model_text(path, MAX_MODEL_BYTES)
+    if path == STANDARD_INPUT:
+        with open(0, "rb", closefd=False) as stream:
+            read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
+    else:
+        read = read_model_text(path, MAX_MODEL_BYTES)
     return parse_model(read.text, read.name)
 
 
@@ -64,12 +73,17 @@ def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:
             content = file.read(most_bytes + 1)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    return _decoded(str(path), content, most_bytes)
+
+
+def _decoded(name: str, content: bytes, most_bytes: int) -> ModelText:
+    """Return the text of a file; raise `ModelError` if it is too large or not UTF-8."""
     if len(content) > most_bytes:
-        raise ModelError(f"{path}: is larger than {most_bytes} bytes")
+        raise ModelError(f"{name}: is larger than {most_bytes} bytes")
     try:
-        return ModelText(str(path), content.decode("utf-8-sig"))
+        return ModelText(name, content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: byte {error.start} is not UTF-8") from error
+        raise ModelError(f"{name}: byte {error.start} is not UTF-8") from error
 
 
 def _open_regular(path: str, flags: int) -> int:

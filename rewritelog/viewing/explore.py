@@ -62,9 +62,10 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
             "fit --html"
         )
-    session = Session(read, formulas, names)
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
+    saving.check()  # before the fit, which may take long
+    session = Session(read, formulas, names)
     effect = None if logs is None else _Effect(logs, options.params)
 
     with ExitStack() as opened:

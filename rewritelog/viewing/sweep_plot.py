@@ -55,7 +55,7 @@ def write_plot(sweep: Sweep, path: Path) -> None:
             axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
         if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
             axes.set_xscale("log")
-        unit = "" if axis.name == DILATION else f" ({QUANTITIES[axis.name].unit})"
+        unit = "" if axis.name == DILATION else f" ({QUANTITIES[axis.name].base})"
         axes.set_xlabel(f"{axis.name}{unit}")
         axes.set_ylabel("predicted run time (s)")
         axes.set_ylim(bottom=0)

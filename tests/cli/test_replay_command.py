@@ -53,7 +53,7 @@ def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> 
 
 def test_plain_numbers_are_seconds_and_bytes_a_second(logs: Path) -> None:
     units = answer("replay", logs, "--latency", "250ms", "--bandwidth", "8kbit/s")
-    plain = answer("replay", logs, "--latency", "0.25", "--bandwidth", "1e3")
+    plain = answer("replay", logs, "--latency", "0.25s", "--bandwidth", "1e3B/s")
     assert units["predicted_s"] == plain["predicted_s"] == 1.5 + 1.25 + 1
     packets = ("--cost-per-packet", "125ms", "--packet-size", "512B")
     assert answer("replay", logs, "--latency", 0, *packets)["predicted_s"] == 1.5 + 0.25 + 1

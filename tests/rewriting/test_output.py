@@ -197,11 +197,6 @@ def test_params_and_timings_are_inputs_too(logs: Path, tmp_path: Path) -> None:
     assert timings.exists()
 
 
-def test_a_missing_parent_is_named(logs: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="does not exist"):
-        rewrite(logs, tmp_path / "no/out", TWICE)
-
-
 def test_a_file_in_the_way_is_named(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     with pytest.raises(OutputError, match="is not a folder"):

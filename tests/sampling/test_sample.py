@@ -98,7 +98,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
-    assert said(report, "9 SEBs", "instead of the 6", "--floor")
+    assert said(report, "9 SEBs", "more than the 6 of --fraction", "--floor")
 
 
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) 
     ]
     report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
     assert report.chosen == 10
-    assert said(report, "10 SEBs are chosen instead of the 60 of the fraction", "timed already")
+    assert said(report, "10 SEBs are chosen, fewer than the 60 of --fraction", "timed already")
 
 
 def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
 
 def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RewriteLogError, match="no param record"):
+    with pytest.raises(RewriteLogError, match="none of its SEBs has a param record"):
         run(logs, params=tmp_path / "empty")
     with pytest.raises(RewriteLogError, match="cannot be read"):
         run(logs, params=tmp_path / "nowhere")

@@ -52,6 +52,12 @@ class Saving:
             self._written[paths[1]] = _inode(paths[1])
         return [str(path) for path in paths]
 
+    def check(self) -> None:
+        """Raise `OutputError` if the files could not be saved, before the work begins."""
+        if not self.folder.is_dir():
+            raise OutputError(f"{self.folder}: is no folder to save in")
+        self._check([self.folder / MODEL, self.folder / FORMULAS])
+
     def _check(self, paths: list[Path]) -> None:
         for path in paths:
             if not self._force and _inode(path) not in (None, self._written.get(path)):
