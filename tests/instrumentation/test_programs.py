@@ -19,12 +19,14 @@ FORTRAN = [INCLUDE / "tracebigsim.f90", INCLUDE / "tracebigsim_fortran.c"]
 SOURCES = {
     "stencil.cpp": [],
     "particles.c": [],
+    "cells.c": [],
     "solver.f90": FORTRAN,
     "solver.py": [],
 }
 KERNELS = {
     "stencil.cpp": {"Grid::relax": 1, "Grid::exchangeEdges": 2},
     "particles.c": {"pair_forces": 2, "move": 1},
+    "cells.c": {"Cell::pairForces": 2, "Cell::bonded": 1},
     "solver.f90": {"multiply": 2, "step": 1},
     "solver.py": {"multiply": 2, "residual": 1},
 }
