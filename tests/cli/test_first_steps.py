@@ -133,6 +133,7 @@ def test_help_is_a_command_too() -> None:
 
 
 def test_a_time_beyond_the_logs_is_not_drawn(logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     done = run("timeline", logs, "-o", tmp_path / "t.svg", "--from", "4", "--until", "5")
     assert done.returncode == 2
     assert "nothing to draw from 4 s to 5 s: the logs last from 0 s to 3 s" in done.stderr

@@ -321,13 +321,18 @@ def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [run["predicted_s"] for run in runs.to_json()["runs"]] == [4, 2]
     assert runs.text().startswith(f"Shortest of 2 runs: {sets[1]}, 2.000 s")
-    page = tmp_path / "page.html"
-    assert run("replay", *sets, "--html", page, "-q").returncode == 0
-    assert "2 runs, replayed" in page.read_text()
     done = run("replay", *sets, "--write", tmp_path / "out")
     assert (done.returncode, "take one log set" in done.stderr) == (2, True)
     with pytest.raises(UsageError, match="no log set"):
         rewritelog.replay([])
+
+
+def test_many_runs_are_compared_on_a_page(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    sets = [write_logs(tmp_path / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
+    page = tmp_path / "page.html"
+    assert run("replay", *sets, "--html", page, "-q").returncode == 0
+    assert "2 runs, replayed" in page.read_text()
 
 
 def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
