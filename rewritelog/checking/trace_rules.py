@@ -19,7 +19,7 @@ from rewritelog.formats.graph import never_run
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.formats.unit_events import MISSING, UnitEvents, load_unit
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import LABEL_WIDTH, Readable, count_text, shorten
+from rewritelog.text import Readable, count_text
 
 RULES = (
     Rule(
@@ -148,10 +148,6 @@ def _checked(traces: Traces, unit: Unit) -> tuple[int, Findings]:
         if len(rows):
             findings.add(rule, first, len(rows))
     return len(events), findings
-
-
-def _called(events: UnitEvents, row: int) -> str:
-    return f"id {events.ids[row]}, {shorten(events.names[events.name[row]], LABEL_WIDTH)}"
 
 
 def _violations(traces: Traces, events: UnitEvents) -> Iterator[tuple[str, Ints, str]]:

@@ -29,6 +29,7 @@ from rewritelog.text import (
     faster_text,
     percent_text,
     printable,
+    time_column,
     time_text,
     wrapped,
 )
@@ -137,22 +138,25 @@ class TraceReplay(Readable):
         ]
         if not recorded:
             lines.append(f"  network: {printable(self.network.text())}")
+        on_path_s = list(self.path.by_name_s.values())
         path = [
-            (name, f"{s:.6g} s", percent_text(_share(s, whole), 1))
-            for name, s in self.path.by_name_s.items()
-        ]
-        free = [
-            (
-                g.name,
-                f"{g.busy_s:.6g} s",
-                f"{g.gain_s:.6g} s",
-                percent_text(_share(g.gain_s, whole), 1),
+            (name, text, percent_text(_share(time_s, whole), 1))
+            for name, text, time_s in zip(
+                self.path.by_name_s, time_column(on_path_s), on_path_s, strict=True
             )
-            for g in self.gains
         ]
+        busy_s = time_column([each.busy_s for each in self.gains])
+        gained_s = time_column([each.gain_s for each in self.gains])
+        free = [
+            (each.name, busy, gained, percent_text(_share(each.gain_s, whole), 1))
+            for each, busy, gained in zip(self.gains, busy_s, gained_s, strict=True)
+        ]
+        by_lane = self.busy()
         lanes = [
-            (name, f"{count:,}", f"{s:.6g} s", percent_text(_share(s, whole), 1))
-            for name, count, s in self.busy()
+            (name, f"{count:,}", text, percent_text(_share(time_s, whole), 1))
+            for (name, count, time_s), text in zip(
+                by_lane, time_column([time_s for _, _, time_s in by_lane]), strict=True
+            )
         ]
         tables = [
             TextTable(("Critical path", "time", "share"), path, most_rows=_PATH_ROWS),

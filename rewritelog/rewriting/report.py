@@ -123,7 +123,7 @@ class RewriteReport(Readable):
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
         return (
-            *self._about_earlier_rewrite(),
+            *about_earlier_rewrite(self.logs.folder, "the host's"),
             *warnings_of_options(self.options, self.model, self.statistics, self.by_dilation),
             *warnings_of(
                 self.logs,
@@ -134,14 +134,6 @@ class RewriteReport(Readable):
                 self.statistics,
             ),
         )
-
-    def _about_earlier_rewrite(self) -> Iterator[str]:
-        earlier = read_provenance(self.logs.folder)
-        if earlier is not None:
-            yield (
-                f"{self.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
-                "longer the host's, and are now rewritten a second time"
-            )
 
     @property
     def by_dilation(self) -> float | None:
@@ -168,12 +160,7 @@ class RewriteReport(Readable):
             "out": None if self.out is None else str(self.out),
             "options": reported(self.options, RewriteOptions),
             "machine": dataclasses.asdict(self.logs.summary),
-            "model": {
-                "name": self.options.model_name,
-                "options": json_value(dataclasses.asdict(self.model.options)),
-                "timing_lines": 0 if self.timings is None else self.timings.lines,
-                "fit": self.fitted.describe(),
-            },
+            "model": model_json(self.options, self.model, self.timings, self.fitted),
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
                 which.name.lower(): json_number(self.statistics.seconds(which))
@@ -209,6 +196,28 @@ class RewriteReport(Readable):
     def details(self) -> str:
         """Return the rest as text: logs, fits, counts, busy times and shares."""
         return _details(self)
+
+
+def about_earlier_rewrite(folder: Path, whose: str) -> Iterator[str]:
+    """Yield a warning if a folder was written by a rewrite; `whose` were its durations before."""
+    earlier = read_provenance(folder)
+    if earlier is not None:
+        yield (
+            f"{folder} was rewritten before, {earlier.text()}: its durations are no longer "
+            f"{whose}, and are now rewritten a second time"
+        )
+
+
+def model_json(
+    options: RewriteOptions, model: Model[Any], timings: TimingsRead | None, fitted: FittedModel
+) -> dict[str, Any]:
+    """Return what reports say of a model and its fit as a JSON object."""
+    return {
+        "name": options.model_name,
+        "options": json_value(dataclasses.asdict(model.options)),
+        "timing_lines": 0 if timings is None else timings.lines,
+        "fit": fitted.describe(),
+    }
 
 
 def versions() -> dict[str, str]:

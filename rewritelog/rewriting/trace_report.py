@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rewritelog.formats.bgtrace.provenance import read_provenance
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.options import json_value, reported
+from rewritelog.options import reported
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
 from rewritelog.rewriting.intervals import LEVEL, Expected
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.report import RunTime, versions
+from rewritelog.rewriting.report import RunTime, about_earlier_rewrite, model_json, versions
 from rewritelog.rewriting.trace_statistics import TraceStatistics
 from rewritelog.running import EngineName
 from rewritelog.text import (
@@ -93,12 +91,7 @@ class TraceReport(Readable):
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterator[str]:
-        earlier = read_provenance(self.logs.folder)
-        if earlier is not None:
-            yield (
-                f"{self.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
-                "longer measured ones, and are now rewritten a second time"
-            )
+        yield from about_earlier_rewrite(self.logs.folder, "measured ones")
         for pattern, _ in self.options.dilation_for:
             if pattern not in self.statistics.matched_patterns:
                 shown = printable(pattern)
@@ -150,12 +143,7 @@ class TraceReport(Readable):
             "ranks": len(self.logs.units),
             "out": None if self.out is None else str(self.out),
             "options": reported(self.options, RewriteOptions),
-            "model": {
-                "name": self.options.model_name,
-                "options": json_value(dataclasses.asdict(self.model.options)),
-                "timing_lines": 0 if self.timings is None else self.timings.lines,
-                "fit": self.fitted.describe(),
-            },
+            "model": model_json(self.options, self.model, self.timings, self.fitted),
             "counts": {
                 "nodes": self.nodes,
                 "chosen": found.chosen,

@@ -15,7 +15,7 @@ from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Part, Traces, Unit, UnitWriter
 from rewritelog.models.base import FittedModel, Model
-from rewritelog.output import copy_file, create_file, new_folder
+from rewritelog.output import check_new_folder, copy_file, create_file, new_folder
 from rewritelog.output.flushing import FlushingWork
 from rewritelog.rewriting.counts import RecordState
 from rewritelog.rewriting.dilations import DilationRules
@@ -48,6 +48,10 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
     """Rewrite traces into a folder, or only report; see `rewrite`."""
     started = time.perf_counter()
     _check_options(traces, options)
+    inputs = [unit.path for unit in traces.units]
+    inputs += [path for path in (*options.files, options.event_params) if path is not None]
+    if out is not None:  # before the fit, which may take long
+        check_new_folder(out, inputs, force=options.force)
     model = read_model(options)
     read, fitted = fit_model(model, options)
     task = task_of(traces, model, fitted, options)
@@ -55,8 +59,6 @@ def rewrite_traces(traces: Traces, out: Path | None, options: RewriteOptions) ->
     with ExitStack() as stack:
         draft = None
         if out is not None:
-            inputs = [unit.path for unit in traces.units]
-            inputs += [path for path in (*options.files, options.event_params) if path is not None]
             folder = new_folder(out, inputs, force=options.force, flush=not options.no_flush)
             draft = stack.enter_context(folder)
             sizes = {unit.path.name: unit.size_bytes for unit in traces.units}

@@ -277,3 +277,15 @@ def test_memory_does_not_grow_with_the_trace(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + (1 << 20)
+
+
+def test_an_output_that_exists_is_found_before_the_timings_are_read(
+    traces: Path, tmp_path: Path
+) -> None:
+    out, timings = tmp_path / "out", tmp_path / "timings.txt"
+    out.mkdir()
+    (out / "kept").write_text("")
+    timings.write_text("no timing line\n")
+    done = run("rewrite", traces, out, "--timings", timings)
+    assert (done.returncode, "exists and is not empty" in done.stderr) == (1, True)
+    assert [path.name for path in out.iterdir()] == ["kept"]

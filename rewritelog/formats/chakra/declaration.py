@@ -74,12 +74,6 @@ NODE_TYPES = (
 )  # fmt: skip
 """The types of nodes, by the values of the field; the last stands for all other values."""
 
-COLLECTIVES = (
-    "all-reduce", "reduce", "all-gather", "gather", "scatter", "broadcast", "all-to-all",
-    "reduce-scatter", "reduce-scatter-block", "barrier",
-)  # fmt: skip
-"""The collectives, by the values of the attribute `comm_type`."""
-
 _KINDS = {
     "number": core.VARINT_VALUE,
     "numbers": core.VARINT_VALUE + core.SEVERAL_VALUES,

@@ -30,6 +30,9 @@ input: twice the range of most inputs, so that one without effect stays without.
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
+ROWS_AT_ONCE = 32
+"""Rows of a covariance matrix that are computed together."""
+
 FARTHEST, ROUNDS = 4.0, 10
 """How far a value may be from what the others say of it, and how often that is looked at."""
 
@@ -73,19 +76,25 @@ class Kernel:
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        (smooth, _), (rough, _) = self.parts(squares_between(points, self.codes))
-        pairs = np.tril_indices(len(points), -1)
-        covariance = self.lower_triangle(smooth, rough, pairs)
+        count, inputs = points.shape
+        covariance = np.empty((count, count))
+        for start in range(0, count, ROWS_AT_ONCE):  # all differences at once would fill the memory
+            rows = points[start : start + ROWS_AT_ONCE]
+            stop = start + len(rows)
+            differences = (rows[:, None] - points[:stop]).reshape(-1, inputs)
+            squares = np.where(self.codes, differences != 0, differences**2)
+            (smooth, _), (rough, _) = self.parts(np.ascontiguousarray(squares.T))
+            both = self.smooth**2 * smooth + self.rough**2 * rough
+            covariance[start:stop, :stop] = both.reshape(len(rows), stop)
+        pairs = np.tril_indices(count, -1)
         covariance.T[pairs] = covariance[pairs]
+        np.fill_diagonal(covariance, self.variance)
         return covariance
 
-    def lower_triangle(self, smooth: Floats, rough: Floats, pairs: tuple[Ints, Ints]) -> Floats:
-        """Return the covariances with zeros above the diagonal, given both parts of the pairs."""
-        count = 1 + int(pairs[0].max(initial=0))
-        triangle = np.zeros((count, count))
-        triangle[pairs] = self.smooth**2 * smooth + self.rough**2 * rough
-        np.fill_diagonal(triangle, self.smooth**2 + self.rough**2 + self.noise**2)
-        return triangle
+    @property
+    def variance(self) -> float:
+        """The variance at a point, noise included."""
+        return self.smooth**2 + self.rough**2 + self.noise**2
 
     def parts(self, squares: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Return `_matern_5_2` and `_matern_1_2` of pairs, given their `squares_between`."""
@@ -244,7 +253,10 @@ class _Likelihood:
 
         kernel, inputs = self.kernel(logs), self.points.shape[1]
         smooth, rough = kernel.parts(self.squares)
-        covariance = kernel.lower_triangle(smooth[0], rough[0], self.pairs)
+        count = len(self.values)
+        covariance = np.zeros((count, count))
+        covariance[self.pairs] = kernel.smooth**2 * smooth[0] + kernel.rough**2 * rough[0]
+        np.fill_diagonal(covariance, kernel.variance)
         factor, failed = lapack.dpotrf(covariance, lower=True)
         if failed:
             return 1e10, np.zeros(len(logs))
